@@ -13,7 +13,7 @@ from bench.said import Talk
 from hermes.ports.search import SearchAsk, Searcher
 from hermes.store.search.file import index_bytes, open_index
 from hermes.store.search.graph_reader import Addition, IndexMessage
-from hermes.store.search.index_writer import Pen
+from hermes.store.search.index_writer import IndexWriter
 from hermes.store.search.lookup import Finder
 from hermes.store.sqlite.connection import Database
 
@@ -53,7 +53,7 @@ class _Filling:
     """An index while it is filled."""
 
     def __init__(self, db: Database, said: Iterator[tuple[str, str]]) -> None:
-        self._db, self._pen, self._said = db, Pen(db), said
+        self._db, self._pen, self._said = db, IndexWriter(db), said
         self.done, self.used_s = 0, 0.0
 
     def one_round(self) -> float:

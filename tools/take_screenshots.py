@@ -19,7 +19,7 @@ from typing import Literal
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from hermes.testing.model_server import ModelServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ sleep 20m; echo "The rice is done"
 }
 
 
-def answer(seen: Seen, _number: int) -> ScriptedTurn:
+def answer(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Return the written reply to a question, streamed as a model would."""
     text = ANSWERS.get(seen.last_text, "Of course.")
     return ScriptedTurn(text=text, deltas=20, tokens_in=40 * seen.user_messages, tokens_out=90)

@@ -17,14 +17,14 @@ from hermes.errors import (
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.ports.channel import Accepted, Capabilities, Delivery, PushChannel, Target
+from hermes.ports.channel import Acceptance, Capabilities, Delivery, PushChannel, Target
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.push.channel import PigeonChannel
+from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.faults import Fault
-from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.settings import ChannelSettings
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.state import SampleSettings
 
 
 class Platform(Protocol):
@@ -43,8 +43,8 @@ class PigeonPlatform:
 
     def __init__(self, *, keys: bool) -> None:
         self.clock = ManualClock()
-        self.pigeon = Pigeon(
-            PigeonSettings(token="t", signing_secret="s", keys=keys), clock=self.clock
+        self.pigeon = SamplePlatform(
+            SampleSettings(token="t", signing_secret="s", keys=keys), clock=self.clock
         )
         self.client = HttpClient(HttpSettings(timeout_s=0.5))
         self.keys = keys
@@ -54,7 +54,7 @@ class PigeonPlatform:
         self.channel = self.speak()
         await self.channel.connect(accept)
 
-    def speak(self, *, token: str = "t") -> PigeonChannel:
+    def speak(self, *, token: str = "t") -> SampleChannel:
         settings = ChannelSettings(
             base_url=self.pigeon.base_url,
             token=token,
@@ -62,14 +62,14 @@ class PigeonPlatform:
             keys=self.keys,
             history=True,
         )
-        return PigeonChannel(settings, self.client, clock=self.clock)
+        return SampleChannel(settings, self.client, clock=self.clock)
 
     async def stop(self) -> None:
         await self.client.close()
         await self.pigeon.stop()
 
     def texts(self, chat: str) -> list[str]:
-        return [post.text for post in self.pigeon.book.posted if post.chat == chat]
+        return [post.text for post in self.pigeon.state.posted if post.chat == chat]
 
     def limit_rate(self) -> None:
         self.pigeon.faults.plan(Fault(op="send", kind="rate_limited", retry_after=7.0))
@@ -109,8 +109,8 @@ class MemoryPlatform:
         self.channel.lose_answers(verb, 1)  # type: ignore[arg-type]
 
 
-async def accept(event: MessageEvent) -> Accepted:
-    return Accepted(message_id=f"m_{event.external_id}")
+async def accept(event: MessageEvent) -> Acceptance:
+    return Acceptance(message_id=f"m_{event.external_id}")
 
 
 def delivery(text: str = "hello", *, key: str = "d1.0", chat: str = "c1") -> Delivery:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse, answer_by_text
 from hermes.testing.model_server import ModelServer
 from tests.docs.markdown import Block, blocks_of, commands_of
 from tests.system.live import Live, environment, live_gateway, with_model
@@ -56,7 +56,7 @@ AFTERWARDS = {
 }
 
 
-def answer(seen: Seen, number: int) -> ScriptedTurn:
+def answer(seen: SeenConversation, number: int) -> ScriptedTurn:
     """Say what the pages show, and repeat everything else."""
     said = AFTERWARDS if seen.tool_results else ANSWERS
     return said.get(seen.last_text) or answer_by_text(seen, number)

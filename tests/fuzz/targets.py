@@ -14,7 +14,7 @@ from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.client import MailConnection
 from hermes.channels.email.folders import read_fields
 from hermes.channels.email.imap import Imap, ImapRefusal
-from hermes.channels.email.inbound import Ignored, Reading, read_mail
+from hermes.channels.email.inbound import IgnoredMail, MailReadRules, read_mail
 from hermes.channels.email.inbound import to_event as mail_event
 from hermes.channels.matrix.inbound import Bot, EventRoom
 from hermes.channels.matrix.inbound import to_event as matrix_event
@@ -44,7 +44,7 @@ from hermes.channels.telegram.wire import User
 from hermes.channels.web import inbound as web_inbound
 from hermes.channels.webhook.inbound import to_event as webhook_event
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import Signed
+from hermes.channels.webhook.signatures import SignedCall
 from hermes.channels.webhook.signatures import check as check_signature
 from hermes.contrib.irc.inbound import IrcIdentity as IrcMe
 from hermes.contrib.irc.inbound import message_event as irc_event
@@ -64,7 +64,7 @@ _SECRET = "a secret of some length"
 _ROUTE = Route(secret=_SECRET, prompt="{a.b[0]} {event} {body}")
 _SCHEMES = ("standard", "github", "gitlab", "hmac")
 _SLACK = SlackIdentity(user_id="U0BOT", bot_id="B0BOT", team_id="T1", account="a")
-_MAILBOX = Reading(own=MailAddress(local="hermes", domain="example.org"), authserv_id=None)
+_MAILBOX = MailReadRules(own=MailAddress(local="hermes", domain="example.org"), authserv_id=None)
 _CHECKED = msgspec.structs.replace(_MAILBOX, authserv_id="mx.example.org")
 _IRC = IrcMe(nick="hermes", names=("hermes",), connection="c", since=0.0)
 _NETWORK = IrcSettings(
@@ -141,7 +141,7 @@ def _matrix_message(data: bytes) -> None:
 
 def webhook(data: bytes) -> None:
     """Read the body of a generic webhook."""
-    signed = Signed("1", "push")
+    signed = SignedCall("1", "push")
     _keep(webhook_event("r", _ROUTE, signed=signed, body=data, external_id="1", at=1.0))
 
 
@@ -171,7 +171,7 @@ def email(data: bytes) -> None:
     mail = read_mail(data, reading=_MAILBOX, fallback_id="1-1@uid")
     if isinstance(mail, Bounce):
         _ = mail.returned
-    elif not isinstance(mail, Ignored):
+    elif not isinstance(mail, IgnoredMail):
         _keep(mail_event(mail, account="a", at=1.0, fallback_id="1-1@uid", media=()))
 
 

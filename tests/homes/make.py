@@ -16,8 +16,8 @@ from typing import Any
 import aiohttp
 
 from hermes.ports.clock import SystemClock
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.pigeon_chat import pigeon_settings, write
@@ -124,7 +124,7 @@ async def make(name: str) -> None:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         home = folder / "home"
-        pigeon = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("p1",)))
+        pigeon = SamplePlatform(SampleSettings(token="t", signing_secret="s", chats=("p1",)))
         await pigeon.start()
         stack.push_async_callback(pigeon.stop)
         url = await stack.enter_async_context(model_server())

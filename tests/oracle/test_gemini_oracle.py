@@ -33,7 +33,7 @@ from hermes.ports.provider import (
 )
 from hermes.providers.gemini.provider import GeminiProvider
 from hermes.providers.gemini.settings import GeminiSettings
-from hermes.testing.gemini_server import GeminiServer, Received
+from hermes.testing.gemini_server import GeminiCall, GeminiServer
 from hermes.testing.gemini_shape import camel
 
 NEW, OLD = "gemini-3-pro-preview", "gemini-2.5-flash"
@@ -531,7 +531,7 @@ def sdk_client(base_url: str, key: str) -> genai.Client:
     return genai.Client(api_key=key, vertexai=False, http_options=options)
 
 
-async def by_sdk(server: GeminiServer, row: Row) -> Received:
+async def by_sdk(server: GeminiServer, row: Row) -> GeminiCall:
     def run() -> None:
         with sdk_client(server.base_url, server.key) as sdk:
             stream = sdk.models.generate_content_stream(
@@ -553,7 +553,7 @@ async def by_sdk(server: GeminiServer, row: Row) -> Received:
     return server.requests[-1]
 
 
-async def by_hermes(server: GeminiServer, row: Row, client: HttpClient) -> Received:
+async def by_hermes(server: GeminiServer, row: Row, client: HttpClient) -> GeminiCall:
     settings = GeminiSettings(
         name="gemini", model=row.request.model, base_url=server.base_url, api_key=server.key
     )

@@ -32,7 +32,7 @@ from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.provider import ResponsesProvider
 from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.testing import openai_shape, responses_shape
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 from tests.oracle.openai_rows import CHAT_ROWS, MODEL, PICTURE, PICTURE_BYTES, Row
 from tests.oracle.openai_streams import CHAT_STREAMS, RESPONSE_STREAMS
 from tests.oracle.responses_rows import RESPONSES_ROWS
@@ -54,7 +54,7 @@ RESPONSES_PARAMS: TypeAdapter[Any] = TypeAdapter(
 )
 
 Ask = Callable[[str], Awaitable[object]]
-Answered = tuple[Received, Received]
+Answered = tuple[ReceivedRequest, ReceivedRequest]
 
 
 @pytest.mark.req("M1")
@@ -74,7 +74,7 @@ async def client() -> AsyncIterator[HttpClient]:
 def serving(stream: bytes) -> ScriptedHttp:
     """Return a server that answers every call with the same bytes."""
 
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, stream, kind="text/event-stream")
 
     return ScriptedHttp(answer)
@@ -192,7 +192,7 @@ async def test_embeddings_are_asked_for_and_read_as_by_the_sdk(client):
     usage = {"prompt_tokens": 7, "total_tokens": 7}
     body = {"object": "list", "data": data, "model": "e-1", "usage": usage}
 
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, msgspec.json.encode(body))
 
     async with ScriptedHttp(answer) as server, sdk_at(server) as sdk:

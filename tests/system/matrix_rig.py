@@ -11,7 +11,7 @@ from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 
@@ -34,7 +34,7 @@ class Rig:
 
     def __init__(self, folder: Path, *, timeout_s: float = 1.0) -> None:
         self.client = HttpClient(HttpSettings(timeout_s=timeout_s))
-        self.shelf = MediaCache(folder / "media", self.client)
+        self.media_cache = MediaCache(folder / "media", self.client)
         self.folder = folder
         self.events: list[MessageEvent] = []
         # Repeats, too.
@@ -61,7 +61,7 @@ class Rig:
                 client=self.client,
                 clock=SystemClock(),
                 make_id=lambda kind: f"{kind}_{next(self._numbers)}",
-                media=self.shelf,
+                media=self.media_cache,
                 state=self.folder / "state",
             )
         )
@@ -73,14 +73,14 @@ class Rig:
         await channel.connect(self.accept)
         return channel
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         if self.refusals:
             raise self.refusals.pop(0)
         self.handed.append(event.text)
         known = any(one.external_id == event.external_id for one in self.events)
         if not known:
             self.events.append(event)
-        return Accepted(message_id=event.external_id, duplicate=known)
+        return Acceptance(message_id=event.external_id, duplicate=known)
 
     def texts(self) -> list[str]:
         return [event.text for event in self.events]

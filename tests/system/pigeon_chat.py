@@ -6,14 +6,14 @@ import json
 import aiohttp
 
 from hermes.ports.clock import SystemClock
-from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.system.live import Live
 
 WAIT_S = 20.0
 
 
-def pigeon_settings(pigeon: Pigeon) -> dict[str, str]:
+def pigeon_settings(pigeon: SamplePlatform) -> dict[str, str]:
     """Return the variables that connect a gateway to the platform."""
     extra = {"base_url": pigeon.base_url, "token": "t", "signing_secret": "s", "edit": "false"}
     settings = {f"EXTRA__{name.upper()}": value for name, value in extra.items()}

@@ -17,8 +17,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.system.canaries import Canaries, Table, variables, write_home
 from tests.system.live import (
     Live,
@@ -70,11 +70,11 @@ class Watch:
 
 
 @asynccontextmanager
-async def watched(folder: Path) -> AsyncIterator[tuple[Watch, Parrot, Pigeon]]:
+async def watched(folder: Path) -> AsyncIterator[tuple[Watch, Parrot, SamplePlatform]]:
     canaries, home = Canaries(), folder / "home"
     home.mkdir(mode=0o700)
     async with a_parrot() as parrot:
-        pigeon = Pigeon(PigeonSettings(token="", signing_secret="", chats=()))
+        pigeon = SamplePlatform(SampleSettings(token="", signing_secret="", chats=()))
         await pigeon.start()
         try:
             write_home(
@@ -130,7 +130,7 @@ async def talk(watch: Watch, keys: list[str]) -> None:
         await watch.ask("GET", f"/control/status?key={key}", headers={"x-api-key": key})
 
 
-async def break_in(watch: Watch, pigeon: Pigeon) -> None:
+async def break_in(watch: Watch, pigeon: SamplePlatform) -> None:
     """A webhook comes with a wrong signature; the platform itself refuses the bot's token."""
     pigeon.webhooks.url = f"{watch.live.url}/webhooks/pigeon"
     assert await pigeon.webhooks.post(b'{"event_id":"e1"}') in {400, 401, 403, 404, 503}

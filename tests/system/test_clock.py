@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 
 from hermes.testing.push.faults import Fault
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY, faked, put_clock
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 class Story:
     """One gateway on a clock that can be moved while it runs."""
 
-    def __init__(self, live: Live, http: aiohttp.ClientSession, pigeon: Pigeon) -> None:
+    def __init__(self, live: Live, http: aiohttp.ClientSession, pigeon: SamplePlatform) -> None:
         self.live = live
         self.pigeon = pigeon
         self._http = http
@@ -66,7 +66,7 @@ class Story:
         await until_running(self.live, self._http, 1)
 
     def posted(self) -> list[str]:
-        return [post.text for post in self.pigeon.book.posted]
+        return [post.text for post in self.pigeon.state.posted]
 
     def logged(self, event: str, **facts: object) -> bool:
         lines = map(json.loads, (self.live.home / "logs/hermes.log").read_text().splitlines())
@@ -83,7 +83,7 @@ async def until(claim: Callable[[], bool]) -> None:
 async def story(tmp_path: Path):
     clock = tmp_path / "clock"
     put_clock(clock, 0)
-    pigeon = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("c1",)))
+    pigeon = SamplePlatform(SampleSettings(token="t", signing_secret="s", chats=("c1",)))
     await pigeon.start()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(pigeon.stop)

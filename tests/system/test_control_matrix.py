@@ -14,7 +14,7 @@ import pytest
 
 from hermes.app import Gateway, offline_operator
 from hermes.cli import commands as command_line
-from hermes.config import Loaded, load
+from hermes.config import LoadedConfig, load
 from hermes.control import orders
 from hermes.control.audit import AuditAsk, AuditReport
 from hermes.control.audited import Operator
@@ -111,7 +111,7 @@ ADMIN_COMMANDS = {
 }
 
 
-def settings_for(home: Path) -> Loaded:
+def settings_for(home: Path) -> LoadedConfig:
     """Return settings with a model that nobody asks, and one admin in direct chats."""
     variables = {
         "HERMES_SERVER__PORT": "0",

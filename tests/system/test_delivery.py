@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from hermes.testing.push.faults import Fault
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
@@ -28,7 +28,7 @@ async def until(claim: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-def connected(pigeon: Pigeon, **more: str) -> dict[str, str]:
+def connected(pigeon: SamplePlatform, **more: str) -> dict[str, str]:
     """Return the variables that connect a gateway to the platform."""
     extra = {"base_url": pigeon.base_url, "token": "t", "signing_secret": "s", **more}
     return {
@@ -39,9 +39,9 @@ def connected(pigeon: Pigeon, **more: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def platform(folder: Path, *, keys: bool = False) -> AsyncIterator[Pigeon]:
-    pigeon = Pigeon(
-        PigeonSettings(token="t", signing_secret="s", chats=CHATS, keys=keys),
+async def platform(folder: Path, *, keys: bool = False) -> AsyncIterator[SamplePlatform]:
+    pigeon = SamplePlatform(
+        SampleSettings(token="t", signing_secret="s", chats=CHATS, keys=keys),
         count_file=folder / "count.jsonl",
     )
     await pigeon.start()
@@ -51,7 +51,7 @@ async def platform(folder: Path, *, keys: bool = False) -> AsyncIterator[Pigeon]
         await pigeon.stop()
 
 
-async def tell(pigeon: Pigeon, live: Live, text: str, *, chat: str = "c1") -> None:
+async def tell(pigeon: SamplePlatform, live: Live, text: str, *, chat: str = "c1") -> None:
     """Write to the bot, as soon as the channel is connected."""
     pigeon.webhooks.url = f"{live.url}/webhooks/pigeon"
     message = InboundMessage(chat=chat, user=chat, text=text, event_id=f"e {text}")
@@ -81,9 +81,9 @@ async def test_two_replies_to_one_chat_the_first_stuck_in_retry(tmp_path: Path) 
             await until(lambda: ("send", "fault") in pigeon.calls)
             await tell(pigeon, live, "two")
             await tell(pigeon, live, "three", chat="c2")
-            await until(lambda: any(post.chat == "c2" for post in pigeon.book.posted))
-            stuck = [post for post in pigeon.book.posted if post.chat == "c1"]
-            await until(lambda: len(pigeon.book.posted) == 3)
+            await until(lambda: any(post.chat == "c2" for post in pigeon.state.posted))
+            stuck = [post for post in pigeon.state.posted if post.chat == "c1"]
+            await until(lambda: len(pigeon.state.posted) == 3)
 
     tries = sends(tmp_path, "c1")
     failed = [at for at, outcome, _ in tries if outcome == "fault"]
@@ -101,11 +101,11 @@ WORDS = " ".join(f"word{number:04}" for number in range(500))
 STREAMED = f"[[deltas:50]][[gap:0.03]] {WORDS}"
 
 
-def standing(pigeon: Pigeon) -> list[str]:
-    return [post.text for post in pigeon.book.posted]
+def standing(pigeon: SamplePlatform) -> list[str]:
+    return [post.text for post in pigeon.state.posted]
 
 
-def words_in(pigeon: Pigeon) -> list[str]:
+def words_in(pigeon: SamplePlatform) -> list[str]:
     return re.findall(r"word\d{4}", " ".join(standing(pigeon)))
 
 
@@ -117,15 +117,17 @@ async def test_a_long_reply_is_shown_over_several_messages_while_it_is_written(
         more = {**with_model(url), **connected(pigeon), "HERMES_STREAMING__INTERVAL_S": "0.05"}
         async with live_gateway(tmp_path / "home", more) as live:
             await tell(pigeon, live, STREAMED)
-            await until(lambda: len(pigeon.book.posted) == 2)
+            await until(lambda: len(pigeon.state.posted) == 2)
             shown = standing(pigeon)
-            await until(lambda: len(pigeon.book.posted) == 3 and words_in(pigeon)[-1] == "word0499")
+            await until(
+                lambda: len(pigeon.state.posted) == 3 and words_in(pigeon)[-1] == "word0499"
+            )
             await until(lambda: not any("▉" in text for text in standing(pigeon)))
 
     assert shown[0].endswith(tuple("0123456789"))
     assert shown[1].endswith(" ▉")
     assert words_in(pigeon) == WORDS.split()
-    assert [post.edits > 0 for post in pigeon.book.posted] == [True, True, True]
+    assert [post.edits > 0 for post in pigeon.state.posted] == [True, True, True]
     assert all(len(text) <= 2000 for text in standing(pigeon))
 
 
@@ -140,12 +142,14 @@ async def test_killed_while_the_second_message_grows_the_reply_stands_once(tmp_p
         }
         async with live_gateway(tmp_path / "home", more) as live:
             await tell(pigeon, live, STREAMED)
-            await until(lambda: len(pigeon.book.posted) == 2)
+            await until(lambda: len(pigeon.state.posted) == 2)
             live.process.kill()
             await live.process.wait()
         async with live_gateway(tmp_path / "home", more) as live:
-            await until(lambda: len(pigeon.book.posted) == 3 and words_in(pigeon)[-1] == "word0499")
+            await until(
+                lambda: len(pigeon.state.posted) == 3 and words_in(pigeon)[-1] == "word0499"
+            )
             await until(lambda: not any("▉" in text for text in standing(pigeon)))
 
     assert words_in(pigeon) == WORDS.split()
-    assert len(pigeon.book.posted) == 3
+    assert len(pigeon.state.posted) == 3

@@ -12,7 +12,7 @@ import pytest
 
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.email.state import PASSWORD
-from hermes.testing.stand_in import Fault, Said
+from hermes.testing.stand_in import Fault, PersonMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 
 
@@ -105,11 +105,11 @@ async def test_mails_are_answered_once_in_their_threads_and_nothing_shows_the_pa
     town: Town,
 ) -> None:
     async with town.gateway() as live:
-        first = await town.mail.say(Said(text="hello", times=2))
+        first = await town.mail.say(PersonMessage(text="hello", times=2))
         await town.answered("#1 hello")
-        await town.mail.say(Said(text="**more**"))
-        await town.mail.say(Said(text="I am away", is_bot=True))
-        await town.mail.say(Said(text="apart", thread="another@people.test"))
+        await town.mail.say(PersonMessage(text="**more**"))
+        await town.mail.say(PersonMessage(text="I am away", is_bot=True))
+        await town.mail.say(PersonMessage(text="apart", thread="another@people.test"))
         await town.answered("#1 hello", "#2 more", "#1 apart")
 
         town.mail.revoke()
@@ -127,7 +127,7 @@ async def test_mails_are_answered_once_in_their_threads_and_nothing_shows_the_pa
 @pytest.mark.req("J1", "J4", "J17")
 async def test_kills_before_the_mark_and_after_the_send_repeat_nothing(town: Town) -> None:
     async with town.gateway(HERMES_FAILPOINTS="store.accept.after:1") as live:
-        saying = asyncio.create_task(town.mail.say(Said(text="hello")))
+        saying = asyncio.create_task(town.mail.say(PersonMessage(text="hello")))
         await asyncio.wait_for(live.process.wait(), 20)
     assert not saying.done()
 
@@ -136,7 +136,7 @@ async def test_kills_before_the_mark_and_after_the_send_repeat_nothing(town: Tow
         await asyncio.wait_for(live.process.wait(), 20)
 
     async with town.gateway():
-        await town.mail.say(Said(text="barrier", chat="b"))
+        await town.mail.say(PersonMessage(text="barrier", chat="b"))
         await town.answered("#1 barrier", chat="b")
         await town.answered("#1 hello")
 
@@ -145,7 +145,7 @@ async def test_kills_before_the_mark_and_after_the_send_repeat_nothing(town: Tow
 async def test_an_answer_that_is_lost_is_repeated_only_with_its_mark(town: Town) -> None:
     town.mail.plan(Fault(kind="reset_after"))
     async with town.gateway():
-        await town.mail.say(Said(text="hello"))
+        await town.mail.say(PersonMessage(text="hello"))
         await town.answered("#1 hello", "(possibly a repeat) #1 hello")
     one, other = town.mail.posts("chat-1")
     # The same mail to every program that compares ids, and so shown once by many.
@@ -155,14 +155,14 @@ async def test_an_answer_that_is_lost_is_repeated_only_with_its_mark(town: Town)
 @pytest.mark.req("A26", "A28")
 async def test_a_reply_that_comes_back_is_a_dead_letter_and_its_story_says_so(town: Town) -> None:
     async with town.gateway() as live:
-        await town.mail.say(Said(text="hello"))
+        await town.mail.say(PersonMessage(text="hello"))
         await town.answered("#1 hello")
         await town.mail.bounce(town.mail.posts("chat-1")[0])
 
         (letter,) = (await asked(live, "deadletters"))["letters"]
         story = await asked(live, f"why/{letter['message_id']}")
         replay = await asked(live, f"deadletters/letter?id={letter['id']}")
-        await town.mail.say(Said(text="barrier", chat="b"))
+        await town.mail.say(PersonMessage(text="barrier", chat="b"))
         await town.answered("#1 barrier", chat="b")
 
     assert (letter["platform"], letter["failure"]) == ("email", "invalid_recipient")
@@ -176,4 +176,4 @@ async def test_a_reply_that_comes_back_is_a_dead_letter_and_its_story_says_so(to
     ]
     assert replay["letter"]["text"] == "#1 hello"
     assert town.texts() == ["#1 hello"]
-    assert [recipient for recipient, _ in town.mail.office.sent if "DAEMON" in recipient] == []
+    assert [recipient for recipient, _ in town.mail.state.sent if "DAEMON" in recipient] == []

@@ -14,7 +14,7 @@ import yaml
 
 from hermes.testing.irc.server import IrcStandIn
 from hermes.testing.model_server import ModelServer
-from hermes.testing.stand_in import Fault, Said
+from hermes.testing.stand_in import Fault, PersonMessage
 from tests.system.live import Live, live_gateway, with_model
 
 QUICK = {"HERMES_OUTBOX__LOOK_AFTER_S": "0.2", "HERMES_OUTBOX__SETTLE_AFTER_S": "0.1"}
@@ -81,17 +81,17 @@ async def test_accounts_are_known_lost_answers_marked_and_a_wrong_password_final
 ) -> None:
     async with town(tmp_path, allowed_users=["user-1"]) as here, here.start() as live:
         irc = here.irc
-        await irc.say(Said(text="hello", id="m1", times=2))
+        await irc.say(PersonMessage(text="hello", id="m1", times=2))
         await here.until("chat-1", ["#1 hello"])
         # Another account with a name alike is a stranger, who gets a code and no answer.
-        await irc.say(Said(text="hello", chat="chat-2", user="user-2"))
+        await irc.say(PersonMessage(text="hello", chat="chat-2", user="user-2"))
         await wait(lambda: bool(here.texts("chat-2")))
         assert "code" in " ".join(here.texts("chat-2"))
-        await irc.say(Said(text="in here", **LAB))
+        await irc.say(PersonMessage(text="in here", **LAB))
         await here.until("lab", ["#1 [Ada]", "in here"])
 
         irc.plan(Fault(kind="reset_after"))
-        await irc.say(Said(text="perhaps"))
+        await irc.say(PersonMessage(text="perhaps"))
         await here.until("chat-1", ["#1 hello", "#2 perhaps", "(possibly a repeat) #2 perhaps"])
 
         irc.revoke()
@@ -108,13 +108,13 @@ async def test_accounts_are_known_lost_answers_marked_and_a_wrong_password_final
 async def test_a_killed_gateway_answers_after_its_restart(tmp_path: Path, is_plain: bool) -> None:
     async with town(tmp_path, is_plain=is_plain, trust="nick", allowed_users=["ada"]) as here:
         async with here.start() as live:
-            await here.irc.say(Said(text="before [[slow:0.5]]"))
+            await here.irc.say(PersonMessage(text="before [[slow:0.5]]"))
             # Whoever asks a model has the message on disk.
             await wait(lambda: bool(here.model.invocations))
             await live.stop(signal.SIGKILL)
         async with here.start():
             await here.until("chat-1", ["#1 before [[slow:0.5]]"])
-            await here.irc.say(Said(text="after"))
+            await here.irc.say(PersonMessage(text="after"))
             await here.until("chat-1", ["#1 before [[slow:0.5]]", "#2 after"])
         assert here.irc.rejections == ()
 
@@ -133,9 +133,9 @@ async def test_a_pasted_text_is_one_message_and_stops_nothing(tmp_path: Path) ->
         here.start(),
     ):
         for number in range(5):
-            await here.irc.say(Said(text=f"line {number}"))
+            await here.irc.say(PersonMessage(text=f"line {number}"))
         pasted = [f"line {number}" for number in range(5)]
         await here.until("chat-1", ["#1 line 0", *pasted[1:]])
-        await here.irc.say(Said(text="a barrier"))
+        await here.irc.say(PersonMessage(text="a barrier"))
         await here.until("chat-1", ["#1 line 0", *pasted[1:], "#2 a barrier"])
         assert here.irc.rejections == ()

@@ -16,8 +16,8 @@ from hermes.control.status import Runtime
 from hermes.ops.forensics import Shutdown
 from hermes.ops.process import own_identity
 from hermes.pipeline.resume import TOLD
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.system.live import (
     Live,
@@ -313,7 +313,7 @@ async def test_a_chat_whose_turn_is_cut_off_is_told_and_gets_its_reply_once(
     tmp_path: Path,
 ) -> None:
     home = tmp_path / "home"
-    pigeon = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("c1",)))
+    pigeon = SamplePlatform(SampleSettings(token="t", signing_secret="s", chats=("c1",)))
     await pigeon.start()
     async with model_server() as url, aiohttp.ClientSession() as http:
         more = {**with_model(url), **_pigeon(pigeon), "HERMES_SERVER__DRAIN_S": "0.3"}
@@ -322,17 +322,17 @@ async def test_a_chat_whose_turn_is_cut_off_is_told_and_gets_its_reply_once(
             await _write(live, http, "[[slow:1.5]] hi")
             await until_running(live, http, 1)
             assert await live.stop() == 75
-        assert [post.text for post in pigeon.book.posted] == [TOLD]
+        assert [post.text for post in pigeon.state.posted] == [TOLD]
         async with cold_gateway(home, more) as live:
-            await until(lambda: pigeon.book.posted[-1].text.endswith(" hi"))
+            await until(lambda: pigeon.state.posted[-1].text.endswith(" hi"))
             assert await live.stop(signal.SIGINT) == 0
     await pigeon.stop()
 
-    assert [post.text for post in pigeon.book.posted] == [TOLD, "#1 [[slow:1.5]] hi"]
+    assert [post.text for post in pigeon.state.posted] == [TOLD, "#1 [[slow:1.5]] hi"]
     assert [one.state for one in runtime_of(home).channels] == ["stopped"]
 
 
-def _pigeon(pigeon: Pigeon) -> dict[str, str]:
+def _pigeon(pigeon: SamplePlatform) -> dict[str, str]:
     extra = {"base_url": pigeon.base_url, "token": "t", "signing_secret": "s", "edit": "false"}
     settings = {f"EXTRA__{name.upper()}": value for name, value in extra.items()}
     settings |= {"ENABLED": "true", "UNKNOWN": "allow"}

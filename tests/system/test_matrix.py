@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hermes.testing.matrix.people import MatrixStandIn
-from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.stand_in import Fault, PersonMessage, Post
 from tests.system.live import Live, live_gateway, model_server, with_model
 
 WAIT_S = 40.0
@@ -70,18 +70,18 @@ async def test_messages_are_answered_once_and_shown_while_they_are_written(
 ) -> None:
     async with live_gateway(tmp_path / "home", variables(server, model)) as gateway:
         await connected(gateway)
-        await server.say(Said(text="hello", chat="c", times=3))
+        await server.say(PersonMessage(text="hello", chat="c", times=3))
         await until(server, "c", "#1 hello")
 
         server.wire.sends_per_second = 2
-        await server.say(Said(text=SLOWLY, chat="c"))
+        await server.say(PersonMessage(text=SLOWLY, chat="c"))
         posts = await until(server, "c", "#1 hello", f"#2 {SLOWLY}")
         server.wire.sends_per_second = 0
 
         server.plan(Fault(kind="reset_after", times=2))
-        await server.say(Said(text="once", chat="c"))
+        await server.say(PersonMessage(text="once", chat="c"))
         await until(server, "c", "#1 hello", f"#2 {SLOWLY}", "#3 once")
-        await server.say(Said(text="barrier", chat="c"))
+        await server.say(PersonMessage(text="barrier", chat="c"))
         await until(server, "c", "#1 hello", f"#2 {SLOWLY}", "#3 once", "#4 barrier")
 
     assert posts[1].edits >= 1
@@ -94,21 +94,21 @@ async def test_a_kill_in_the_middle_leaves_one_reply(
     tmp_path: Path, server: MatrixStandIn, model: str, where: str
 ) -> None:
     home = tmp_path / "home"
-    server.write(Said(text="of old", chat="c"))
+    server.write(PersonMessage(text="of old", chat="c"))
     async with live_gateway(home, variables(server, model)) as gateway:
         await connected(gateway)
-        await server.say(Said(text="first", chat="c"))
+        await server.say(PersonMessage(text="first", chat="c"))
         await until(server, "c", "#1 first")
         await gateway.stop()
 
-    server.write(Said(text=SLOWLY, chat="c"))
+    server.write(PersonMessage(text=SLOWLY, chat="c"))
     async with asyncio.timeout(WAIT_S):
         code = await ended(home, variables(server, model, HERMES_FAILPOINTS=where))
     assert code == -signal.SIGKILL
 
     async with live_gateway(home, variables(server, model)):
         await until(server, "c", "#1 first", f"#2 {SLOWLY}")
-        await server.say(Said(text="barrier", chat="c"))
+        await server.say(PersonMessage(text="barrier", chat="c"))
         await until(server, "c", "#1 first", f"#2 {SLOWLY}", "#3 barrier")
     assert server.rejections == ()
 
@@ -129,7 +129,7 @@ async def test_a_revoked_token_is_told_to_the_operator(
 ) -> None:
     async with live_gateway(tmp_path / "home", variables(server, model)) as gateway:
         await connected(gateway)
-        await server.say(Said(text="hello", chat="c"))
+        await server.say(PersonMessage(text="hello", chat="c"))
         await until(server, "c", "#1 hello")
 
         server.revoke()

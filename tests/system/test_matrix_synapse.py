@@ -204,7 +204,7 @@ async def test_pictures_edits_and_deletions_stand_as_they_were_meant(
     assert await channel.fetch(part.media, limit=1000) == CAT
 
     target = Target(platform="matrix", account="default", chat_id=room)
-    kept = await rig.shelf.keep(DOG, mime="image/png", name="dog.png")
+    kept = await rig.media_cache.keep(DOG, mime="image/png", name="dog.png")
     await channel.send(Delivery(id="d", target=target, parts=(ImagePart(kept),), key="d.0"))
     text = Delivery(id="e", target=target, parts=(TextPart("**draft**"),), key="e/0 ?#")
     first = await channel.send(text)

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from hermes.testing.openai_shape import Assistant, ChatRequest, User, text_of
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import live_gateway
 from tests.system.parrot import Call, Parrot, a_parrot
@@ -107,7 +107,7 @@ def orders_in(text: str) -> list[Call]:
     return found
 
 
-def settings_for(parrot: Parrot, pigeon: Pigeon) -> dict[str, object]:
+def settings_for(parrot: Parrot, pigeon: SamplePlatform) -> dict[str, object]:
     return {
         "providers": {"openai": {"base_url": f"{parrot.url}/v1", "api_key": "test"}},
         "tools": {"modules": ["house.py"], "web_fetch": True, "gate": {"mode": "off"}},
@@ -173,7 +173,7 @@ class House(Town):
 
     async def post(self, who: int, text: str, *, chat: str, name: str, kind: str = "group") -> None:
         """Say something on the push platform, under a name that is shown."""
-        self._pigeon.book.open_chat(chat)
+        self._pigeon.state.open_chat(chat)
         message = InboundMessage(
             chat=chat,
             user=self.people[who].name if chat != "mallory" else "mallory",
@@ -187,16 +187,16 @@ class House(Town):
 
     def posts(self) -> str:
         """Return everything that stands on the push platform."""
-        return "\n".join(post.text for post in self._pigeon.book.posted)
+        return "\n".join(post.text for post in self._pigeon.state.posted)
 
     def sent_to(self, chat: str) -> list[str]:
         """Return what stands in a chat."""
-        return [post.text for post in self._pigeon.book.posted if post.chat == chat]
+        return [post.text for post in self._pigeon.state.posted if post.chat == chat]
 
 
 @asynccontextmanager
 async def a_house(folder: Path) -> AsyncIterator[tuple[House, Parrot, Obedience]]:
-    pigeon = Pigeon(PigeonSettings(token=TOKEN, signing_secret=SIGNING, chats=()))
+    pigeon = SamplePlatform(SampleSettings(token=TOKEN, signing_secret=SIGNING, chats=()))
     await pigeon.start()
     home, obedience = folder / "home", Obedience()
     home.mkdir(mode=0o700)

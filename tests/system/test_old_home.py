@@ -11,8 +11,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.homes.make import FOLDER, Story, books
 from tests.system.live import live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY
@@ -32,7 +32,7 @@ class OldHome(Story):
     """A gateway of today on a home of then, an hour after it was made."""
 
     held: dict[str, Any]
-    pigeon: Pigeon
+    pigeon: SamplePlatform
 
 
 @pytest.fixture(params=NAMES)
@@ -46,7 +46,7 @@ async def old(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[O
     faked = {"LD_PRELOAD": str(LIBRARY), "FAKETIME": start, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     zones = {"TZ": "UTC", "HERMES_TIME_ZONE": "UTC", "HERMES_CREDITS__POLICY": "wallet"}
     async with AsyncExitStack() as stack:
-        pigeon = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("p1", "gone")))
+        pigeon = SamplePlatform(SampleSettings(token="t", signing_secret="s", chats=("p1", "gone")))
         await pigeon.start()
         stack.push_async_callback(pigeon.stop)
         url = await stack.enter_async_context(model_server())
@@ -106,7 +106,7 @@ async def test_a_dead_letter_is_sent_whole_once_it_can_be(old: OldHome) -> None:
 
     await old.order("deadletters/replay", id=letter["id"])
 
-    await until(lambda: [post.text for post in old.pigeon.book.posted] == ["#1 Lost."])
+    await until(lambda: [post.text for post in old.pigeon.state.posted] == ["#1 Lost."])
 
 
 async def test_the_graph_is_whole_and_the_books_balance(old: OldHome) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.ops.runtime import read_runtime
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.system.live import live_gateway, model_server, with_model
 
 PLUGIN = '''
@@ -52,7 +52,7 @@ async def test_the_second_gateway_refuses_the_channel_until_the_first_is_gone(
     plugin = tmp_path / "pigeon_once"
     plugin.mkdir()
     (plugin / "__init__.py").write_text(PLUGIN)
-    pigeon = Pigeon(PigeonSettings(token="t-secret", signing_secret="s", chats=("c1",)))
+    pigeon = SamplePlatform(SampleSettings(token="t-secret", signing_secret="s", chats=("c1",)))
     await pigeon.start()
     extra = {"BASE_URL": pigeon.base_url, "TOKEN": "t-secret", "SIGNING_SECRET": "s"}
     more = {

@@ -14,18 +14,18 @@ from hermes.message.source import Source
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.sender import OutboxSender
-from hermes.ports.channel import Accepted, Target
+from hermes.ports.channel import Acceptance, Target
 from hermes.ports.clock import SystemClock
 from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
-from hermes.testing.push.channel import PigeonChannel
+from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.faults import Fault, FaultKind
-from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.settings import ChannelSettings
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
 
 TIMING = OutboxTiming(
@@ -39,8 +39,8 @@ TIMING = OutboxTiming(
 )
 
 
-async def accept(event: MessageEvent) -> Accepted:
-    return Accepted(message_id=event.external_id)
+async def accept(event: MessageEvent) -> Acceptance:
+    return Acceptance(message_id=event.external_id)
 
 
 class Gateway:
@@ -49,8 +49,8 @@ class Gateway:
     def __init__(self, folder: Path, *, keys: bool, history: bool = False) -> None:
         self.clock = SystemClock()
         self.count_file = folder / "count.jsonl"
-        self.pigeon = Pigeon(
-            PigeonSettings(token="t", signing_secret="s", keys=keys), count_file=self.count_file
+        self.pigeon = SamplePlatform(
+            SampleSettings(token="t", signing_secret="s", keys=keys), count_file=self.count_file
         )
         self.store = SqliteStore(
             folder / "hermes.db",
@@ -72,7 +72,7 @@ class Gateway:
             keys=self.keys,
             history=self.history,
         )
-        channel = PigeonChannel(settings, self.client, clock=self.clock)
+        channel = SampleChannel(settings, self.client, clock=self.clock)
         await channel.connect(accept)
         self.sender = OutboxSender(
             channel, self.store.outbox, timing=TIMING, clock=self.clock, chance=lambda: 0.5
@@ -141,7 +141,7 @@ class Gateway:
         return self.store.outbox.of_message(f"m_{name}")[0].state.value
 
     def texts(self) -> list[str]:
-        return [post.text for post in self.pigeon.book.posted]
+        return [post.text for post in self.pigeon.state.posted]
 
     async def close(self) -> None:
         if self.sender is not None:

@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 import yaml
 
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.system.live import (
     live_gateway,
     run_command,
@@ -28,7 +28,7 @@ ASKED = "What do you know about me, and about my hiding place?"
 LINKED, ROOMS, GROUPS, KEYS, ERASED = 50, 100, 20, 50, 20
 
 
-def settings_for(parrot: Parrot, pigeon: Pigeon) -> dict[str, object]:
+def settings_for(parrot: Parrot, pigeon: SamplePlatform) -> dict[str, object]:
     return {
         "providers": {
             "openai": {"base_url": f"{parrot.url}/v1", "api_key": "test", "model": "gpt-4o-mini"},
@@ -60,8 +60,8 @@ def settings_for(parrot: Parrot, pigeon: Pigeon) -> dict[str, object]:
 
 @asynccontextmanager
 async def a_town(folder: Path) -> AsyncIterator[Town]:
-    settings = PigeonSettings(token=TOKEN, signing_secret=SIGNING, chats=())
-    pigeon = Pigeon(settings)
+    settings = SampleSettings(token=TOKEN, signing_secret=SIGNING, chats=())
+    pigeon = SamplePlatform(settings)
     await pigeon.start()
     home = folder / "home"
     home.mkdir(mode=0o700)

@@ -10,8 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.pigeon_chat import pigeon_settings, write
@@ -22,8 +22,8 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(40)).decode()
 
 
 @pytest.fixture
-async def pigeon() -> AsyncIterator[Pigeon]:
-    platform = Pigeon(PigeonSettings(token="t", signing_secret="s", chats=("c1",)))
+async def pigeon() -> AsyncIterator[SamplePlatform]:
+    platform = SamplePlatform(SampleSettings(token="t", signing_secret="s", chats=("c1",)))
     await platform.start()
     yield platform
     await platform.stop()
@@ -51,28 +51,30 @@ async def why(live: Live, message_id: str) -> dict[str, object]:
 
 
 @pytest.mark.req("W16", "J13")
-async def test_photos_in_a_row_get_one_reply_which_says_so(tmp_path: Path, pigeon: Pigeon) -> None:
+async def test_photos_in_a_row_get_one_reply_which_says_so(
+    tmp_path: Path, pigeon: SamplePlatform
+) -> None:
     async with model_server() as url, aiohttp.ClientSession() as http:
         more = {**with_model(url), **pigeon_settings(pigeon)}
         async with live_gateway(tmp_path / "home", more) as live:
             host = await send(live, http, "p1", text="my trip")
             others = [await send(live, http, name) for name in ("p2", "p3")]
             again = await send(live, http, "p2")
-            await until(lambda: len(pigeon.book.posted) == 1)
+            await until(lambda: len(pigeon.state.posted) == 1)
             await write(live, http, InboundMessage(chat="c1", user="c1", text="and?", event_id="t"))
-            await until(lambda: len(pigeon.book.posted) == 2)
+            await until(lambda: len(pigeon.state.posted) == 2)
             merged = [await why(live, message_id) for message_id in others]
 
     assert again == others[0]
     # The model counts what it was told by the person: the burst is one message.
-    assert [post.text for post in pigeon.book.posted] == ["#1 my trip", "#2 and?"]
+    assert [post.text for post in pigeon.state.posted] == ["#1 my trip", "#2 and?"]
     assert [one["merged_into"] for one in merged] == [host, host]
     assert all("not charged" in str(one["answer"]) for one in merged)
 
 
 @pytest.mark.req("W16", "J13", "J8")
 async def test_a_burst_whose_gateway_is_killed_is_answered_once_by_the_next(
-    tmp_path: Path, pigeon: Pigeon
+    tmp_path: Path, pigeon: SamplePlatform
 ) -> None:
     async with model_server() as url, aiohttp.ClientSession() as http:
         more = {**with_model(url), **pigeon_settings(pigeon), "HERMES_BUSY__PHOTO_BURST_S": "0.4"}
@@ -89,10 +91,10 @@ async def test_a_burst_whose_gateway_is_killed_is_answered_once_by_the_next(
                     await asyncio.sleep(0.05)
             await live.stop(signal.SIGKILL)
         async with live_gateway(tmp_path / "home", more) as live:
-            await until(lambda: len(pigeon.book.posted) == 1)
+            await until(lambda: len(pigeon.state.posted) == 1)
             host, other = await why(live, "p1"), await why(live, "p2")
 
-    assert [post.text for post in pigeon.book.posted] == ["#1 [[slow:1]] my trip"]
+    assert [post.text for post in pigeon.state.posted] == ["#1 [[slow:1]] my trip"]
     assert (host["outcome"], other["outcome"]) == ("answered", "merged")
     assert other["merged_into"] == host["id"]
 
@@ -105,7 +107,7 @@ async def repeat(live: Live, http: aiohttp.ClientSession, name: str) -> None:
 
 @pytest.mark.req("W16", "J1", "J13")
 async def test_photos_that_come_again_after_a_kill_do_not_stop_their_turn(
-    tmp_path: Path, pigeon: Pigeon
+    tmp_path: Path, pigeon: SamplePlatform
 ) -> None:
     names = ("p1", "p2", "p3")
     async with model_server() as url, aiohttp.ClientSession() as http:
@@ -118,11 +120,11 @@ async def test_photos_that_come_again_after_a_kill_do_not_stop_their_turn(
             await live.stop(signal.SIGKILL)
         async with live_gateway(tmp_path / "home", more) as live:
             repeats = [asyncio.create_task(repeat(live, http, name)) for name in names]
-            await until(lambda: len(pigeon.book.posted) == 1)
+            await until(lambda: len(pigeon.state.posted) == 1)
             for task in repeats:
                 task.cancel()
             await asyncio.gather(*repeats, return_exceptions=True)
             told = [(await why(live, name))["outcome"] for name in names]
 
     assert told == ["answered", "merged", "merged"]
-    assert "(stopped)" not in pigeon.book.posted[0].text
+    assert "(stopped)" not in pigeon.state.posted[0].text

@@ -21,7 +21,7 @@ import yaml
 from aiohttp import web
 
 from hermes.testing.anthropic_server import AnthropicServer
-from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.model_server import ModelServer
 from tests.system.live import Live, live_gateway
 
@@ -136,7 +136,7 @@ class Holding:
     def __init__(self) -> None:
         self._held = False
 
-    def __call__(self, seen: Seen, number: int) -> ScriptedTurn:
+    def __call__(self, seen: SeenConversation, number: int) -> ScriptedTurn:
         if HOLD in seen.last_text and not self._held:
             self._held = True
             return ScriptedTurn(fault="hang")

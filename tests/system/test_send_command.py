@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.system.live import (
     live_gateway,
     model_server,
@@ -29,9 +29,9 @@ async def hermes(home: Path, *arguments: str, stdin: str | None = None, code: in
 
 
 @asynccontextmanager
-async def platform(home: Path) -> AsyncIterator[Pigeon]:
+async def platform(home: Path) -> AsyncIterator[SamplePlatform]:
     """Run the platform, and write the configuration of a home that is connected to it."""
-    pigeon = Pigeon(PigeonSettings(token=TOKEN, signing_secret=SECRET))
+    pigeon = SamplePlatform(SampleSettings(token=TOKEN, signing_secret=SECRET))
     await pigeon.start()
     _write_home(home, pigeon)
     try:
@@ -40,7 +40,7 @@ async def platform(home: Path) -> AsyncIterator[Pigeon]:
         await pigeon.stop()
 
 
-def _write_home(home: Path, pigeon: Pigeon) -> None:
+def _write_home(home: Path, pigeon: SamplePlatform) -> None:
     extra = {"base_url": pigeon.base_url, "token": TOKEN, "signing_secret": SECRET}
     config = {
         "plugins": ["hermes.testing.push.plugin"],
@@ -52,8 +52,8 @@ def _write_home(home: Path, pigeon: Pigeon) -> None:
     path.write_text(yaml.safe_dump(config))
 
 
-def posts(pigeon: Pigeon) -> set[tuple[str, str]]:
-    return {(post.chat, post.text) for post in pigeon.book.posted}
+def posts(pigeon: SamplePlatform) -> set[tuple[str, str]]:
+    return {(post.chat, post.text) for post in pigeon.state.posted}
 
 
 async def until(claim: Callable[[], bool]) -> None:
@@ -73,9 +73,9 @@ async def test_w27_it_is_sent_through_the_gateway_or_by_the_next_one(tmp_path: P
         assert json.loads(piped)["state"] == "waiting"
         assert posts(pigeon) == set()
         async with live_gateway(home, with_model(url)):
-            await until(lambda: len(pigeon.book.posted) == 2)
+            await until(lambda: len(pigeon.state.posted) == 2)
             now = await hermes(home, "send", "pigeon:c2", "while it runs")
-            await until(lambda: len(pigeon.book.posted) == 3)
+            await until(lambda: len(pigeon.state.posted) == 3)
             refused = await hermes(home, "send", "sms:1", "x", code=1)
 
         assert "on its way to pigeon:c2" in now

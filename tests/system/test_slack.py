@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from hermes.testing.slack.platform import SlackStandIn
-from hermes.testing.stand_in import Fault, Said
+from hermes.testing.stand_in import Fault, PersonMessage
 from tests.system.live import Live, live_gateway, model_server, with_model
 
 QUICK = {
@@ -91,18 +91,18 @@ async def until(claim: Callable[[], bool]) -> None:
 async def test_messages_threads_double_events_and_streams(tmp_path: Path, mode) -> None:
     async with town(tmp_path, mode) as here, here.start():
         slack = here.slack
-        await slack.say(Said(text="hello", chat="ada", times=2))
-        name = await slack.say(Said(text="hi", mentions=True, times=2, **CHANNEL))
+        await slack.say(PersonMessage(text="hello", chat="ada", times=2))
+        name = await slack.say(PersonMessage(text="hi", mentions=True, times=2, **CHANNEL))
         await here.until("ada", ["#1 hello"])
         await here.until("lab", ["#1 hi"])
         thread = name.partition(":")[2]
-        await slack.say(Said(text="more", thread=thread, **CHANNEL))
-        await slack.command(Said(text="by command", chat="ada"))
+        await slack.say(PersonMessage(text="more", thread=thread, **CHANNEL))
+        await slack.command(PersonMessage(text="by command", chat="ada"))
         await here.until("lab", ["#1 hi", "#2 more"])
         await here.until("ada", ["#1 hello", "#2 by command"])
 
         long = "an answer **with** words that take some time [[deltas:8]] [[gap:0.3]]"
-        await slack.say(Said(text=long, chat="bob", user="bob", user_name="Bob"))
+        await slack.say(PersonMessage(text=long, chat="bob", user="bob", user_name="Bob"))
         await until(lambda: bool(here.texts("bob")) and "▉" not in here.texts("bob")[0])
         streamed = slack.posts("bob")
 
@@ -118,17 +118,17 @@ async def test_a_cut_a_lost_answer_and_a_revoked_token(tmp_path: Path) -> None:
         slack = here.slack
         await slack.sockets.wait_open()
         await slack.cut()
-        await slack.say(Said(text="one", chat="ada"))
+        await slack.say(PersonMessage(text="one", chat="ada"))
         await here.until("ada", ["#1 one"])
         await slack.sockets.disconnect("warning")
-        await slack.say(Said(text="two", chat="ada"))
+        await slack.say(PersonMessage(text="two", chat="ada"))
         await here.until("ada", ["#1 one", "#2 two"])
         assert slack.sockets.opened == 3
 
         slack.plan(Fault(kind="reset_after"))
-        await slack.say(Said(text="once", mentions=True, **CHANNEL))
+        await slack.say(PersonMessage(text="once", mentions=True, **CHANNEL))
         await until(lambda: ("conversations.replies", "ok") in slack.log)
-        await slack.say(Said(text="barrier", chat="ada"))
+        await slack.say(PersonMessage(text="barrier", chat="ada"))
         await here.until("ada", ["#1 one", "#2 two", "#3 barrier"])
         assert here.texts("lab") == ["#1 once"]
 
@@ -143,14 +143,14 @@ async def test_a_cut_a_lost_answer_and_a_revoked_token(tmp_path: Path) -> None:
 @pytest.mark.req("J1", "J3", "W9")
 async def test_a_killed_gateway_answers_once_after_its_restart(tmp_path: Path) -> None:
     async with town(tmp_path, "http") as here:
-        said = Said(text="before [[slow:0.5]]", chat="ada", id="m1")
+        said = PersonMessage(text="before [[slow:0.5]]", chat="ada", id="m1")
         async with here.start() as live:
             await here.slack.say(said)
             await live.stop(signal.SIGKILL)
         async with here.start():
             await here.slack.say(said)
             await until(lambda: bool(here.texts("ada")))
-            await here.slack.say(Said(text="after", chat="ada"))
+            await here.slack.say(PersonMessage(text="after", chat="ada"))
             await until(lambda: len(here.texts("ada")) > 1)
 
         assert [text.partition(" ")[0] for text in here.texts("ada")] == ["#1", "#2"]

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from hermes.testing.stand_in import File, Said
+from hermes.testing.stand_in import File, PersonMessage
 from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
 from tests.system.live import (
     Live,
@@ -135,7 +135,7 @@ async def hermes(town: Town, *arguments: str) -> str:
     return (await run_command(town.home, *arguments, is_merged=True)).stdout
 
 
-async def revoked(town: Town, live: Live, *said: Said) -> None:
+async def revoked(town: Town, live: Live, *said: PersonMessage) -> None:
     """Revoke the token and wait until the gateway says so; somebody may have to make it notice."""
     town.telegram.revoke()
     for one in said:
@@ -151,8 +151,8 @@ async def revoked(town: Town, live: Live, *said: Said) -> None:
 async def test_in_a_group_only_what_names_the_bot_is_answered(polled: Town) -> None:
     in_group: dict[str, Any] = {"chat": "g", "chat_type": "group"}
     async with polled.gateway():
-        await polled.telegram.say(Said(text="not for the bot", **in_group))
-        await polled.telegram.say(Said(text="for the bot", mentions=True, **in_group))
+        await polled.telegram.say(PersonMessage(text="not for the bot", **in_group))
+        await polled.telegram.say(PersonMessage(text="for the bot", mentions=True, **in_group))
         await until(lambda: bool(polled.texts("g")))
 
     (reply,) = polled.texts("g")
@@ -165,9 +165,9 @@ async def test_in_a_group_only_what_names_the_bot_is_answered(polled: Town) -> N
 async def test_polled_messages_are_answered_once_and_nothing_shows_the_token(polled: Town) -> None:
     telegram = polled.telegram
     async with polled.gateway() as live:
-        said = await telegram.say(Said(text="hello", times=3))
+        said = await telegram.say(PersonMessage(text="hello", times=3))
         await telegram.say(
-            Said(text="**hey**", chat="g", chat_type="thread", thread="4", mentions=True)
+            PersonMessage(text="**hey**", chat="g", chat_type="thread", thread="4", mentions=True)
         )
         await polled.answered("#1 hello")
         await until(lambda: bool(telegram.posts("g")))
@@ -196,7 +196,7 @@ async def test_webhook_calls_are_answered_once_in_any_order_and_only_with_the_se
         later, earlier = (
             json.dumps({"update_id": number, "message": message}).encode()
             for number, text in ((12, "second"), (11, "first"))
-            for message in telegram.people.messages(Said(text=text, chat=text, user=text))
+            for message in telegram.people.messages(PersonMessage(text=text, chat=text, user=text))
         )
         assert [await telegram.updates.call(body) for body in (later, earlier, later, later)] == [
             200,
@@ -213,10 +213,10 @@ async def test_webhook_calls_are_answered_once_in_any_order_and_only_with_the_se
             for body, expected in ((b"{", 400), (b"[" * 5000, 400), (b" " * 3_000_000, 413)):
                 async with http.post(url, data=io.BytesIO(body), headers=headers) as answer:
                     assert answer.status == expected
-        await telegram.say(Said(text="barrier", chat="barrier", user="barrier"))
+        await telegram.say(PersonMessage(text="barrier", chat="barrier", user="barrier"))
         for chat in ("second", "first", "barrier"):
             await hooked.answered(f"#1 {chat}", chat=chat)
-        await revoked(hooked, live, Said(text="again", chat="again", user="again"))
+        await revoked(hooked, live, PersonMessage(text="again", chat="again", user="again"))
         assert HIDDEN not in live.said() + hooked.written()
         assert SECRET not in live.said() + hooked.written()
     assert telegram.rejections == ()
@@ -225,13 +225,13 @@ async def test_webhook_calls_are_answered_once_in_any_order_and_only_with_the_se
 @pytest.mark.req("J1", "J4")
 async def test_killed_between_accept_and_confirm_the_message_is_answered_once(polled: Town) -> None:
     async with polled.gateway(HERMES_FAILPOINTS="store.accept.after:1") as live:
-        said = asyncio.create_task(polled.telegram.say(Said(text="hello")))
+        said = asyncio.create_task(polled.telegram.say(PersonMessage(text="hello")))
         await asyncio.wait_for(live.process.wait(), 20)
     assert not said.done()
 
     async with polled.gateway():
         await asyncio.wait_for(said, 20)
-        await polled.telegram.say(Said(text="barrier", chat="barrier", user="barrier"))
+        await polled.telegram.say(PersonMessage(text="barrier", chat="barrier", user="barrier"))
         await polled.answered("#1 barrier", chat="barrier")
         await polled.answered("#1 hello")
 
@@ -241,7 +241,7 @@ async def test_killed_between_send_and_commit_the_reply_is_marked_as_a_possible_
     polled: Town,
 ) -> None:
     async with polled.gateway(HERMES_FAILPOINTS="channel.send.after:1") as live:
-        said = asyncio.create_task(polled.telegram.say(Said(text="hello")))
+        said = asyncio.create_task(polled.telegram.say(PersonMessage(text="hello")))
         await asyncio.wait_for(live.process.wait(), 20)
     assert polled.texts() == ["#1 hello"]
 
@@ -261,7 +261,7 @@ async def test_a_reply_is_shown_while_it_is_written(polled: Town, transport: str
     }
     asked = "some words that take a while to be written [[deltas:10]] [[gap:0.3]]"
     async with polled.gateway(**more):
-        await polled.telegram.say(Said(text=asked))
+        await polled.telegram.say(PersonMessage(text=asked))
         await polled.answered(f"#1 {asked}")
 
     drafts = tuple(draft.text for draft in polled.telegram.drafts("chat-1"))
@@ -277,7 +277,7 @@ async def test_a_reply_is_shown_while_it_is_written(polled: Town, transport: str
 async def test_a_picture_reaches_the_model_and_two_of_an_album_one_turn(polled: Town) -> None:
     files = tuple(File(data=picture(shade), mime="image/png") for shade in (10, 20))
     async with polled.gateway():
-        await polled.telegram.say(Said(text="what is it", files=files))
+        await polled.telegram.say(PersonMessage(text="what is it", files=files))
         await until(lambda: bool(polled.texts()))
 
     assert "getFile" in polled.telegram.calls

@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.webhooks import InboundMessage
 from tests.system.live import Live
 
@@ -45,7 +45,7 @@ class Town:
     """Everybody; whatever is shown to anyone is judged at once."""
 
     def __init__(
-        self, live: Live, http: aiohttp.ClientSession, pigeon: Pigeon, *, people: int
+        self, live: Live, http: aiohttp.ClientSession, pigeon: SamplePlatform, *, people: int
     ) -> None:
         chance = random.Random(5)
         self.people = [Person(number, chance) for number in range(people)]
@@ -78,7 +78,7 @@ class Town:
 
     async def write(self, person: Person, text: str, *, chat: str, kind: str = "dm") -> None:
         """Say something on the push platform, under the same user id as over REST."""
-        self._pigeon.book.open_chat(chat)
+        self._pigeon.state.open_chat(chat)
         message = InboundMessage(
             chat=chat,
             user=person.name,
@@ -114,7 +114,7 @@ class Town:
 
     def judge_posts(self, owners: dict[str, Person], *, what: str) -> None:
         """Judge what stands on the push platform; a chat that nobody owns may hold no secret."""
-        for post in self._pigeon.book.posted:
+        for post in self._pigeon.state.posted:
             self.judge(post.text, owner=owners.get(post.chat), what=what)
 
     async def settled(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
-from hermes.provider_kit.stream import Assembling
+from hermes.provider_kit.stream import AnswerAssembly
 from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.settings import AnthropicSettings
 from hermes.providers.gemini.assembly import GeminiAssembly
@@ -186,12 +186,12 @@ def _ollama(story: Story) -> Iterator[Json]:
 Told = Callable[[Story], Iterator[Json]]
 
 
-def _open_anthropic() -> tuple[Assembling, Told]:
+def _open_anthropic() -> tuple[AnswerAssembly, Told]:
     settings = AnthropicSettings(name="a", model="m-1", api_key="sk-ant-api-k")
     return AnthropicAssembly(settings, sent_chars=9, make_id=_make_id), _anthropic
 
 
-def _open_responses() -> tuple[Assembling, Told]:
+def _open_responses() -> tuple[AnswerAssembly, Told]:
     settings = ResponsesSettings(name="r", model="m-1", api_key="k")
     return ResponsesAssembly(settings, sent_chars=9, make_id=_make_id), _responses
 
@@ -201,7 +201,7 @@ def _open_gemini() -> tuple[Any, Told]:
     return GeminiAssembly(settings, model="m-1", sent_chars=9, make_id=_make_id), _gemini
 
 
-def _open_openai() -> tuple[Assembling, Told]:
+def _open_openai() -> tuple[AnswerAssembly, Told]:
     quirks = Quirks(reasoning_back="reasoning_details")
     settings = OpenAISettings(
         name="o", model="m-1", base_url="https://model.test/v1", quirks=quirks
@@ -209,7 +209,7 @@ def _open_openai() -> tuple[Assembling, Told]:
     return OpenAIAssembly(settings, sent_chars=9, make_id=_make_id), _openai
 
 
-def _open_ollama() -> tuple[Assembling, Told]:
+def _open_ollama() -> tuple[AnswerAssembly, Told]:
     settings = OllamaSettings(name="l", model="m-1")
     return OllamaAssembly(settings, sent_chars=9, make_id=_make_id), _ollama
 

@@ -175,12 +175,12 @@ class Books:
     def _read_entries(self) -> list[EntryRow]:
         """Return what the graphs hold, turn by turn; their calls and what is wrong with them beside."""
         self._sealer.load_digest_key(self._db)
-        shelf = SqliteGraphReader(self._db, sealer=self._sealer)
+        reader = SqliteGraphReader(self._db, sealer=self._sealer)
         self.calls: list[str] = []
         self.graph_problems: list[str] = []
         entries: list[EntryRow] = []
-        for known in sorted(shelf.graphs(), key=lambda one: (one.session, one.epoch)):
-            graph = shelf.open(known.name)
+        for known in sorted(reader.graphs(), key=lambda one: (one.session, one.epoch)):
+            graph = reader.open(known.name)
             self.graph_problems += [f"{known.name}: {one}" for one in graph.verify().problems]
             self.calls += [call.id for call in graph.calls()]
             messages = graph.to_list()

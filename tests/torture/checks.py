@@ -11,7 +11,7 @@ from itertools import groupby
 from hermes.message.parts import ImagePart, ToolResultPart, tool_calls_of
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.spend import PLATFORM
-from hermes.testing.push.state import Posted
+from hermes.testing.push.state import PostedMessage
 from tests.torture.books import Books, DeliveryRow, Message
 from tests.torture.driver import Driver
 from tests.torture.homes import Mode
@@ -33,7 +33,7 @@ def check_books(
     driver: Driver,
     *,
     calls: Counter[str],
-    posted: tuple[Posted, ...],
+    posted: tuple[PostedMessage, ...],
     place: Place,
 ) -> None:
     """Raise `BooksDoNotBalance` with everything that does not fit."""
@@ -266,9 +266,9 @@ def tool_steps(books: Books) -> Iterator[str]:
     yield from (f"{value} was counted {n} times" for value, n in values.items() if n > 1)
 
 
-def deliveries(books: Books, posted: tuple[Posted, ...], *, place: Place) -> Iterator[str]:
+def deliveries(books: Books, posted: tuple[PostedMessage, ...], *, place: Place) -> Iterator[str]:
     """Every reply stands where it should, once; a second time only when it says so."""
-    by_ref: dict[str, list[Posted]] = defaultdict(list)
+    by_ref: dict[str, list[PostedMessage]] = defaultdict(list)
     for post in posted:
         by_ref[post.ref or ""].append(post)
     expected = Counter(m.id for m in books.messages if m.outcome != "merged")
@@ -286,7 +286,7 @@ def deliveries(books: Books, posted: tuple[Posted, ...], *, place: Place) -> Ite
 
 
 def _delivery(
-    delivery: DeliveryRow, by_ref: dict[str, list[Posted]], *, place: Place, mode: Mode
+    delivery: DeliveryRow, by_ref: dict[str, list[PostedMessage]], *, place: Place, mode: Mode
 ) -> Iterator[str]:
     chunks = place.shown(delivery.text)
     if delivery.state not in {"sent", "dead"} and not (
@@ -298,7 +298,9 @@ def _delivery(
         yield from _chunk(delivery, text, posts, mode=mode)
 
 
-def _chunk(delivery: DeliveryRow, text: str, posts: list[Posted], *, mode: Mode) -> Iterator[str]:
+def _chunk(
+    delivery: DeliveryRow, text: str, posts: list[PostedMessage], *, mode: Mode
+) -> Iterator[str]:
     shown = [post.text for post in posts]
     marked = [seen for seen in shown if seen.startswith(REPEAT_PREFIX)]
     if delivery.state == "dead":

@@ -17,10 +17,10 @@ from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.testing.matrix.people import MatrixStandIn, room_id
 from hermes.testing.push.faults import Fault as PigeonFault
 from hermes.testing.push.faults import FaultKind
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import MAX_CHARS, Posted
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import MAX_CHARS, PostedMessage
 from hermes.testing.stand_in import Fault, File, StandIn
-from hermes.testing.stand_in import Said as Spoken
+from hermes.testing.stand_in import PersonMessage as Spoken
 from hermes.testing.telegram.server import TelegramStandIn
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 from tests.torture.workload import PICTURE, Said
@@ -59,7 +59,7 @@ class Place(Protocol):
         """Let a person write; returns the platform's id of it, once a gateway has taken it."""
         ...
 
-    def posted(self, chats: set[str]) -> tuple[Posted, ...]:
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
         """Return what stands there, oldest first."""
         ...
 
@@ -73,7 +73,7 @@ class PigeonPlace:
 
     platform = "pigeon"
 
-    def __init__(self, pigeon: Pigeon, mode: Mode) -> None:
+    def __init__(self, pigeon: SamplePlatform, mode: Mode) -> None:
         self._pigeon = pigeon
         self._mode = mode
 
@@ -89,7 +89,7 @@ class PigeonPlace:
 
     async def open(self, chats: Iterable[str], *, closed: str) -> None:
         for chat in chats:
-            self._pigeon.book.open_chat(chat)
+            self._pigeon.state.open_chat(chat)
 
     async def close(self) -> None:
         """It stays, for the others."""
@@ -103,8 +103,8 @@ class PigeonPlace:
     async def say(self, said: Said) -> str:
         raise NotImplementedError("the driver writes to pigeon itself")
 
-    def posted(self, chats: set[str]) -> tuple[Posted, ...]:
-        return tuple(post for post in self._pigeon.book.posted if post.chat in chats)
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
+        return tuple(post for post in self._pigeon.state.posted if post.chat in chats)
 
     def shown(self, text: str) -> tuple[str, ...]:
         return tuple(split(text, limit=MAX_CHARS - len(REPEAT_PREFIX)))
@@ -130,9 +130,9 @@ class _OwnPlace:
         else:
             self._stand_in.plan(Fault(kind="server_error"))
 
-    def _posts(self, names: Mapping[str, str], chats: set[str]) -> tuple[Posted, ...]:
+    def _posts(self, names: Mapping[str, str], chats: set[str]) -> tuple[PostedMessage, ...]:
         return tuple(
-            Posted(message_id=post.id, chat=chat, text=post.text, edits=post.edits)
+            PostedMessage(message_id=post.id, chat=chat, text=post.text, edits=post.edits)
             for name, chat in names.items()
             if chat in chats
             for post in self._stand_in.posts(name)
@@ -164,7 +164,7 @@ class TelegramPlace(_OwnPlace):
     async def say(self, said: Said) -> str:
         return await self._telegram.say(_spoken(said))
 
-    def posted(self, chats: set[str]) -> tuple[Posted, ...]:
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
         return self._posts(self._names, chats)
 
     def shown(self, text: str) -> tuple[str, ...]:
@@ -196,14 +196,14 @@ class MatrixPlace(_OwnPlace):
 
     async def say(self, said: Said) -> str:
         while not self._matrix.wire.acknowledged:
-            await self._matrix.town.changed(1.0)
+            await self._matrix.state.changed(1.0)
         written = self._matrix.write(_spoken(said))
-        wanted = self._matrix.town.position
+        wanted = self._matrix.state.position
         while self._matrix.wire.acknowledged < wanted:
-            await self._matrix.town.changed(1.0)
+            await self._matrix.state.changed(1.0)
         return written
 
-    def posted(self, chats: set[str]) -> tuple[Posted, ...]:
+    def posted(self, chats: set[str]) -> tuple[PostedMessage, ...]:
         return self._posts(self._names, chats)
 
     def shown(self, text: str) -> tuple[str, ...]:

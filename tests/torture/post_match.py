@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from hermes.outbox.marks import REPEAT_PREFIX
-from hermes.testing.push.state import Posted
+from hermes.testing.push.state import PostedMessage
 from tests.torture.books import Books
 from tests.torture.places import Place
 
@@ -39,7 +39,7 @@ class Slot(msgspec.Struct, kw_only=True):
         """Whether it was said that nobody knows how often it stands there."""
         return self.is_held or bool(self.marked)
 
-    def take(self, post: Posted, number: int) -> str:
+    def take(self, post: PostedMessage, number: int) -> str:
         """Count a message as one of this, and return its reference; a repeat comes last."""
         is_marked = post.text.startswith(REPEAT_PREFIX)
         self.marked += is_marked
@@ -49,12 +49,14 @@ class Slot(msgspec.Struct, kw_only=True):
         return self.ref
 
 
-def attribute(books: Books, posted: tuple[Posted, ...], *, place: Place) -> tuple[Posted, ...]:
+def attribute(
+    books: Books, posted: tuple[PostedMessage, ...], *, place: Place
+) -> tuple[PostedMessage, ...]:
     """Return what stands there with the reference of the reply that it is."""
     slots = _slots(books, place)
     known = {(chat, slot.known_as): slot for chat, some in slots.items() for slot in some}
     refs: dict[tuple[str, str], str | None] = {}
-    unconfirmed: list[tuple[int, Posted]] = []
+    unconfirmed: list[tuple[int, PostedMessage]] = []
     for number, post in enumerate(posted):
         slot = known.get(_name(post))
         if slot is None:
@@ -68,7 +70,7 @@ def attribute(books: Books, posted: tuple[Posted, ...], *, place: Place) -> tupl
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
 
 
-def _name(post: Posted) -> tuple[str, str]:
+def _name(post: PostedMessage) -> tuple[str, str]:
     return post.chat, post.message_id
 
 
@@ -104,7 +106,7 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
     return slots
 
 
-def _guess(post: Posted, slots: list[Slot]) -> Slot | None:
+def _guess(post: PostedMessage, slots: list[Slot]) -> Slot | None:
     text = post.text.removeprefix(REPEAT_PREFIX)
     if text.endswith(CURSOR):
         return _begun(text.rstrip(f" {CURSOR}"), slots)

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.model_server import ModelServer
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from tests.torture.homes import SIGNING_SECRET, TOKEN, Mode
 from tests.torture.memory_checks import key_of, told_in
 from tests.torture.places import PLACES, PigeonPlace, Place
@@ -31,7 +31,7 @@ def learnt(text: str) -> str:
     return msgspec.json.encode({"facts": facts, "forget": []}).decode()
 
 
-def streamed(seen: Seen, number: int) -> ScriptedTurn:
+def streamed(seen: SeenConversation, number: int) -> ScriptedTurn:
     """Answer by the directives in the text; what comes in pieces comes piece by piece."""
     if seen.last_text.startswith(LESSON):
         return ScriptedTurn(text=learnt(seen.last_text))
@@ -44,11 +44,11 @@ class StandIns:
 
     def __init__(self) -> None:
         self.model = ModelServer(streamed)
-        settings = PigeonSettings(token=TOKEN, signing_secret=SIGNING_SECRET, chats=())
-        self.plain = Pigeon(settings)
-        self.keyed = Pigeon(msgspec.structs.replace(settings, keys=True))
+        settings = SampleSettings(token=TOKEN, signing_secret=SIGNING_SECRET, chats=())
+        self.plain = SamplePlatform(settings)
+        self.keyed = SamplePlatform(msgspec.structs.replace(settings, keys=True))
 
-    def pigeon(self, mode: Mode) -> Pigeon:
+    def pigeon(self, mode: Mode) -> SamplePlatform:
         """Return the platform for a mode."""
         return self.keyed if mode.keys else self.plain
 

@@ -27,7 +27,7 @@ from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.memory import Fact, FactChange, NewJob
 from hermes.ports.sends import NewSend
-from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, Spent
+from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.store.sqlite.seal import add_store_key
@@ -124,7 +124,9 @@ async def _use(store: SqliteStore, clock: ManualClock) -> None:
 
 async def _spend(store: SqliteStore, clock: ManualClock) -> None:
     account = Account(person_id="p_0001", agent="main", channel="v1", key="k_ann")
-    spent = Spent(day="2026-11-15", account=account, model="m", usage=Usage(10, 5, cost_usd=0.5))
+    spent = SpendEntry(
+        day="2026-11-15", account=account, model="m", usage=Usage(10, 5, cost_usd=0.5)
+    )
     line = CallLine(id="c_2", at=clock.now(), data={})
     await store.spend.add([spent, spent], lines=[line])
 
@@ -224,7 +226,7 @@ async def _finish_dream(store: SqliteStore, clock: ManualClock) -> None:
     for job in store.jobs.due(clock.now() + WEEK_S, limit=9, kinds=(DREAM,)):
         dream = Dream(at=clock.now(), insights=("runs",))
         account = Account(person_id=PLATFORM, channel=DREAM)
-        spent = Spent(day="2026-11-15", account=account, model="m", usage=Usage(10, 5))
+        spent = SpendEntry(day="2026-11-15", account=account, model="m", usage=Usage(10, 5))
         await store.dreams.finish(job, dream, covered=1, seen=("f_old",), spent=[spent])
 
 

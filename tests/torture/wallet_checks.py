@@ -14,7 +14,7 @@ from hermes.message.referral_code import LETTERS
 from hermes.pipeline.targets import reply_id
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.wallet import audit_books
-from hermes.testing.push.state import Posted
+from hermes.testing.push.state import PostedMessage
 from tests.torture.books import Books, Message
 
 CUT_OFF = "(My answer was cut off here."
@@ -40,7 +40,7 @@ def audit(database: Path) -> str | None:
     return "" if not found.wrong else f"credits audit: {found.differences}"
 
 
-def money(books: Books, posted: tuple[Posted, ...]) -> Iterator[str]:
+def money(books: Books, posted: tuple[PostedMessage, ...]) -> Iterator[str]:
     """One charge for what was given, none for what was not, and nothing set aside for ever."""
     if books.holds:
         yield f"open holds: {books.holds}"

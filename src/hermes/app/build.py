@@ -28,7 +28,7 @@ from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
-from hermes.app.media import make_shelf
+from hermes.app.media import make_media_cache
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.renewal import Renewal
 from hermes.app.store_files import open_store
@@ -43,7 +43,7 @@ from hermes.control.gateway_reports import (
 from hermes.control.mcp import McpOperations
 from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
-from hermes.control.status import ChannelStatus, Live
+from hermes.control.status import ChannelStatus, LiveStatus
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
@@ -188,7 +188,9 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
         access=StoredAccess(store.access, clock=clock, local_token=context.local_token),
-        shelf=make_shelf(context.home, settings, client=adapters.client, store=store, clock=clock),
+        media_cache=make_media_cache(
+            context.home, settings, client=adapters.client, store=store, clock=clock
+        ),
         models=models,
         model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
     )
@@ -209,7 +211,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
         client=adapters.client,
         home=context.home,
         clock=context.clock,
-        shelf=storage.shelf,
+        media_cache=storage.media_cache,
         outbox=storage.store.outbox,
     )
     return Channels(
@@ -291,7 +293,7 @@ def _core(
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,
         search=storage.search,
-        media=TurnMedia(storage.shelf, channels.every),
+        media=TurnMedia(storage.media_cache, channels.every),
         comeback=context.run_state.comeback,
         restart=context.restart,
         observer=storage.observing.observer,
@@ -338,7 +340,7 @@ def _reload(
         client=adapters.client,
         home=context.home,
         clock=context.clock,
-        shelf=storage.shelf,
+        media_cache=storage.media_cache,
         outbox=storage.store.outbox,
         channels=channels.every,
         webhooks=channels.webhooks,
@@ -362,8 +364,8 @@ def _reports(
     address: str,
     started_at: float,
 ) -> GatewayReports:
-    async def live() -> Live:
-        return Live(
+    async def live() -> LiveStatus:
+        return LiveStatus(
             pid=os.getpid(),
             version=__version__,
             address=address,

@@ -22,7 +22,7 @@ from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
-from hermes.ports.channel import Accepted, Channel
+from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.channel_setup import Suggestion
 from hermes.ports.clock import Clock
 
@@ -31,7 +31,7 @@ _RETRY_S = 5.0
 Suggest = Callable[[str, Mapping[str, Any]], Awaitable[Suggestion]]
 
 
-class Connected(msgspec.Struct, frozen=True, kw_only=True):
+class ConnectionResult(msgspec.Struct, frozen=True, kw_only=True):
     """How the connection went; a `problem` of None means that it stood."""
 
     platform: str
@@ -72,7 +72,9 @@ async def suggest(found: PlatformPackage, setting: str, *, table: Mapping[str, A
         return Suggestion("", f"{setting} cannot be found out: {error}.")
 
 
-async def try_channel(platform: str, settings: Settings, *, home: Path, clock: Clock) -> Connected:
+async def try_channel(
+    platform: str, settings: Settings, *, home: Path, clock: Clock
+) -> ConnectionResult:
     """Connect a platform as the settings say, within 30 seconds, and disconnect it again."""
     began = clock.monotonic()
     try:
@@ -83,7 +85,7 @@ async def try_channel(platform: str, settings: Settings, *, home: Path, clock: C
         problem = str(error)
     else:
         problem = None
-    return Connected(platform=platform, seconds=clock.monotonic() - began, problem=problem)
+    return ConnectionResult(platform=platform, seconds=clock.monotonic() - began, problem=problem)
 
 
 def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) -> dict[str, str]:
@@ -91,11 +93,17 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
     found: dict[str, str] = {}
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
-        home, shelf = Path(folder), MediaCache(Path(folder) / "media", client)
+        home, media_cache = Path(folder), MediaCache(Path(folder) / "media", client)
         for name in (name for name, one in settings.platforms.items() if one.enabled):
             try:
                 make_one(
-                    name, settings, registry, client=client, home=home, clock=clock, shelf=shelf
+                    name,
+                    settings,
+                    registry,
+                    client=client,
+                    home=home,
+                    clock=clock,
+                    media_cache=media_cache,
                 )
             except HermesError as error:
                 found[name] = str(error)
@@ -114,7 +122,7 @@ async def _connect(platform: str, settings: Settings, *, home: Path, clock: Cloc
                 client=client,
                 home=Path(folder),
                 clock=clock,
-                shelf=MediaCache(Path(folder) / "media", client),
+                media_cache=MediaCache(Path(folder) / "media", client),
             )
             await _with_right(channel, settings, registry, home=home, clock=clock)
     finally:
@@ -139,7 +147,7 @@ async def _with_right(
             right.release()
 
 
-async def _not_now(_event: MessageEvent) -> Accepted:
+async def _not_now(_event: MessageEvent) -> Acceptance:
     raise Overloaded("the connection is only tested; send this again", retry_after=_RETRY_S)
 
 

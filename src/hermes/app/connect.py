@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from hermes.app.connection import Chance, ChannelConnection, Right
+from hermes.app.connection import Chance, ChannelConnection, CredentialClaim
 from hermes.app.lifecycle import stop_all
 from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
@@ -38,7 +38,7 @@ class Connections:
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
         chance: Chance = random.random,
-        rights: Mapping[str, Right] | None = None,
+        rights: Mapping[str, CredentialClaim] | None = None,
         plugins: Mapping[str, str] | None = None,
         breaker: Callable[[str], tuple[float, int] | None] = lambda _platform: None,
     ) -> None:
@@ -50,7 +50,7 @@ class Connections:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._replacing = asyncio.Lock()
 
-        def make(channel: Channel, right: Right | None) -> ChannelConnection:
+        def make(channel: Channel, right: CredentialClaim | None) -> ChannelConnection:
             return ChannelConnection(
                 channel,
                 accept=accept,
@@ -84,7 +84,7 @@ class Connections:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         await stop_all(one.close() for one in self._all.values())
 
-    async def replace(self, channel: Channel, *, right: Right | None) -> ChannelStatus:
+    async def replace(self, channel: Channel, *, right: CredentialClaim | None) -> ChannelStatus:
         """Let a channel take the place of the one of its name; return how its first try went."""
         name = channel.name
         async with self._replacing:
@@ -136,6 +136,6 @@ class Connections:
         )
 
 
-def _right_of(channel: Channel, rights: Mapping[str, Right]) -> Right | None:
+def _right_of(channel: Channel, rights: Mapping[str, CredentialClaim]) -> CredentialClaim | None:
     """What is never connected takes no credential from another process."""
     return None if isinstance(channel, UnusableChannel) else rights.get(channel.name)

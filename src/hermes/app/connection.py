@@ -17,7 +17,7 @@ from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import (
     Accept,
-    Accepted,
+    Acceptance,
     Channel,
     LiveChannel,
     ProbingChannel,
@@ -45,7 +45,7 @@ Answer = TypeVar("Answer")
 Chance = Callable[[], float]
 
 
-class Right(Protocol):
+class CredentialClaim(Protocol):
     """The right to use a credential, which one process of the machine has at a time."""
 
     def take(self) -> None:
@@ -86,7 +86,7 @@ class ChannelConnection:
         clock: Clock,
         sleep: Sleep,
         chance: Chance,
-        right: Right | None = None,
+        right: CredentialClaim | None = None,
         plugin: str | None = None,
     ) -> None:
         self._channel = channel
@@ -170,7 +170,7 @@ class ChannelConnection:
     def _can_be_watched(self) -> bool:
         return isinstance(self._channel, LiveChannel) or self._probe_every() > 0
 
-    async def _heard(self, event: MessageEvent) -> Accepted:
+    async def _heard(self, event: MessageEvent) -> Acceptance:
         self._traffic.came(self._channel.name)
         return await self._accept(event)
 

@@ -10,7 +10,7 @@ from hermes.app.make_courier import make_courier
 from hermes.app.make_memory import MemoryLayer
 from hermes.app.make_models import ModelLayer
 from hermes.app.make_pipeline import (
-    Entrance,
+    InboundParts,
     Sessions,
     make_entrance,
     make_services,
@@ -29,7 +29,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.signals import Signals
 from hermes.ports.tool import Tool
 from hermes.schedule.directory_watch import DirectoryWatch
-from hermes.schedule.pruning import Pruning
+from hermes.schedule.pruning import SessionPruner
 from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
 from hermes.schedule.upkeep import Upkeep
@@ -51,7 +51,7 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
     """The workers that look after the store and its index beside turns."""
 
     upkeep: Upkeep
-    pruning: Pruning
+    pruning: SessionPruner
     directory: DirectoryWatch
     search_fill: SearchFill | None
 
@@ -172,7 +172,7 @@ def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> C
     )
 
 
-def _cron(base: CoreBase, entrance: Entrance, *, courier: Courier) -> CronLayer:
+def _cron(base: CoreBase, entrance: InboundParts, *, courier: Courier) -> CronLayer:
     store, limit = base.store, base.settings.inbox.max_waiting
 
     def has_room() -> bool:
@@ -218,7 +218,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
             settings=settings,
             tidy=None if given.media is None else given.media.tidy,
         ),
-        pruning=Pruning(
+        pruning=SessionPruner(
             store.pruning,
             days=settings.sessions.prune_days,
             forget=None if search is None else search.pruned,

@@ -15,7 +15,7 @@ from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
-from hermes.config import Loaded, Settings
+from hermes.config import LoadedConfig, Settings
 from hermes.control.doctor import (
     Check,
     DoctorReport,
@@ -32,13 +32,13 @@ from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
 from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
-from hermes.ops.instance import Running
+from hermes.ops.instance import RunningGateway
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock
 from hermes.providers.minilm.settings import is_installed
 from hermes.server.listen import bind
-from hermes.store.search.file import Unusable, check_header
+from hermes.store.search.file import UnusableIndex, check_header
 from hermes.store.sqlite.inspection import Inspection, inspect
 from hermes.tools.mcp.report import ServerStatus
 
@@ -48,13 +48,13 @@ class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
 
     home: Path
     now: float
-    load: Callable[[], Loaded]
-    running: Running | None
-    models: Callable[[Loaded], tuple[ModelLine, ...]]
-    servers: Callable[[Loaded], tuple[ServerStatus, ...]]
+    load: Callable[[], LoadedConfig]
+    running: RunningGateway | None
+    models: Callable[[LoadedConfig], tuple[ModelLine, ...]]
+    servers: Callable[[LoadedConfig], tuple[ServerStatus, ...]]
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     store: Callable[[], StoreStatus | None] = lambda: None
-    calls: Callable[[Loaded], tuple[KeyTest, ...]] | None = None
+    calls: Callable[[LoadedConfig], tuple[KeyTest, ...]] | None = None
 
 
 Tell = Callable[[int, int, str], None]
@@ -64,7 +64,7 @@ def examine(around: DoctorContext, *, fix: bool, tell: Tell) -> DoctorReport:
     """Make every check; `tell` hears how many are done, of how many, and which is next."""
     # Before the settings are read: what is set right now is not found wrong with them.
     home = _guarded("home", lambda: home_checks(around.home, fix=fix))
-    loaded: Loaded | None = None
+    loaded: LoadedConfig | None = None
     first: list[Check] = []
     try:
         loaded = around.load()
@@ -86,7 +86,7 @@ def _guarded(name: str, step: Callable[[], Iterator[Check]]) -> list[Check]:
 
 
 def _steps(
-    around: DoctorContext, loaded: Loaded | None, *, fix: bool, tell: Tell
+    around: DoctorContext, loaded: LoadedConfig | None, *, fix: bool, tell: Tell
 ) -> dict[str, Callable[[], Iterator[Check]]]:
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
@@ -210,7 +210,7 @@ def _search_checks(home: Path, settings: Settings) -> Iterator[Check]:
         try:
             check_header(path)
             yield Check(name="search index", status="ok", what="it is encrypted")
-        except Unusable as problem:
+        except UnusableIndex as problem:
             yield Check(
                 name="search index",
                 status="fail",
@@ -235,7 +235,7 @@ def _recall_checks(settings: Settings) -> Iterator[Check]:
         )
 
 
-def _channel_checks(loaded: Loaded, states: tuple[ChannelStatus, ...]) -> Iterator[Check]:
+def _channel_checks(loaded: LoadedConfig, states: tuple[ChannelStatus, ...]) -> Iterator[Check]:
     registry = make_registry(loaded.settings, home=loaded.home, on_status=lambda _: None)
     known = (*built_in(), *registry.platforms)
     problems = unusable_platforms(loaded.settings, registry, clock=SystemClock())

@@ -13,12 +13,12 @@ from hermes import __version__, failpoints
 from hermes.app.build import build_gateway
 from hermes.app.gateway_parts import GatewayContext, GatewayParts
 from hermes.app.lifecycle import Checkpoint, Component, Components, Lifecycle, no_checkpoint
-from hermes.app.run_state import Ending, RunState, at_end
+from hermes.app.run_state import RunState, ShutdownCause, at_end
 from hermes.app.serve import ServerTask, address_file, make_server
-from hermes.config import Loaded, ensure_home
+from hermes.config import LoadedConfig, ensure_home
 from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
-from hermes.control.tokens import LinkWish
+from hermes.control.tokens import SignInLinkOrder
 from hermes.http.same_origin import is_loopback
 from hermes.ops.instance import Instance, Wanted, acquire
 from hermes.ops.logs import Logs
@@ -45,7 +45,7 @@ class Gateway:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         *,
         listen: bool = True,
         hide: Callable[..., None] | None = None,
@@ -65,7 +65,7 @@ class Gateway:
         self._first_token: str | None = None
         self._run: _Run | None = None
         self.cut_off = 0
-        self.ending = Ending(reason="the program around it ended")
+        self.ending = ShutdownCause(reason="the program around it ended")
 
     @property
     def gateway_api(self) -> GatewayApi:
@@ -104,7 +104,7 @@ class Gateway:
         run = self._running
         if error is not None:
             reason = f"{type(error).__name__}: {error}"
-            self.ending = Ending(reason=reason, exit_code=1, is_expected=False)
+            self.ending = ShutdownCause(reason=reason, exit_code=1, is_expected=False)
         try:
             await self._lifecycle.attempt("note the end", self._note_end)
             await self._lifecycle.drain()
@@ -145,7 +145,7 @@ class Gateway:
             address=parts.address,
             home=str(self._loaded.home),
             model=model,
-            sign_in_link=(await parts.sign_in.link(LinkWish(), "")).link,
+            sign_in_link=(await parts.sign_in.link(SignInLinkOrder(), "")).link,
             api_token=self._first_token,
             is_demonstration=is_demonstration,
             is_listening_widely=not is_loopback(self._loaded.settings.server.host),

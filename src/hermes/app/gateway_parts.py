@@ -12,7 +12,7 @@ from hermes.app.make_hooks import GatewayHooks
 from hermes.app.make_models import ModelLayer
 from hermes.app.make_observability import Observability
 from hermes.app.run_state import RunState
-from hermes.config import Loaded, Settings
+from hermes.config import LoadedConfig, Settings
 from hermes.control.audited import AuditedActions
 from hermes.control.gateway_reports import GatewayReports, ModelReports
 from hermes.control.mcp import McpOperations
@@ -42,7 +42,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     Without `listen` it serves no HTTP. `hide` is told the secrets that a changed configuration brings.
     """
 
-    loaded: Loaded
+    loaded: LoadedConfig
     clock: Clock
     run_state: RunState
     local_token: str
@@ -71,7 +71,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
         if self.logs is not None:
             self.logs.set_level(level)
 
-    def read_again(self) -> Loaded:
+    def read_again(self) -> LoadedConfig:
         """Read the configuration again; whatever is secret in it stays out of the logs."""
         loaded = self.loaded.reread()
         if self.hide is not None:
@@ -99,7 +99,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     observing: Observability
     audited: AuditedActions
     access: StoredAccess
-    shelf: MediaCache
+    media_cache: MediaCache
     models: ModelLayer
     model_reports: ModelReports
 

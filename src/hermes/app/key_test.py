@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.app.adapters import make_client, make_registry
-from hermes.config import Loaded, ProviderSettings, Settings
+from hermes.config import LoadedConfig, ProviderSettings, Settings
 from hermes.errors import HermesError
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
@@ -48,7 +48,7 @@ async def try_provider(
         await client.close()
 
 
-async def try_configured(loaded: Loaded, clock: Clock) -> tuple[KeyTest, ...]:
+async def try_configured(loaded: LoadedConfig, clock: Clock) -> tuple[KeyTest, ...]:
     """Call every configured service once that somebody gave a key to or that is one's own."""
     chosen = {
         name: table

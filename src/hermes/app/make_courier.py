@@ -11,7 +11,7 @@ from hermes.outbox.courier import OutboxCourier, Platforms
 from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
-from hermes.ports.sends import Courier, FoundTarget, Parcel, Sent
+from hermes.ports.sends import Courier, FoundTarget, Parcel, SendResult
 from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 
@@ -67,7 +67,7 @@ class NoCourier:
         del target, message_id, person_id, is_operators
         raise NotFound("nothing can be sent to other chats here")
 
-    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+    async def send(self, parcel: Parcel, place: FoundTarget) -> SendResult:
         """Send nothing: raises `NotFound`."""
         del parcel, place
         raise NotFound("nothing can be sent to other chats here")

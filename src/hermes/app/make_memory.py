@@ -10,7 +10,7 @@ from hermes.app.make_models import ModelLayer
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import SpendLog
 from hermes.config import MemorySettings, Settings
-from hermes.memory.fact_vectors import Embed, Vectors
+from hermes.memory.fact_vectors import TextEmbedder, Vectors
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
 from hermes.memory.soul_cache import MemorySouls, SoulCache
@@ -21,8 +21,8 @@ from hermes.ports.provider import Embedder, Provider, ProviderInfo
 from hermes.ports.spend import PLATFORM, Account, CallLine
 from hermes.ports.store import Store
 from hermes.routing.plan import Candidate, Plan
+from hermes.schedule.job_services import JobServices
 from hermes.schedule.jobs import LOOK_S, JobWorker
-from hermes.schedule.workshop import Workshop
 
 _CHANNEL = "recall"
 _SHORTEST_LOOK_S = 0.05
@@ -37,7 +37,7 @@ class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
     worker: JobWorker
 
 
-class FreeEmbed:
+class LocalTextEmbedder:
     """Fits `memory.fact_vectors.Embed`: an embedder in this process, which costs and reaches nobody.
 
     It has its own queue and takes no place of a model call: recall must not wait for answers.
@@ -53,7 +53,7 @@ class FreeEmbed:
         return (await self._embedder.embed(texts, model=self._name)).vectors
 
 
-class PlatformEmbed:
+class PlatformTextEmbedder:
     """Fits `memory.fact_vectors.Embed`: a provider, whose calls the platform pays for."""
 
     def __init__(
@@ -97,12 +97,12 @@ def make_memory_layer(
     """Return the memory layer; recall is off where nobody makes embeddings."""
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
     provider = _embedder(settings.memory, providers)
-    embed: Embed | None = None
+    embed: TextEmbedder | None = None
     if provider is not None and provider.info.local and not provider.info.chat:
         # `_embedder` returns nobody who cannot embed; both are protocols, and no type says so.
-        embed = FreeEmbed(cast("Embedder", provider), provider.info)
+        embed = LocalTextEmbedder(cast("Embedder", provider), provider.info)
     elif provider is not None:
-        embed = PlatformEmbed(provider, models, clock=clock, make_id=make_id)
+        embed = PlatformTextEmbedder(provider, models, clock=clock, make_id=make_id)
     facts = PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id)
     return MemoryLayer(
         souls=souls,
@@ -115,7 +115,7 @@ def make_memory_layer(
             is_trivial=is_trivial,
         ),
         worker=JobWorker(
-            Workshop(
+            JobServices(
                 jobs=store.jobs,
                 dreams=store.dreams,
                 facts=facts,

@@ -25,7 +25,7 @@ from hermes.pipeline.services import Services
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
-from hermes.ports.channel import Accepted, Channel
+from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import DISPATCH
 from hermes.ports.sends import Courier
@@ -40,7 +40,7 @@ from hermes.tools.image_intents import ImageIntents
 from hermes.tools.tool_sets import ToolSets
 
 
-class Entrance(msgspec.Struct, frozen=True, kw_only=True):
+class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
     """The way in: who may write, to whom, and where the messages are put."""
 
     roster: Roster
@@ -55,7 +55,7 @@ class Entrance(msgspec.Struct, frozen=True, kw_only=True):
         return self.reception.admit(event).is_in
 
 
-def make_entrance(base: CoreBase) -> Entrance:
+def make_entrance(base: CoreBase) -> InboundParts:
     """Build the way in."""
     given, settings = base.given, base.settings
     roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
@@ -72,7 +72,7 @@ def make_entrance(base: CoreBase) -> Entrance:
     inbox = _make_inbox(
         base, roster=roster, reception=reception, commands=commands, questions=questions
     )
-    return Entrance(
+    return InboundParts(
         roster=roster,
         reception=reception,
         commands=commands,
@@ -143,7 +143,7 @@ def make_sessions(base: CoreBase) -> Sessions:
         settings.sessions,
         zone=ZoneInfo(settings.time_zone or system_zone()),
         lasting={name: one.capabilities.lasting_senders for name, one in given.channels.items()},
-        person_of=lambda platform, sender: store.users.standing(platform, sender).person_id,
+        person_of=lambda platform, sender: store.users.channel_access(platform, sender).person_id,
     )
 
     def release(lane: str) -> None:
@@ -175,7 +175,7 @@ def make_sessions(base: CoreBase) -> Sessions:
 
 def make_services(
     base: CoreBase,
-    entrance: Entrance,
+    entrance: InboundParts,
     *,
     sessions: Sessions,
     cron: CronLayer,
@@ -185,7 +185,7 @@ def make_services(
     """Build what every turn shares."""
     given, settings = base.given, base.settings
 
-    async def put_child(event: MessageEvent, lane: str) -> Accepted:
+    async def put_child(event: MessageEvent, lane: str) -> Acceptance:
         return await entrance.inbox.put(event, lane=lane)
 
     return Services(

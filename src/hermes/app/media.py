@@ -18,7 +18,7 @@ _MB = 1_000_000
 _DAY_S = 86_400.0
 
 
-def make_shelf(
+def make_media_cache(
     home: Path, settings: Settings, *, client: HttpClient, store: Store, clock: Clock
 ) -> MediaCache:
     """Return the media cache of a home."""

@@ -2,13 +2,13 @@
 
 from hermes.app.adapters import add_providers, make_client, make_registry
 from hermes.app.lifecycle import stop_all
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.control.gateway_reports import ask_all
 from hermes.ports.provider import Provider
 from hermes.routing.plan import ProviderOffer
 
 
-async def offers(loaded: Loaded) -> list[ProviderOffer]:
+async def offers(loaded: LoadedConfig) -> list[ProviderOffer]:
     """Make the configured providers, ask them, and close them again."""
     settings = loaded.settings
     client = make_client(settings)

@@ -10,9 +10,9 @@ from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
 from hermes.app.media import forgetting_files
 from hermes.app.platforms import built_in
-from hermes.app.store_files import DATABASE, check_database, open_shelf, open_store
+from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
 from hermes.calls.days import Calendar
-from hermes.config import Loaded, Settings, ensure_home
+from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations
@@ -29,7 +29,7 @@ from hermes.store.search.notes import Notes
 
 
 @contextmanager
-def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | None]:
+def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Store | None]:
     """Open the journal of a home; None when there is none yet, unless it is to be made."""
     if create:
         ensure_home(loaded.home)
@@ -49,7 +49,7 @@ def offline_store(loaded: Loaded, *, create: bool = False) -> Iterator[Store | N
 
 
 @contextmanager
-def offline_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
+def offline_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
     """Open the message graphs of a home, also beside a running gateway; None when there are none.
 
     Nothing is locked and nothing written, so that a long export stops nobody.
@@ -58,16 +58,16 @@ def offline_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
         check_database(loaded.home)
         yield None
         return
-    shelf = open_shelf(loaded.home)
+    reader = open_graph_reader(loaded.home)
     try:
-        yield shelf
+        yield reader
     finally:
-        shelf.close()
+        reader.close()
 
 
 @contextmanager
 def offline_operator(
-    loaded: Loaded, *, create: bool, operator: str = ""
+    loaded: LoadedConfig, *, create: bool, operator: str = ""
 ) -> Iterator[Operator | None]:
     """Open a home for the orders of its owner; None when nothing is stored there and it stays so.
 
@@ -89,7 +89,7 @@ def offline_operator(
                 asyncio.run(search.close())
 
 
-def _operations(store: Store, loaded: Loaded, *, search: SearchOperations) -> Operations:
+def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations) -> Operations:
     settings = loaded.settings
     return Operations(
         store,

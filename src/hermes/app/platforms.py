@@ -67,7 +67,7 @@ def make_push_channels(
     client: HttpClient,
     home: Path,
     clock: Clock,
-    shelf: MediaFiles,
+    media_cache: MediaFiles,
     outbox: OutboxStore,
 ) -> Mapping[str, Channel]:
     """Return the channel of every enabled platform by name; an unusable one for what cannot be made."""
@@ -81,7 +81,7 @@ def make_push_channels(
                 client=client,
                 home=home,
                 clock=clock,
-                shelf=shelf,
+                media_cache=media_cache,
                 returned=take_returns(name, outbox, clock=clock),
             )
         except HermesError as error:
@@ -105,7 +105,7 @@ def make_one(
     client: HttpClient,
     home: Path,
     clock: Clock,
-    shelf: MediaFiles,
+    media_cache: MediaFiles,
     returned: TellReturned | None = None,
 ) -> Channel:
     """Return the channel of one platform that the settings name; raises `ConfigurationError`."""
@@ -125,7 +125,7 @@ def make_one(
                 client=client,
                 clock=clock,
                 make_id=make_id,
-                media=shelf,
+                media=media_cache,
                 state=home / "channels" / name,
                 webhook_url=_webhook_url(settings, name),
                 returned=returned,

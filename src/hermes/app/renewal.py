@@ -31,7 +31,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     home: Path
     clock: Clock
-    shelf: MediaFiles
+    media_cache: MediaFiles
     outbox: OutboxStore
     channels: MutableMapping[str, Channel]
     webhooks: MutableMapping[str, WebhookChannel]
@@ -47,7 +47,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
             client=self.client,
             home=self.home,
             clock=self.clock,
-            shelf=self.shelf,
+            media_cache=self.media_cache,
             returned=take_returns(platform, self.outbox, clock=self.clock),
         )
         self.channels[platform] = channel

@@ -11,8 +11,8 @@ import structlog
 import uvloop
 
 from hermes.app.gateway import Gateway
-from hermes.app.run_state import EXIT_RESTART, Ending
-from hermes.config import Loaded
+from hermes.app.run_state import EXIT_RESTART, ShutdownCause
+from hermes.config import LoadedConfig
 from hermes.config.machine import Supervisor
 from hermes.errors import HermesError
 from hermes.ops.instance import Wanted
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 
 def run_gateway(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     *,
     on_ready: Callable[[Welcome], None],
     supervisor: Supervisor | None = None,
@@ -51,7 +51,7 @@ def run_gateway(
 
 
 async def _run(
-    loaded: Loaded, on_ready: Callable[[Welcome], None], *, logs: Logs, notifier: Notifier
+    loaded: LoadedConfig, on_ready: Callable[[Welcome], None], *, logs: Logs, notifier: Notifier
 ) -> int:
     request = EndRequest()
     gateway = Gateway(
@@ -113,10 +113,10 @@ class EndRequest:
     """The request to end a gateway: the first counts; `hurry` is set by a second one."""
 
     def __init__(self) -> None:
-        self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self._ending: asyncio.Future[ShutdownCause] = asyncio.get_running_loop().create_future()
         self.hurry = asyncio.Event()
 
-    def make(self, ending: Ending) -> bool:
+    def make(self, ending: ShutdownCause) -> bool:
         """Ask for an end; returns False if one was asked for already."""
         if self._ending.done():
             return False
@@ -125,11 +125,11 @@ class EndRequest:
 
     def restart(self, reason: str) -> bool:
         """Take a request to restart."""
-        if self.make(Ending(reason=reason, exit_code=EXIT_RESTART)):
+        if self.make(ShutdownCause(reason=reason, exit_code=EXIT_RESTART)):
             _log.info("restarting", reason=reason)
         return True
 
-    async def wait(self) -> Ending:
+    async def wait(self) -> ShutdownCause:
         """Wait for the request to end."""
         return await self._ending
 
@@ -170,14 +170,16 @@ class ProcessSignals:
             self._request.hurry.set()
 
 
-def _ending(number: signal.Signals, wanted: Wanted | None) -> Ending:
+def _ending(number: signal.Signals, wanted: Wanted | None) -> ShutdownCause:
     if number is signal.SIGUSR1:
-        return Ending(reason="a restart was asked for", exit_code=EXIT_RESTART, signal=number.name)
+        return ShutdownCause(
+            reason="a restart was asked for", exit_code=EXIT_RESTART, signal=number.name
+        )
     if number in (signal.SIGINT, signal.SIGHUP):
-        return Ending(reason="its terminal ended it", signal=number.name)
+        return ShutdownCause(reason="its terminal ended it", signal=number.name)
     if wanted is not None:
-        return Ending(reason=_REASONS[wanted], signal=number.name)
-    return Ending(
+        return ShutdownCause(reason=_REASONS[wanted], signal=number.name)
+    return ShutdownCause(
         reason="a signal that nobody announced",
         exit_code=EXIT_RESTART,
         signal=number.name,

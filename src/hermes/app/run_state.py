@@ -16,7 +16,7 @@ from hermes.app.core import Core
 from hermes.config.server_settings import ProcessSettings
 from hermes.control.status import ChannelState, ChannelStatus, Runtime
 from hermes.message.session_key import base_lane, root_lane
-from hermes.ops.forensics import Shutdown, TurnAtEnd, standing_tasks, write_shutdown
+from hermes.ops.forensics import Shutdown, TurnAtEnd, running_tasks, write_shutdown
 from hermes.ops.runtime import RuntimeFiles, Starts
 from hermes.pipeline.comebacks import Comeback, LeftAlone
 from hermes.ports.clock import Clock
@@ -26,7 +26,7 @@ EXIT_RESTART = 75
 _log = structlog.get_logger(__name__)
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class ShutdownCause(msgspec.Struct, frozen=True, kw_only=True):
     """Why a gateway ends: a signal, a request, or an error, and with which exit code."""
 
     reason: str
@@ -86,7 +86,7 @@ class RunState:
         """Record the new state of the gateway."""
         self._tell(state, channels, note=self.note)
 
-    def ending(self, ending: Ending, at_end: AtEnd) -> None:
+    def ending(self, ending: ShutdownCause, at_end: AtEnd) -> None:
         """Say that it ends; an end that nobody expected leaves what was going on."""
         self.stands("draining", at_end.platforms)
         if ending.is_expected:
@@ -103,11 +103,11 @@ class RunState:
             sessions=at_end.sessions,
             platforms=at_end.platforms,
             waiting_messages=at_end.waiting_messages,
-            tasks=standing_tasks(),
+            tasks=running_tasks(),
         )
         self._write(lambda: write_shutdown(self._home, shutdown))
 
-    def ended(self, ending: Ending, *, cut_off: int) -> None:
+    def ended(self, ending: ShutdownCause, *, cut_off: int) -> None:
         """Say that it has ended properly, whatever the reason."""
         if self._shutdown is not None:
             told = msgspec.structs.replace(self._shutdown, cut_off=cut_off)

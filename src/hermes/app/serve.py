@@ -108,7 +108,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         tiers=tier_names(settings),
         credit_settings=settings.credits,
         search=SearchOperations(core.store, core.search),
-        forget_files=parts.storage.shelf.erase,
+        forget_files=parts.storage.media_cache.erase,
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
         sends=make_send_operations(

@@ -58,7 +58,7 @@ def open_store(
     return store
 
 
-def open_shelf(home: Path) -> SqliteGraphReader:
+def open_graph_reader(home: Path) -> SqliteGraphReader:
     """Open the message graphs of a home for reading."""
     try:
         key_file = (home / KEY_FILE).read_bytes()

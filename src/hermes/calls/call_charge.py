@@ -12,7 +12,7 @@ from hermes.errors import ProviderError, is_unsent
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.routing.plan import Candidate
 
 
@@ -20,13 +20,13 @@ class SpendLog:
     """What a call has used so far, for the ledger: one line for each try that reached a model."""
 
     def __init__(self) -> None:
-        self._spent: list[Spent] = []
+        self._spent: list[SpendEntry] = []
 
-    def add(self, spent: Spent) -> None:
+    def add(self, spent: SpendEntry) -> None:
         """Record one try."""
         self._spent.append(spent)
 
-    def take(self) -> tuple[Spent, ...]:
+    def take(self) -> tuple[SpendEntry, ...]:
         """Return and forget what was recorded since the last call."""
         spent, self._spent = tuple(self._spent), []
         return spent
@@ -120,7 +120,7 @@ class CallCharge:
         self._is_paid = True
         # The ledger comes first: counters that are not told are read off it again.
         self._receipt.add(
-            Spent(
+            SpendEntry(
                 day=self._hold.day,
                 account=self._payer.account,
                 model=f"{self._candidate.provider}:{self._candidate.model}",

@@ -8,7 +8,7 @@ import msgspec
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
-from hermes.calls.events import CallEvent, Failed, Trying
+from hermes.calls.events import CallEvent, CallFailure, CallStart
 from hermes.errors import ProviderError, ProviderRejected, ProviderTimeout
 from hermes.message.chat import user_text
 from hermes.ports.provider import (
@@ -54,7 +54,7 @@ class Embeddings:
                 return await self._try(texts, candidate, payer=payer, receipt=receipt, tell=tell)
             except ProviderError as error:
                 problem = error
-                tell(Failed(candidate, error))
+                tell(CallFailure(candidate, error))
                 if isinstance(error, ProviderRejected) and error.everywhere:
                     raise
         raise problem
@@ -85,7 +85,7 @@ class Embeddings:
             receipt=receipt,
         )
         async with self._limit.place(payer.asker), charge:
-            tell(Trying(candidate))
+            tell(CallStart(candidate))
             charge.send()
             try:
                 async with asyncio.timeout(self._limit_s):

@@ -1,7 +1,7 @@
 """The events of a running model call; the pipeline and `/v1` both consume them.
 
-A call may first be `Waiting` for a slot. It begins with `Trying`, then pieces of the answer, then
-exactly one `FullAnswer`. `Failed` comes between two candidates; a call without an answer ends by
+A call may first be `SlotWait` for a slot. It begins with `CallStart`, then pieces of the answer, then
+exactly one `FullAnswer`. `CallFailure` comes between two candidates; a call without an answer ends by
 raising the last error.
 """
 
@@ -14,17 +14,17 @@ from hermes.routing.plan import Candidate
 Piece = TextDelta | ReasoningDelta | ToolCallDelta
 
 
-class Waiting(msgspec.Struct, frozen=True):
+class SlotWait(msgspec.Struct, frozen=True):
     """The call waits: all slots are taken, or all that this asker may have."""
 
 
-class Trying(msgspec.Struct, frozen=True):
+class CallStart(msgspec.Struct, frozen=True):
     """A candidate is about to be called; nothing is sent yet."""
 
     candidate: Candidate
 
 
-class Failed(msgspec.Struct, frozen=True):
+class CallFailure(msgspec.Struct, frozen=True):
     """A candidate failed, and the next one is tried."""
 
     candidate: Candidate
@@ -46,4 +46,4 @@ class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     dropped_calls: int = 0
 
 
-CallEvent = Waiting | Trying | Failed | Piece | FullAnswer
+CallEvent = SlotWait | CallStart | CallFailure | Piece | FullAnswer

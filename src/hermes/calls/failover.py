@@ -29,11 +29,11 @@ class Failover:
     """One call's progress through its plan."""
 
     def __init__(
-        self, plan: Plan, request: ModelRequest, *, patience_s: float, continues: bool
+        self, plan: Plan, request: ModelRequest, *, max_wait_s: float, continues: bool
     ) -> None:
         self._plan = plan
         self._wanted = request
-        self._patience_s = patience_s
+        self._wait_left_s = max_wait_s
         self._continues = continues
         self._place = 0
         self._tries = 1
@@ -86,7 +86,7 @@ class Failover:
             self._has_shown_other = True
 
     def _may_wait(self, wait: float) -> bool:
-        return wait <= self._patience_s and self._tries < _MOST_TRIES
+        return wait <= self._wait_left_s and self._tries < _MOST_TRIES
 
     def _can_go_on(self) -> bool:
         """Return whether the answer can be continued; a partial tool call or JSON cannot."""
@@ -111,7 +111,7 @@ class Failover:
         is_worth = asks or self.is_last
         if wait is not None and is_worth and self._may_wait(wait):
             self._tries += 1
-            self._patience_s -= wait
+            self._wait_left_s -= wait
             return wait
         if self.is_last:
             raise error

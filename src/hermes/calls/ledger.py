@@ -10,12 +10,12 @@ from contextlib import suppress
 import structlog
 
 from hermes.errors import HermesError, StoreRejected
-from hermes.ports.spend import CallLine, SpendStore, Spent
+from hermes.ports.spend import CallLine, SpendEntry, SpendStore
 
 _log = structlog.get_logger(__name__)
 _MOST_WAITING = 100_000
 _RETRY_S = 1.0
-_Call = tuple[tuple[Spent, ...], CallLine]
+_Call = tuple[tuple[SpendEntry, ...], CallLine]
 
 
 class CallLedger:
@@ -28,7 +28,7 @@ class CallLedger:
         self._writing: asyncio.Task[None] | None = None
         self._is_closing = asyncio.Event()
 
-    def note(self, spent: tuple[Spent, ...], line: CallLine) -> None:
+    def note(self, spent: tuple[SpendEntry, ...], line: CallLine) -> None:
         """Keep the usage of a call, to be written within the lag."""
         if len(self._waiting) >= _MOST_WAITING:
             _log.error("ledger_overflows", call_id=line.id)

@@ -15,7 +15,7 @@ from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
 from hermes.calls.costs import Cost
-from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying, Waiting
+from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.request_fit import fit, read
@@ -43,7 +43,7 @@ from hermes.ports.provider import (
     ProviderInfo,
     ReasoningDelta,
 )
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.routing.plan import Candidate, Plan
 
 _log = structlog.get_logger(__name__)
@@ -108,7 +108,7 @@ class ModelCaller:
     ) -> AsyncGenerator[CallEvent, None]:
         """Run a call; raises the last error if no candidate answers."""
         walk = Failover(
-            plan, spec.request, patience_s=spec.wait_s, continues=self._continues and not spec.whole
+            plan, spec.request, max_wait_s=spec.wait_s, continues=self._continues and not spec.whole
         )
         while True:
             candidate = walk.candidate
@@ -121,7 +121,7 @@ class ModelCaller:
                 self._meter.failed(_name(candidate), spec.payer.tier)
                 wait = walk.after(error)
                 failure = error
-            yield Failed(candidate, failure)
+            yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
 
@@ -146,7 +146,7 @@ class ModelCaller:
         passing = walk.passing(provider.info)
         found = self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
-            yield Trying(candidate)
+            yield CallStart(candidate)
             yield found
             return
         fitted = fit(wanted, provider.info, whole=spec.whole)
@@ -161,10 +161,10 @@ class ModelCaller:
         asker = spec.asker or spec.payer.asker
         self._pricing.budgets.check_switch()
         if not self._limit.is_free_for(asker):
-            yield Waiting()
+            yield SlotWait()
         # The place comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
-            yield Trying(candidate)
+            yield CallStart(candidate)
             has_thought, began = False, self._monotonic()
             charge.send()
             async with aclosing(self._pieces(provider, fitted.request)) as events:
@@ -265,8 +265,8 @@ class ModelCaller:
             return request
         return msgspec.structs.replace(request, max_output_tokens=cap, is_capped=True)
 
-    def _spent_nothing(self, spec: CallSpec, found: FullAnswer) -> Spent:
-        return Spent(
+    def _spent_nothing(self, spec: CallSpec, found: FullAnswer) -> SpendEntry:
+        return SpendEntry(
             day=self._pricing.budgets.day(),
             account=spec.payer.account,
             model=_name(found.candidate),

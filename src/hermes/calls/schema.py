@@ -11,8 +11,8 @@ from hermes.ports.provider import OutputSchema
 from hermes.schema.checker import (
     TOO_DEEP,
     Checker,
-    Unchecked,
     UnusableSchema,
+    ValueTooLarge,
     bounded,
     checker_of,
     path_text,
@@ -43,7 +43,7 @@ def problem_of(schema: OutputSchema, text: str) -> str | None:
         return _problem(checker_of(bytes(schema.schema)), value)
     except UnusableSchema as problem:
         return bounded(f"the answer cannot be checked, since the schema {problem}")
-    except Unchecked as problem:
+    except ValueTooLarge as problem:
         return f"the answer {problem}"
 
 

@@ -85,12 +85,12 @@ def from_tool(end: CallEnd, request: ModelRequest) -> CallEnd:
 def repair(request: ModelRequest, answer: str, problem: str) -> ModelRequest:
     """Return the request for the one round in which a model may correct its `answer`."""
     said = (ChatMessage("assistant", (TextPart(answer),)),) if answer.strip() else ()
-    wish = user_text(
+    instruction = user_text(
         f"Your answer cannot be used: {problem}. Answer again with the whole JSON that fits the"
         " schema, and nothing else."
     )
     return msgspec.structs.replace(
-        request, messages=(*request.messages, *said, wish), plain_chars=None
+        request, messages=(*request.messages, *said, instruction), plain_chars=None
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from hermes.errors import HermesError, RateLimited, StoreError, StoreRejected, TryLater
 from hermes.message.event import MessageEvent
-from hermes.ports.channel import Accept, Accepted
+from hermes.ports.channel import Accept, Acceptance
 
 _SHORTEST_S: Final = 0.1
 _LONGEST_S: Final = 30.0
@@ -48,7 +48,7 @@ def patient(accept: Accept, *, sleep: Sleep, on_wait: Callable[[HermesError], No
     It raises only what waiting would not help: `Refused`, `RateLimited`, `StoreRejected`.
     """
 
-    async def keep(event: MessageEvent) -> Accepted:
+    async def keep(event: MessageEvent) -> Acceptance:
         failures = 0
         while True:
             try:

@@ -22,7 +22,7 @@ from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
 from hermes.control.order import NoFields
 from hermes.control.orders import CHANNELS_LIST, CHANNELS_PAUSE, CHANNELS_RESUME
 from hermes.control.why_answer import clock_time
-from hermes.control.why_delivery import resting_text
+from hermes.control.why_delivery import breaker_text
 
 EPILOG = examples("hermes channels", "hermes channels --json", "hermes channels add telegram")
 LIST_EPILOG = examples("hermes channels list", "hermes channels list --json")
@@ -86,7 +86,7 @@ def _print(report: ChannelsReport, out: Console) -> None:
         since = "" if one.paused_at is None else clock_time(one.paused_at)
         state = one.state
         if one.rests_until is not None:
-            state = f"{state}, {resting_text(one.rests_until, one.failures)}"
+            state = f"{state}, {breaker_text(one.rests_until, one.failures)}"
         cells = (one.platform, state, *seen, str(one.waiting), since, ", ".join(one.can))
         table.add_row(*texts(cells))
     if not report.channels:

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 from rich.text import Text
 
-from hermes.app.channel_test import Connected, PlatformPackage, look_up, suggest, try_channel
+from hermes.app.channel_test import ConnectionResult, PlatformPackage, look_up, suggest, try_channel
 from hermes.cli.channels_questions import ask_all
 from hermes.cli.channels_sheet import ChannelSheet
 from hermes.cli.environment import environment, home_for
@@ -116,7 +116,7 @@ def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[st
     return dict(msgspec.to_builtins(tried))
 
 
-def _try(name: str, answers: Answers, folder: Path) -> Connected:
+def _try(name: str, answers: Answers, folder: Path) -> ConnectionResult:
     with TemporaryDirectory(prefix="hermes-add-") as made:
         draft = Path(made)
         for file in (YAML, DOTENV):

@@ -14,7 +14,7 @@ import typer
 from hermes.config.files import YAML
 from hermes.config.keys import dotted
 from hermes.config.layers import ENVIRONMENT
-from hermes.config.load import Loaded
+from hermes.config.load import LoadedConfig
 from hermes.config.platform_files import Place, platform_variable
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
 from hermes.plugins.manifest import Manifest, ManifestSetting, read_settings, read_value
@@ -27,7 +27,9 @@ _ROW_SIZE = 3
 class ChannelSheet:
     """The settings known so far: `answers` are new; those in `made` were generated here."""
 
-    def __init__(self, manifest: Manifest, loaded: Loaded, *, given: Mapping[str, str]) -> None:
+    def __init__(
+        self, manifest: Manifest, loaded: LoadedConfig, *, given: Mapping[str, str]
+    ) -> None:
         self.manifest = manifest
         known = loaded.settings.platforms.get(manifest.name)
         self.present = dict(_places(manifest, {} if known is None else known.extra))

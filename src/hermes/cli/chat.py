@@ -21,7 +21,7 @@ from hermes.cli.environment import settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.gateway_client import client_for
 from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
-from hermes.config import Loaded, ensure_home
+from hermes.config import LoadedConfig, ensure_home
 from hermes.errors import BadRequest, HermesError
 from hermes.lazy import lazy
 from hermes.message.ids import MakeId, make_id
@@ -116,7 +116,7 @@ def command(
 
 
 @contextmanager
-def _line_to(loaded: Loaded) -> Iterator[GatewayTransport]:
+def _line_to(loaded: LoadedConfig) -> Iterator[GatewayTransport]:
     running = find_running(loaded.home)
     if running is not None:
         yield HttpTransport(client_for(running))

@@ -22,7 +22,7 @@ _PICK_UPS = 3
 ASKED = "asked"
 
 
-class Outgoing(msgspec.Struct, frozen=True, kw_only=True):
+class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message as the REST API takes it."""
 
     sender: str
@@ -71,7 +71,7 @@ class AnswerScreen(Protocol):
 class GatewayTransport(Protocol):
     """A connection to the gateway."""
 
-    def send(self, message: Outgoing) -> AbstractContextManager[Iterator[ServerEvent]]:
+    def send(self, message: OutgoingMessage) -> AbstractContextManager[Iterator[ServerEvent]]:
         """Send a message and yield the events of its answer."""
         ...
 
@@ -83,7 +83,7 @@ class HttpTransport:
         self._client = client
 
     @contextmanager
-    def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
+    def send(self, message: OutgoingMessage) -> Iterator[Iterator[ServerEvent]]:
         """Send a message and yield the events of its answer."""
         with self._client.stream("/api/messages", message) as events:
             yield events
@@ -96,7 +96,7 @@ class Conversation:
         self.conversation_id = conversation_id
         self._line = line
         self._make_id = make_id
-        self._parked: Outgoing | None = None
+        self._parked: OutgoingMessage | None = None
         self.is_asked = False
         """Whether what it waits for is the answer to a question of a tool."""
 
@@ -124,7 +124,7 @@ class Conversation:
         screen.restart()
         return self._keep(parked, self._follow(parked, screen))
 
-    def _keep(self, message: Outgoing, answer: MessageResult) -> MessageResult:
+    def _keep(self, message: OutgoingMessage, answer: MessageResult) -> MessageResult:
         """Remember a message that waits for the person's decision."""
         if answer.state in ("parked", ASKED):
             self._parked = message
@@ -136,7 +136,7 @@ class Conversation:
         """Whether a message of this conversation waits for an approval."""
         return self._parked is not None
 
-    def _follow(self, message: Outgoing, screen: AnswerScreen) -> MessageResult:
+    def _follow(self, message: OutgoingMessage, screen: AnswerScreen) -> MessageResult:
         try:
             return self._pick_up(lambda: self._read(message, screen), screen)
         except KeyboardInterrupt:
@@ -154,7 +154,7 @@ class Conversation:
                 screen.note("connecting again …")
         return read()
 
-    def _read(self, message: Outgoing, screen: AnswerScreen) -> MessageResult:
+    def _read(self, message: OutgoingMessage, screen: AnswerScreen) -> MessageResult:
         with self._line.send(message) as events:
             for event in events:
                 answer = _show(event, screen)
@@ -165,8 +165,8 @@ class Conversation:
             "answered; `hermes status` shows the state of the gateway."
         )
 
-    def _outgoing(self, text: str) -> Outgoing:
-        return Outgoing(
+    def _outgoing(self, text: str) -> OutgoingMessage:
+        return OutgoingMessage(
             sender=SENDER, text=text, conversation=self.conversation_id, id=self._make_id("x")
         )
 

@@ -17,7 +17,7 @@ from hermes.cli.model_offers import ask_here, gateway_of
 from hermes.cli.operator_calls import ask_gateway
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import clean, console, print_json
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.control.doctor import Check, DoctorReport, Status
 from hermes.control.models import ModelLine, models_report
 from hermes.control.order import NoFields
@@ -43,12 +43,12 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
     """Run every check of a home."""
     gateway = gateway_of(home)
 
-    def models(loaded: Loaded) -> tuple[ModelLine, ...]:
+    def models(loaded: LoadedConfig) -> tuple[ModelLine, ...]:
         if gateway is not None:
             return ask_gateway(gateway, MODELS_LIST, NoFields()).models
         return models_report(loaded.settings, ask_here(loaded)).models
 
-    def servers(loaded: Loaded) -> tuple[ServerStatus, ...]:
+    def servers(loaded: LoadedConfig) -> tuple[ServerStatus, ...]:
         if gateway is not None:
             return ask_gateway(gateway, MCP_STATUS, NoFields()).servers
         return look(loaded, None).servers
@@ -73,11 +73,11 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
     return examine(around, fix=fix, tell=show)
 
 
-def _calls(loaded: Loaded) -> tuple[KeyTest, ...]:
+def _calls(loaded: LoadedConfig) -> tuple[KeyTest, ...]:
     return asyncio.run(_try(loaded))
 
 
-async def _try(loaded: Loaded) -> tuple[KeyTest, ...]:
+async def _try(loaded: LoadedConfig) -> tuple[KeyTest, ...]:
     return await try_configured(loaded, SystemClock())
 
 

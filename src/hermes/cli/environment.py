@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.cli.failure import DEBUG
-from hermes.config import Loaded, home_folder, load
+from hermes.config import LoadedConfig, home_folder, load
 
 
 def environment() -> Mapping[str, str]:
@@ -13,7 +13,7 @@ def environment() -> Mapping[str, str]:
     return os.environ  # noqa: TID251 - handed on unread
 
 
-def settings_for(home: Path | None) -> Loaded:
+def settings_for(home: Path | None) -> LoadedConfig:
     """Return the settings of a home, by default the one that HERMES_HOME names."""
     # HERMES_DEBUG is a switch of the command line, not a setting.
     environ = {name: value for name, value in environment().items() if name != DEBUG}

@@ -16,7 +16,7 @@ import msgspec
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
-from hermes.ops.instance import GatewayAddress, Running, find_running
+from hermes.ops.instance import GatewayAddress, RunningGateway, find_running
 
 SHORT_S = 15.0
 _Answer = TypeVar("_Answer")
@@ -124,7 +124,7 @@ class GatewayClient:
             connection.close()
 
 
-def client_for(running: Running) -> GatewayClient:
+def client_for(running: RunningGateway) -> GatewayClient:
     """Return a client for a gateway; raises `NoGateway` if it does not listen yet."""
     if running.address is None:
         raise NoGateway(

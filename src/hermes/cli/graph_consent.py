@@ -15,12 +15,12 @@ EPILOG = examples(
     "hermes graph consent rest:bob off --json",
     "hermes graph consent p_06gtv2gs6bqvb0ljq03ptcp1 off",
 )
-_WISHES = {"on": True, "off": False}
+_CHOICES = {"on": True, "off": False}
 _SHOW = "show"
 
 
-def _check_wish(value: str) -> str:
-    if value not in {*_WISHES, _SHOW}:
+def _check_choice(value: str) -> str:
+    if value not in {*_CHOICES, _SHOW}:
         raise typer.BadParameter(f"{value!r} is not one of on, off, show")
     return value
 
@@ -30,8 +30,8 @@ def command(
         str,
         typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person."),
     ],
-    wish: Annotated[
-        str, typer.Argument(metavar="on|off|show", help="on, off or show.", callback=_check_wish)
+    choice: Annotated[
+        str, typer.Argument(metavar="on|off|show", help="on, off or show.", callback=_check_choice)
     ],
     *,
     home: Home = None,
@@ -40,8 +40,8 @@ def command(
     """Record whether a person agrees to training on their conversations; at first nobody does."""
     # Asked in any case: an order for somebody unknown is not to make a home.
     report = _ask(home, ConsentAsk(user=user))
-    if wish != _SHOW:
-        order = ConsentOrder(user=user, may_train=_WISHES[wish], by=operator_name())
+    if choice != _SHOW:
+        order = ConsentOrder(user=user, may_train=_CHOICES[choice], by=operator_name())
         report = _order(home, order)
     print_done(report, _text(report), as_json=as_json)
 

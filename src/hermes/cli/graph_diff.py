@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hermes.cli.graph_source import note_shown, the_shelf
+from hermes.cli.graph_source import note_shown, required_graph_reader
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.graph_diff import CallDiff, CallSide, SettingDiff, ToolsDiff, diff_calls
 from hermes.control.why_answer import clock_time
@@ -38,10 +38,10 @@ def command(
 
     Also compares their models, tools, sampling settings and answers.
     """
-    with the_shelf(home) as shelf:
-        found = diff_calls(shelf, before, after)
+    with required_graph_reader(home) as reader:
+        found = diff_calls(reader, before, after)
         names = {found.before.graph, found.after.graph}
-        note_shown(home, (entry for entry in shelf.graphs() if entry.name in names))
+        note_shown(home, (entry for entry in reader.graphs() if entry.name in names))
     print_report(found, _print, as_json=as_json)
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.failure import FAILED, TERMINATED
-from hermes.cli.graph_source import note_exported, the_shelf
+from hermes.cli.graph_source import note_exported, required_graph_reader
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, make_table, print_json
 from hermes.control.graph_export import (
@@ -96,10 +96,10 @@ def command(
         write=_parquet_writer() if parquet else write_rows,
         tokenizer=None if tokenizer is None else _tokenizer(tokenizer),
     )
-    with the_shelf(home) as shelf:
-        entries = list(shelf.graphs()) if every else find_all(shelf, wanted)
+    with required_graph_reader(home) as reader:
+        entries = list(reader.graphs()) if every else find_all(reader, wanted)
         note_exported(home, entries, every=every)
-        report = _export(shelf, entries, plan)
+        report = _export(reader, entries, plan)
     if as_json:
         print_json(report)
     else:
@@ -117,10 +117,10 @@ def _check_use(wanted: list[str], *, every: bool, format_name: str, tokenizer: P
         )
 
 
-def _export(shelf: GraphReader, entries: list[GraphEntry], plan: GraphExportPlan) -> ExportReport:
+def _export(reader: GraphReader, entries: list[GraphEntry], plan: GraphExportPlan) -> ExportReport:
     with _ending_cleanly(), progress_bar("Exporting") as show:
         return export_graphs(
-            shelf,
+            reader,
             entries,
             plan=plan,
             progress=lambda done, total, made: show(done, total, f"{made:,} rows"),

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.graph_source import any_shelf, note_shown, the_shelf
+from hermes.cli.graph_source import any_graph_reader, note_shown, required_graph_reader
 from hermes.cli.terminal import (
     AsJson,
     Home,
@@ -64,8 +64,8 @@ class GraphDrawing(msgspec.Struct, frozen=True, kw_only=True):
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
     """List the conversations of this home: their length, and whether they may be trained on."""
-    with any_shelf(home) as shelf:
-        found = list_graphs(shelf)
+    with any_graph_reader(home) as reader:
+        found = list_graphs(reader)
     print_report(found, _print_list, as_json=as_json)
 
 
@@ -87,11 +87,11 @@ def show(
     if as_mermaid and as_json:
         raise typer.BadParameter("--mermaid and --json exclude each other: choose one.")
     out = console()
-    with the_shelf(home) as shelf:
-        entry = current(find_graphs(shelf.graphs(), session))
+    with required_graph_reader(home) as reader:
+        entry = current(find_graphs(reader.graphs(), session))
         note_shown(home, (entry,))
         width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
-        drawing = draw(branches_of(shelf, entry), width=width, last=last)
+        drawing = draw(branches_of(reader, entry), width=width, last=last)
     if as_json:
         print_json(GraphDrawing(graph=entry, drawing=drawing))
     elif as_mermaid:

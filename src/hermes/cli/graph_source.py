@@ -17,31 +17,31 @@ from hermes.lazy import lazy
 from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 if TYPE_CHECKING:
-    from hermes.cli.offline import open_shelf
+    from hermes.cli.offline import open_graph_reader
 else:
-    open_shelf = lazy("hermes.cli.offline:open_shelf")
+    open_graph_reader = lazy("hermes.cli.offline:open_graph_reader")
 
 
 @contextmanager
-def any_shelf(home: Home) -> Iterator[GraphReader | None]:
+def any_graph_reader(home: Home) -> Iterator[GraphReader | None]:
     """Open the graphs of a home; None if nothing is stored yet."""
     if not home_for(home).exists():
         yield None
         return
-    with open_shelf(settings_for(home)) as shelf:
-        yield shelf
+    with open_graph_reader(settings_for(home)) as reader:
+        yield reader
 
 
 @contextmanager
-def the_shelf(home: Home) -> Iterator[GraphReader]:
+def required_graph_reader(home: Home) -> Iterator[GraphReader]:
     """Open the graphs of a home; raises NotFound if nothing is stored yet."""
-    with any_shelf(home) as shelf:
-        if shelf is None:
+    with any_graph_reader(home) as reader:
+        if reader is None:
             raise NotFound(
                 f"Nothing is stored in {home_for(home)} yet: `hermes chat` starts a conversation, and "
                 "--home selects another home."
             )
-        yield shelf
+        yield reader
 
 
 def note_shown(home: Home, entries: Iterable[GraphEntry]) -> None:

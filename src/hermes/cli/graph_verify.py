@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hermes.cli.environment import home_for
 from hermes.cli.failure import FAILED
-from hermes.cli.graph_source import any_shelf, the_shelf
+from hermes.cli.graph_source import any_graph_reader, required_graph_reader
 from hermes.cli.progress import Show, progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.exported_file import (
@@ -66,8 +66,8 @@ def verify(
             f"There is no home {home_for(home)}, so nothing was checked. Select another one with "
             "--home."
         )
-    with any_shelf(home) if not session else the_shelf(home) as shelf:
-        report = CheckReport() if shelf is None else _check(shelf, session or [])
+    with any_graph_reader(home) if not session else required_graph_reader(home) as reader:
+        report = CheckReport() if reader is None else _check(reader, session or [])
     print_report(report, _print_check, as_json=as_json)
     if report.damage:
         raise typer.Exit(FAILED)
@@ -92,11 +92,11 @@ def verify_export(
         raise typer.Exit(FAILED)
 
 
-def _check(shelf: GraphReader, wanted: list[str]) -> CheckReport:
+def _check(reader: GraphReader, wanted: list[str]) -> CheckReport:
     with progress_bar("Checking") as show:
-        entries = find_all(shelf, wanted) if wanted else list(shelf.graphs())
+        entries = find_all(reader, wanted) if wanted else list(reader.graphs())
         return check_graphs(
-            shelf,
+            reader,
             entries,
             progress=lambda done, total: show(done, total, "branches"),
             whole=not wanted,

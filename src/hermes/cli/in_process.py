@@ -12,10 +12,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 from hermes.app import Gateway
-from hermes.cli.conversation import Outgoing
+from hermes.cli.conversation import OutgoingMessage
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.server_events import ServerEvent, read_events
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.http.turn import Ticket, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
@@ -34,7 +34,7 @@ class InProcessTransport:
         self._loop = loop
 
     @contextmanager
-    def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
+    def send(self, message: OutgoingMessage) -> Iterator[Iterator[ServerEvent]]:
         """Send a message and yield the events of its answer."""
         frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         pump = asyncio.run_coroutine_threadsafe(self._pump(message, frames), self._loop)
@@ -44,7 +44,7 @@ class InProcessTransport:
         finally:
             pump.cancel()
 
-    async def _pump(self, message: Outgoing, frames: "queue.SimpleQueue[bytes]") -> None:
+    async def _pump(self, message: OutgoingMessage, frames: "queue.SimpleQueue[bytes]") -> None:
         event = to_event(message, now=SystemClock().now())
         accepted = await self._gateway_api.accept(event)
         ticket = Ticket(
@@ -56,7 +56,7 @@ class InProcessTransport:
             frames.put(frame)
 
 
-def to_event(message: Outgoing, *, now: float) -> MessageEvent:
+def to_event(message: OutgoingMessage, *, now: float) -> MessageEvent:
     """Return the event as the REST API sends it, so that both ways can share a conversation."""
     return MessageEvent(
         account="default",
@@ -70,7 +70,7 @@ def to_event(message: Outgoing, *, now: float) -> MessageEvent:
 
 
 @contextmanager
-def gateway_in_process(loaded: Loaded) -> Iterator[InProcessTransport]:
+def gateway_in_process(loaded: LoadedConfig) -> Iterator[InProcessTransport]:
     """Run a gateway beside the prompt until the block is left."""
     loop = asyncio.new_event_loop()
     ready: Future[GatewayApi] = Future()
@@ -95,7 +95,7 @@ def _run(loop: asyncio.AbstractEventLoop, work: Coroutine[None, None, None]) -> 
         runner.run(work)
 
 
-async def _serve(loaded: Loaded, ready: "Future[GatewayApi]", *, stop: asyncio.Event) -> None:
+async def _serve(loaded: LoadedConfig, ready: "Future[GatewayApi]", *, stop: asyncio.Event) -> None:
     try:
         async with Gateway(loaded, listen=False) as gateway:
             ready.set_result(gateway.gateway_api)

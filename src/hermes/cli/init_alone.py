@@ -13,7 +13,7 @@ import structlog
 
 from hermes.app.key_test import KeyTest, try_provider
 from hermes.cli.environment import environment, home_for
-from hermes.config import Loaded, load
+from hermes.config import LoadedConfig, load
 from hermes.config.first_files import FirstChoices, secret_variable, write_files
 from hermes.ports.clock import SystemClock
 
@@ -27,7 +27,7 @@ def try_key(home: Path | None, choices: FirstChoices, api_key: str | None) -> di
     return dict(msgspec.to_builtins(tried))
 
 
-def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) -> Loaded:
+def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) -> LoadedConfig:
     write_files(folder, choices, api_key=api_key)
     # The key that was given is the one to test, whatever the environment holds.
     hidden = secret_variable(choices.provider) if api_key is not None else ""
@@ -36,7 +36,7 @@ def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) 
     return load(environ, folder)
 
 
-async def _try(loaded: Loaded, name: str, *, home: Path) -> KeyTest:
+async def _try(loaded: LoadedConfig, name: str, *, home: Path) -> KeyTest:
     settings = loaded.settings
     return await try_provider(
         name, settings.providers[name], settings=settings, home=home, clock=SystemClock()

@@ -14,7 +14,7 @@ from hermes.cli.terminal import Home, clean, console, error_console, print_json
 from hermes.config import ensure_home
 from hermes.config.entries import EMBEDDER, PROVIDERS
 from hermes.config.first_files import (
-    Existing,
+    ExistingFiles,
     FirstChoices,
     existing,
     secret_variable,
@@ -98,7 +98,7 @@ def _tested(
             raise Refused("Nothing was written.")
 
 
-def _may_replace(found: Existing, *, yes: bool, provider: str) -> bool:
+def _may_replace(found: ExistingFiles, *, yes: bool, provider: str) -> bool:
     """Ask before replacing an operator's file or key."""
     if yes and found.key:
         raise Conflict(

@@ -9,7 +9,7 @@ from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.terminal import AsJson, Home, examples, print_json
 from hermes.control.orders import ACCESS_LINK
-from hermes.control.tokens import LinkWish
+from hermes.control.tokens import SignInLinkOrder
 
 EPILOG = examples("hermes link", "open $(hermes link)", "hermes link --revoke-others")
 
@@ -23,8 +23,8 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Print a new sign-in link for the web chat; it works once."""
-    wish = LinkWish(revoke_others=revoke_others, by=operator_name())
-    made = ask_gateway(connect(home_for(home)), ACCESS_LINK, wish)
+    order = SignInLinkOrder(revoke_others=revoke_others, by=operator_name())
+    made = ask_gateway(connect(home_for(home)), ACCESS_LINK, order)
     if as_json:
         print_json(made)
     else:

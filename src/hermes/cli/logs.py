@@ -16,7 +16,7 @@ from hermes.cli.since import since_time
 from hermes.cli.terminal import AsJson, Home, Since, clean, console, examples
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
-from hermes.ops.log_reader import LEVELS, Fields, LineWish, follow, last_lines, mark_of
+from hermes.ops.log_reader import LEVELS, Fields, LineFilter, follow, last_lines, mark_of
 
 EPILOG = examples(
     "hermes logs",
@@ -55,13 +55,16 @@ def command(
     """Show the gateway's log file, the newest line last; secrets were masked when written."""
     path = _file(home)
     at = since_time(since, home)
-    wish = LineWish(level=level, message=message, since=None if at is None else _utc(at))
+    line_filter = LineFilter(level=level, message=message, since=None if at is None else _utc(at))
     end = mark_of(path)
-    _print(last_lines(path, wish, limit=limit, until=end) if limit else (), as_json=as_json)
+    _print(last_lines(path, line_filter, limit=limit, until=end) if limit else (), as_json=as_json)
     if follows:
         pause = threading.Event()
         try:
-            _print(follow(path, wish, start=end, wait=lambda: pause.wait(_LOOK_S)), as_json=as_json)
+            _print(
+                follow(path, line_filter, start=end, wait=lambda: pause.wait(_LOOK_S)),
+                as_json=as_json,
+            )
         except KeyboardInterrupt:
             return
 

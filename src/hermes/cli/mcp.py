@@ -20,7 +20,7 @@ from hermes.cli.terminal import (
     print_json,
     texts,
 )
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.control.order import NoFields
 from hermes.control.orders import MCP_RELOAD, MCP_STATUS
 from hermes.lazy import lazy
@@ -88,7 +88,7 @@ def reload(home: Home = None, as_json: AsJson = False) -> None:
     print_done(diff, diff_text(diff), as_json=as_json)
 
 
-def _look(loaded: Loaded, name: str | None) -> McpReport:
+def _look(loaded: LoadedConfig, name: str | None) -> McpReport:
     return look_alone(loaded, name)
 
 

@@ -6,13 +6,13 @@ Imported by name only when used, because it imports the MCP SDK.
 import asyncio
 
 from hermes.cli.offline import logs_in_a_file
-from hermes.config import Loaded, McpSettings, ensure_home
+from hermes.config import LoadedConfig, McpSettings, ensure_home
 from hermes.ports.clock import SystemClock
 from hermes.tools.mcp.report import McpReport
 from hermes.tools.mcp.servers import McpServers
 
 
-def look(loaded: Loaded, name: str | None) -> McpReport:
+def look(loaded: LoadedConfig, name: str | None) -> McpReport:
     """Return the state of the named server, or of all, after one attempt to connect."""
     chosen = {
         key: server
@@ -33,7 +33,7 @@ def look(loaded: Loaded, name: str | None) -> McpReport:
         return asyncio.run(_look(settings, loaded))
 
 
-async def _look(settings: McpSettings, loaded: Loaded) -> McpReport:
+async def _look(settings: McpSettings, loaded: LoadedConfig) -> McpReport:
     servers = McpServers(
         settings,
         clock=SystemClock(),

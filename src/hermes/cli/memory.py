@@ -46,9 +46,9 @@ from hermes.lazy import lazy
 from hermes.ports.dreams import Dream
 
 if TYPE_CHECKING:
-    from hermes.cli.offline import open_shelf
+    from hermes.cli.offline import open_graph_reader
 else:
-    open_shelf = lazy("hermes.cli.offline:open_shelf")
+    open_graph_reader = lazy("hermes.cli.offline:open_graph_reader")
 
 SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
 SET_EPILOG = examples(
@@ -135,8 +135,8 @@ def dream(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
 def export(user: Person, *, home: Home = None) -> None:
     """Print everything stored about a person as JSON lines: facts, credits, consent, messages."""
     record = call(home, MEMORY_RECORD, MemoryAsk(user=user), empty=partial(_nobody, user))
-    with open_shelf(settings_for(home)) as shelf:
-        _write(export_lines(record, shelf))
+    with open_graph_reader(settings_for(home)) as reader:
+        _write(export_lines(record, reader))
 
 
 def _write(lines: Iterable[dict[str, object]]) -> None:

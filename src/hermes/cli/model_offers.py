@@ -11,7 +11,7 @@ import structlog
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import GatewayClient
 from hermes.cli.terminal import Home
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 from hermes.routing.plan import ProviderOffer
@@ -34,7 +34,7 @@ def gateway_of(home: Home) -> GatewayClient | None:
     return GatewayClient(running.address)
 
 
-def ask_here(loaded: Loaded) -> list[ProviderOffer]:
+def ask_here(loaded: LoadedConfig) -> list[ProviderOffer]:
     """Ask the configured providers from this process; their log lines are not printed."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 

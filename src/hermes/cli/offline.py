@@ -12,9 +12,9 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes.app import offline_operator, offline_shelf, offline_store
+from hermes.app import offline_graph_reader, offline_operator, offline_store
 from hermes.cli.who import operator_name
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.control.audited import Operator
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
@@ -25,21 +25,21 @@ _Answer = TypeVar("_Answer")
 
 
 @contextmanager
-def open_store(loaded: Loaded) -> Iterator[Store | None]:
+def open_store(loaded: LoadedConfig) -> Iterator[Store | None]:
     """Open the journal read-only; None if there is none yet."""
     with offline_store(loaded) as store:
         yield store
 
 
 @contextmanager
-def open_shelf(loaded: Loaded) -> Iterator[GraphReader | None]:
+def open_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
     """Open the graphs, also while a gateway runs; None if nothing is stored yet."""
-    with offline_shelf(loaded) as shelf:
-        yield shelf
+    with offline_graph_reader(loaded) as reader:
+        yield reader
 
 
 def run_here(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     work: Callable[[Operator], Awaitable[_Answer]],
     *,
     empty: Callable[[], _Answer] | None,
@@ -63,7 +63,7 @@ def run_here(
 
 
 @contextmanager
-def logs_in_a_file(loaded: Loaded, name: str = "commands.log") -> Iterator[None]:
+def logs_in_a_file(loaded: LoadedConfig, name: str = "commands.log") -> Iterator[None]:
     """Log to a file below `logs`, so that actions without a gateway are recorded too."""
     plan = plan_of(loaded.settings.logs, loaded.home)
     plan = msgspec.structs.replace(plan, file=loaded.home / "logs" / name)

@@ -10,7 +10,7 @@ import typer
 
 from hermes.cli.environment import environment, home_for, settings_for
 from hermes.cli.terminal import Home, console, error_console, examples
-from hermes.config import Loaded, config_folder
+from hermes.config import LoadedConfig, config_folder
 from hermes.errors import ConfigurationError
 from hermes.ops.service_unit import ServiceUnit, unit_name, unit_text
 from hermes.ops.systemd import SYSTEM_UNITS, Systemd
@@ -145,7 +145,7 @@ def _user(home: Path, wanted: str | None) -> str:
         ) from None
 
 
-def _warn(loaded: Loaded, *, is_system: bool) -> None:
+def _warn(loaded: LoadedConfig, *, is_system: bool) -> None:
     """Print what this terminal has and a service has not."""
     out = error_console()
     names = sorted(

@@ -27,9 +27,9 @@ from hermes.control.status import (
     offline_status,
 )
 from hermes.control.why_answer import clock_time, span
-from hermes.control.why_delivery import resting_text
+from hermes.control.why_delivery import breaker_text
 from hermes.lazy import lazy
-from hermes.ops.instance import Running, find_running
+from hermes.ops.instance import RunningGateway, find_running
 from hermes.ops.runtime import read_runtime
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _report(home: Home) -> StatusReport:
         return offline_status(store, home=str(folder), version=__version__, last=last)
 
 
-def _without_address(running: Running, folder: Path) -> StatusReport:
+def _without_address(running: RunningGateway, folder: Path) -> StatusReport:
     told = read_runtime(folder)
     pid = running.identity.pid
     is_its_own = told is not None and told.pid == pid
@@ -111,7 +111,7 @@ def _print(report: StatusReport, out: Console) -> None:
 def _channel(one: ChannelStatus) -> str:
     state: str = one.state
     if one.rests_until is not None:
-        state = f"{state}, {resting_text(one.rests_until, one.failures)}"
+        state = f"{state}, {breaker_text(one.rests_until, one.failures)}"
     return f"{state}: {one.note}" if one.note else state
 
 

@@ -10,7 +10,7 @@ from hermes.app.make_operations import make_audited
 from hermes.app.store_files import DATABASE, KEY_FILE, open_store
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.progress import Show
-from hermes.config import Loaded, ensure_home
+from hermes.config import LoadedConfig, ensure_home
 from hermes.control.order import local_actor
 from hermes.control.orders import GATEWAY_ROTATE_KEYS
 from hermes.control.store_keys import RotationReport
@@ -21,7 +21,7 @@ from hermes.ports.clock import SystemClock
 from hermes.store.sqlite.inspection import inspect
 
 
-def rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
+def rotate(loaded: LoadedConfig, *, by: str, show: Show) -> RotationReport:
     """Rotate the key under the lock that a gateway would hold."""
     path = loaded.home / DATABASE
     if not path.exists():
@@ -35,7 +35,7 @@ def rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
         instance.release()
 
 
-async def _rotate(loaded: Loaded, *, by: str, show: Show) -> RotationReport:
+async def _rotate(loaded: LoadedConfig, *, by: str, show: Show) -> RotationReport:
     home = loaded.home
     total = inspect(home / DATABASE, (home / KEY_FILE).read_bytes(), alive=_ignore).keys
     store = open_store(home, loaded.settings, clock=SystemClock(), make_id=make_id)

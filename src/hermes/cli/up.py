@@ -14,7 +14,7 @@ from typing import TextIO
 
 from hermes.app import run_gateway
 from hermes.cli.environment import environment, settings_for
-from hermes.config import Loaded, ensure_home
+from hermes.config import LoadedConfig, ensure_home
 from hermes.config.machine import supervisor_of
 from hermes.ops.takeover import take_over
 from hermes.ops.welcome import Welcome
@@ -58,7 +58,7 @@ def start(options: UpOptions) -> int:
     return run_gateway(loaded, on_ready=show_banner, supervisor=supervisor)
 
 
-def _take_over(loaded: Loaded) -> None:
+def _take_over(loaded: LoadedConfig) -> None:
     def tell(text: str) -> None:
         print(f"hermes: {text}", file=sys.stderr)
 
@@ -66,7 +66,7 @@ def _take_over(loaded: Loaded) -> None:
     take_over(loaded.home, drain_s=drain_s, clock=SystemClock(), tell=tell)
 
 
-def overridden(loaded: Loaded, options: UpOptions) -> Loaded:
+def overridden(loaded: LoadedConfig, options: UpOptions) -> LoadedConfig:
     """Return the settings with the command-line options applied."""
     settings = loaded.settings
     server = {"host": options.host, "port": options.port}

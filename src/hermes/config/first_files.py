@@ -31,7 +31,7 @@ class FirstChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class Existing:
+class ExistingFiles:
     """What is there already and would be replaced."""
 
     config: bool
@@ -44,10 +44,10 @@ def secret_variable(provider: str) -> str:
     return variable_for(key) or variable_of(key)
 
 
-def existing(home: Path, *, provider: str, api_key: str | None) -> Existing:
+def existing(home: Path, *, provider: str, api_key: str | None) -> ExistingFiles:
     """Tell which of the files would be replaced, and whether another key would be."""
     old = _values(home).get(secret_variable(provider))
-    return Existing(
+    return ExistingFiles(
         config=(home / YAML).exists(),
         key=api_key is not None and old is not None and old != api_key,
     )

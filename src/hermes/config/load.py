@@ -32,18 +32,18 @@ Tree = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedConfig:
     """The settings, where each came from, and what the operator should know about them."""
 
     settings: Settings
     home: Path
     origins: Mapping[str, str]
     warnings: tuple[Finding, ...]
-    reread: Callable[[], "Loaded"] = field(repr=False, compare=False)
+    reread: Callable[[], "LoadedConfig"] = field(repr=False, compare=False)
     """Reads the same files and variables again."""
 
 
-def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
+def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
     """Read every layer, check the whole, and raise one ConfigurationError with all problems."""
     folder = home if home is not None else home_folder(environ)
     layers = _read_layers(environ, folder)
@@ -63,7 +63,7 @@ def load(environ: Mapping[str, str], home: Path | None) -> Loaded:
     if problems:
         raise_all(problems)
     origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
-    return Loaded(
+    return LoadedConfig(
         settings,
         folder,
         MappingProxyType(origins),
@@ -233,7 +233,7 @@ class SettingRow(NamedTuple):
     origin: str | None
 
 
-def show(loaded: Loaded, origin: bool) -> list[SettingRow]:
+def show(loaded: LoadedConfig, origin: bool) -> list[SettingRow]:
     """Every setting with its value (secrets masked) and, if asked, where it came from."""
     return [
         SettingRow(dotted(key), masked(key, value), loaded.origins[dotted(key)] if origin else None)

@@ -15,7 +15,7 @@ HOME = "HERMES_HOME"
 
 
 @dataclass(frozen=True, slots=True)
-class WellKnown:
+class WellKnownVariable:
     """A variable name that people already use, and the key it sets."""
 
     name: str
@@ -24,51 +24,59 @@ class WellKnown:
     """The platform that this credential switches on."""
 
 
-WELL_KNOWN: Mapping[str, WellKnown] = {
+WELL_KNOWN: Mapping[str, WellKnownVariable] = {
     row.name: row
     for row in (
-        WellKnown("HERMES_API_KEY", ("providers", "hermes", "api_key")),
-        WellKnown("OPENROUTER_API_KEY", ("providers", "openrouter", "api_key")),
-        WellKnown("ANTHROPIC_API_KEY", ("providers", "anthropic", "api_key")),
-        WellKnown("ANTHROPIC_AUTH_TOKEN", ("providers", "anthropic", "oauth_token")),
-        WellKnown("GEMINI_API_KEY", ("providers", "gemini", "api_key")),
-        WellKnown("OPENAI_API_KEY", ("providers", "openai", "api_key")),
-        WellKnown("OPENAI_BASE_URL", ("providers", "openai", "base_url")),
-        WellKnown("GROQ_API_KEY", ("providers", "groq", "api_key")),
-        WellKnown("MISTRAL_API_KEY", ("providers", "mistral", "api_key")),
-        WellKnown("DEEPSEEK_API_KEY", ("providers", "deepseek", "api_key")),
-        WellKnown("TOGETHER_API_KEY", ("providers", "together", "api_key")),
-        WellKnown("FIREWORKS_API_KEY", ("providers", "fireworks", "api_key")),
-        WellKnown("XAI_API_KEY", ("providers", "xai", "api_key")),
-        WellKnown("PERPLEXITY_API_KEY", ("providers", "perplexity", "api_key")),
-        WellKnown("CEREBRAS_API_KEY", ("providers", "cerebras", "api_key")),
-        WellKnown("NVIDIA_API_KEY", ("providers", "nvidia", "api_key")),
-        WellKnown("MOONSHOT_API_KEY", ("providers", "moonshot", "api_key")),
-        WellKnown("DASHSCOPE_API_KEY", ("providers", "qwen", "api_key")),
-        WellKnown("MINIMAX_API_KEY", ("providers", "minimax", "api_key")),
-        WellKnown("COPILOT_GITHUB_TOKEN", ("providers", "copilot", "api_key")),
-        WellKnown(
+        WellKnownVariable("HERMES_API_KEY", ("providers", "hermes", "api_key")),
+        WellKnownVariable("OPENROUTER_API_KEY", ("providers", "openrouter", "api_key")),
+        WellKnownVariable("ANTHROPIC_API_KEY", ("providers", "anthropic", "api_key")),
+        WellKnownVariable("ANTHROPIC_AUTH_TOKEN", ("providers", "anthropic", "oauth_token")),
+        WellKnownVariable("GEMINI_API_KEY", ("providers", "gemini", "api_key")),
+        WellKnownVariable("OPENAI_API_KEY", ("providers", "openai", "api_key")),
+        WellKnownVariable("OPENAI_BASE_URL", ("providers", "openai", "base_url")),
+        WellKnownVariable("GROQ_API_KEY", ("providers", "groq", "api_key")),
+        WellKnownVariable("MISTRAL_API_KEY", ("providers", "mistral", "api_key")),
+        WellKnownVariable("DEEPSEEK_API_KEY", ("providers", "deepseek", "api_key")),
+        WellKnownVariable("TOGETHER_API_KEY", ("providers", "together", "api_key")),
+        WellKnownVariable("FIREWORKS_API_KEY", ("providers", "fireworks", "api_key")),
+        WellKnownVariable("XAI_API_KEY", ("providers", "xai", "api_key")),
+        WellKnownVariable("PERPLEXITY_API_KEY", ("providers", "perplexity", "api_key")),
+        WellKnownVariable("CEREBRAS_API_KEY", ("providers", "cerebras", "api_key")),
+        WellKnownVariable("NVIDIA_API_KEY", ("providers", "nvidia", "api_key")),
+        WellKnownVariable("MOONSHOT_API_KEY", ("providers", "moonshot", "api_key")),
+        WellKnownVariable("DASHSCOPE_API_KEY", ("providers", "qwen", "api_key")),
+        WellKnownVariable("MINIMAX_API_KEY", ("providers", "minimax", "api_key")),
+        WellKnownVariable("COPILOT_GITHUB_TOKEN", ("providers", "copilot", "api_key")),
+        WellKnownVariable(
             "TELEGRAM_BOT_TOKEN", ("platforms", "telegram", "extra", "bot_token"), "telegram"
         ),
-        WellKnown("TELEGRAM_ALLOWED_USERS", ("platforms", "telegram", "extra", "allowed_users")),
-        WellKnown("TELEGRAM_WEBHOOK_SECRET", ("platforms", "telegram", "extra", "webhook_secret")),
-        WellKnown(
+        WellKnownVariable(
+            "TELEGRAM_ALLOWED_USERS", ("platforms", "telegram", "extra", "allowed_users")
+        ),
+        WellKnownVariable(
+            "TELEGRAM_WEBHOOK_SECRET", ("platforms", "telegram", "extra", "webhook_secret")
+        ),
+        WellKnownVariable(
             "MATRIX_ACCESS_TOKEN", ("platforms", "matrix", "extra", "access_token"), "matrix"
         ),
-        WellKnown("MATRIX_HOMESERVER", ("platforms", "matrix", "extra", "homeserver")),
-        WellKnown("MATRIX_USER_ID", ("platforms", "matrix", "extra", "user_id")),
-        WellKnown("MATRIX_PASSWORD", ("platforms", "matrix", "extra", "password")),
-        WellKnown("MATRIX_ALLOWED_USERS", ("platforms", "matrix", "extra", "allowed_users")),
-        WellKnown("SLACK_BOT_TOKEN", ("platforms", "slack", "extra", "bot_token"), "slack"),
-        WellKnown("SLACK_APP_TOKEN", ("platforms", "slack", "extra", "app_token")),
-        WellKnown("SLACK_SIGNING_SECRET", ("platforms", "slack", "extra", "signing_secret")),
-        WellKnown("EMAIL_PASSWORD", ("platforms", "email", "extra", "password"), "email"),
-        WellKnown("EMAIL_ADDRESS", ("platforms", "email", "extra", "address")),
-        WellKnown("EMAIL_IMAP_HOST", ("platforms", "email", "extra", "imap_host")),
-        WellKnown("EMAIL_SMTP_HOST", ("platforms", "email", "extra", "smtp_host")),
-        WellKnown("EMAIL_AUTHSERV_ID", ("platforms", "email", "extra", "authserv_id")),
-        WellKnown("EMAIL_ALLOWED_USERS", ("platforms", "email", "extra", "allowed_users")),
-        WellKnown("HERMES_FAILPOINTS", ("debug", "failpoints")),
+        WellKnownVariable("MATRIX_HOMESERVER", ("platforms", "matrix", "extra", "homeserver")),
+        WellKnownVariable("MATRIX_USER_ID", ("platforms", "matrix", "extra", "user_id")),
+        WellKnownVariable("MATRIX_PASSWORD", ("platforms", "matrix", "extra", "password")),
+        WellKnownVariable(
+            "MATRIX_ALLOWED_USERS", ("platforms", "matrix", "extra", "allowed_users")
+        ),
+        WellKnownVariable("SLACK_BOT_TOKEN", ("platforms", "slack", "extra", "bot_token"), "slack"),
+        WellKnownVariable("SLACK_APP_TOKEN", ("platforms", "slack", "extra", "app_token")),
+        WellKnownVariable(
+            "SLACK_SIGNING_SECRET", ("platforms", "slack", "extra", "signing_secret")
+        ),
+        WellKnownVariable("EMAIL_PASSWORD", ("platforms", "email", "extra", "password"), "email"),
+        WellKnownVariable("EMAIL_ADDRESS", ("platforms", "email", "extra", "address")),
+        WellKnownVariable("EMAIL_IMAP_HOST", ("platforms", "email", "extra", "imap_host")),
+        WellKnownVariable("EMAIL_SMTP_HOST", ("platforms", "email", "extra", "smtp_host")),
+        WellKnownVariable("EMAIL_AUTHSERV_ID", ("platforms", "email", "extra", "authserv_id")),
+        WellKnownVariable("EMAIL_ALLOWED_USERS", ("platforms", "email", "extra", "allowed_users")),
+        WellKnownVariable("HERMES_FAILPOINTS", ("debug", "failpoints")),
     )
 }
 

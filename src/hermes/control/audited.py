@@ -176,7 +176,7 @@ def audited_for(
     """Return what runs orders and keeps their audit rows in a store."""
 
     def person_of(platform: str, user_id: str) -> str | None:
-        return store.users.standing(platform, user_id).person_id
+        return store.users.channel_access(platform, user_id).person_id
 
     return AuditedActions(
         store.audit,

@@ -16,7 +16,7 @@ from hermes.people.referral import bring_code
 from hermes.people.wallet import start_to_come
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
-from hermes.ports.wallet import Audit, Booked, LedgerLine, NewGrant, NewRefund, Wallet
+from hermes.ports.wallet import Audit, BookedLine, LedgerLine, NewGrant, NewRefund, Wallet
 
 _log = structlog.get_logger(__name__)
 _LINES_SHOWN = 10
@@ -205,7 +205,7 @@ class CreditOperations:
         return await self._store.wallets.audit(limit=_DIFFERENCES_SHOWN)
 
 
-def _told(event: str, booked: Booked, *, by: str) -> BookedReport:
+def _told(event: str, booked: BookedLine, *, by: str) -> BookedReport:
     line = booked.line
     if booked.changed:
         _log.info(event, person_id=booked.person_id, id=line.id, amount=line.amount, by=by)

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.config import Finding, Loaded, Settings
+from hermes.config import Finding, LoadedConfig, Settings
 from hermes.config.findings import masked
 from hermes.config.variables import WELL_KNOWN
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus
-from hermes.control.why_delivery import resting_text
+from hermes.control.why_delivery import breaker_text
 from hermes.plugins.manifest import Manifest
 from hermes.tools.mcp.report import ServerStatus
 
@@ -51,7 +51,7 @@ class DoctorReport(msgspec.Struct, frozen=True, kw_only=True):
         return all(check.status != "fail" for check in self.checks)
 
 
-def configuration_checks(loaded: Loaded) -> Iterator[Check]:
+def configuration_checks(loaded: LoadedConfig) -> Iterator[Check]:
     """Tell what is surprising in a configuration that can be used."""
     for warning in loaded.warnings:
         yield _finding(warning)
@@ -160,7 +160,7 @@ def channel_checks(
 
     `states` are how they stand in the gateway that runs, `problems` why a channel cannot be made.
     """
-    standing = {one.name: one for one in states}
+    by_name = {one.name: one for one in states}
     known = _BUILT_IN_CHANNELS | set(installed)
     on = {name: one for name, one in settings.platforms.items() if one.enabled}
     for name, platform in on.items():
@@ -185,8 +185,8 @@ def channel_checks(
                 why="the platform refuses connections without a credential",
                 fix=f"set {row.name} in .env, or platforms.{name}.enabled to false",
             )
-        if name in standing:
-            yield _channel_check(standing[name])
+        if name in by_name:
+            yield _channel_check(by_name[name])
         elif name in problems:
             if name in known and not lacks:
                 fix = f"set what is missing, or set platforms.{name}.enabled to false"
@@ -222,7 +222,7 @@ def _channel_check(one: ChannelStatus) -> Check:
         return Check(
             name="channels",
             status="warn",
-            what=f"{one.name} is {resting_text(one.rests_until, one.failures)}",
+            what=f"{one.name} is {breaker_text(one.rests_until, one.failures)}",
             why="the platform kept failing; replies wait",
             fix="wait, or read `hermes deadletters list` and the logs about it",
         )

@@ -12,7 +12,7 @@ from hermes.calls.planner import Planner, ask_provider
 from hermes.config import MemorySettings, Settings
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
 from hermes.control.status import (
-    Live,
+    LiveStatus,
     MemoryStatus,
     ProviderStatus,
     StatusReport,
@@ -102,7 +102,7 @@ class GatewayReports:
         store: Store,
         *,
         home: str,
-        live: Callable[[], Awaitable[Live]],
+        live: Callable[[], Awaitable[LiveStatus]],
         clock: Clock,
     ) -> None:
         self._store = store

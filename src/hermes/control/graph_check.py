@@ -41,7 +41,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
 
 
 def check_graphs(
-    shelf: GraphReader, entries: Sequence[GraphEntry], *, progress: Progress, whole: bool = False
+    reader: GraphReader, entries: Sequence[GraphEntry], *, progress: Progress, whole: bool = False
 ) -> CheckReport:
     """Check graphs; whatever is wrong is collected, and the rest is checked nevertheless.
 
@@ -53,13 +53,13 @@ def check_graphs(
         report.graphs += 1
         told = _Told(report, entry.name)
         for branch in entry.branches:
-            for problem in _check(shelf, entry, branch, report=report):
+            for problem in _check(reader, entry, branch, report=report):
                 told.keep(problem, branch)
             done += 1
             progress(done, total)
-        for problem in _check_rows(shelf, entry):
+        for problem in _check_rows(reader, entry):
             told.keep(problem, "")
-    for problem in shelf.orphans() if whole else ():
+    for problem in reader.orphans() if whole else ():
         _Told(report, "").keep(problem, "")
     return report
 
@@ -98,11 +98,11 @@ class _Told:
 
 
 def _check(
-    shelf: GraphReader, entry: GraphEntry, branch: str, *, report: CheckReport
+    reader: GraphReader, entry: GraphEntry, branch: str, *, report: CheckReport
 ) -> Sequence[Problem]:
     report.branches += 1
     try:
-        found = shelf.open(entry.name, branch=branch).verify()
+        found = reader.open(entry.name, branch=branch).verify()
     except HermesError as problem:
         return (Problem("damaged", "branch", f"it cannot be opened: {problem}"),)
     report.versions += found.versions
@@ -111,9 +111,9 @@ def _check(
     return found.problems
 
 
-def _check_rows(shelf: GraphReader, entry: GraphEntry) -> Sequence[Problem]:
+def _check_rows(reader: GraphReader, entry: GraphEntry) -> Sequence[Problem]:
     try:
-        found = shelf.check(entry.name)
+        found = reader.check(entry.name)
     except HermesError as problem:
         return (Problem("damaged", "rows", str(problem)),)
     if entry.branches or found:

@@ -54,9 +54,9 @@ class CallDiff(msgspec.Struct, frozen=True, kw_only=True):
     changes: tuple[Change, ...]
 
 
-def diff_calls(shelf: GraphReader, before: str, after: str) -> CallDiff:
+def diff_calls(reader: GraphReader, before: str, after: str) -> CallDiff:
     """Return what lies between two calls; raises NotFound for one that is not known."""
-    (one, one_graph), (two, two_graph) = _find(shelf, before), _find(shelf, after)
+    (one, one_graph), (two, two_graph) = _find(reader, before), _find(reader, after)
     seen, now = one_graph.at(one).to_list(), two_graph.at(two).to_list()
     changes = tuple(compare(seen, now))
     left, right = _side(one, one_graph), _side(two, two_graph)
@@ -71,10 +71,10 @@ def diff_calls(shelf: GraphReader, before: str, after: str) -> CallDiff:
     )
 
 
-def _find(shelf: GraphReader, call_id: str) -> tuple[Call, MessageGraph]:
-    name = shelf.graph_of_call(call_id)
+def _find(reader: GraphReader, call_id: str) -> tuple[Call, MessageGraph]:
+    name = reader.graph_of_call(call_id)
     if name is not None:
-        graph = shelf.open(name)
+        graph = reader.open(name)
         for call in graph.calls():
             if call.id == call_id:
                 return call, graph

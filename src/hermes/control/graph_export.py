@@ -31,7 +31,7 @@ Progress = Callable[[int, int, int], None]
 WriteRows = Callable[[Iterable[Row], Path], int]
 
 
-class Unopened(msgspec.Struct, frozen=True):
+class UnreadableGraph(msgspec.Struct, frozen=True):
     """A graph that could not be read at all."""
 
     graph: str
@@ -54,7 +54,7 @@ class ExportReport(msgspec.Struct, frozen=True, kw_only=True):
     trained: int
     refused: dict[str, int]
     refusals: tuple[Refusal, ...]
-    unopened: tuple[Unopened, ...]
+    unopened: tuple[UnreadableGraph, ...]
 
 
 class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,19 +73,19 @@ def write_rows(rows: Iterable[Row], path: Path) -> int:
 
 
 def export_graphs(
-    shelf: GraphReader, entries: Sequence[GraphEntry], *, plan: GraphExportPlan, progress: Progress
+    reader: GraphReader, entries: Sequence[GraphEntry], *, plan: GraphExportPlan, progress: Progress
 ) -> ExportReport:
     """Write the rows of graphs into a file, and account for every call that gave none."""
-    report, unopened = Report(), list[Unopened]()
+    report, unopened = Report(), list[UnreadableGraph]()
     agreed = {entry.name for entry in entries if entry.may_train}
 
     def graphs() -> Iterator[MessageGraph]:
         for place, entry in enumerate(entries):
             progress(place, len(entries), report.rows)
             try:
-                branches = branches_of(shelf, entry)
+                branches = branches_of(reader, entry)
             except HermesError as problem:
-                unopened.append(Unopened(entry.name, str(problem)))
+                unopened.append(UnreadableGraph(entry.name, str(problem)))
                 continue
             yield from branches
 
@@ -93,7 +93,7 @@ def export_graphs(
         graphs(),
         plan.format,
         may_train=agreed.__contains__,
-        salt=shelf.salt(),
+        salt=reader.salt(),
         report=report,
         tokenizer=plan.tokenizer,
     )

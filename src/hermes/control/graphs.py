@@ -24,14 +24,14 @@ class GraphList(msgspec.Struct, frozen=True, kw_only=True):
     graphs: tuple[GraphEntry, ...] = ()
 
 
-def list_graphs(shelf: GraphReader | None) -> GraphList:
+def list_graphs(reader: GraphReader | None) -> GraphList:
     """Return the graphs of a home; none where nothing is stored yet."""
-    return GraphList(graphs=tuple(shelf.graphs()) if shelf else ())
+    return GraphList(graphs=tuple(reader.graphs()) if reader else ())
 
 
-def find_all(shelf: GraphReader, wanted: Iterable[str]) -> list[GraphEntry]:
+def find_all(reader: GraphReader, wanted: Iterable[str]) -> list[GraphEntry]:
     """Return the graphs that several texts name, each once, as they were named."""
-    known = shelf.graphs()
+    known = reader.graphs()
     found = {entry.name: entry for text in wanted for entry in find_graphs(known, text)}
     return list(found.values())
 
@@ -70,11 +70,11 @@ def current(entries: Sequence[GraphEntry]) -> GraphEntry:
     return max(entries, key=lambda entry: (entry.is_current, entry.epoch))
 
 
-def branches_of(shelf: GraphReader, entry: GraphEntry) -> list[MessageGraph]:
+def branches_of(reader: GraphReader, entry: GraphEntry) -> list[MessageGraph]:
     """Return all branches of a graph, of which there is at least one."""
     if not entry.branches:
         raise NotFound(f"The conversation {entry.name!r} has no branch: nothing was kept of it.")
-    return [shelf.open(entry.name, branch=branch) for branch in entry.branches]
+    return [reader.open(entry.name, branch=branch) for branch in entry.branches]
 
 
 def _matching(names: Sequence[str], part: str) -> set[str]:

@@ -206,8 +206,8 @@ def _find(known: Sequence[CallerKey], name: str) -> CallerKey:
         raise BadRequest(
             f"{len(matches)} keys begin with {name!r}: {_named(matches)}. Write more of the id."
         )
-    standing = [key for key in known if key.revoked_at is None]
-    told = f"The keys that are not revoked: {_named(standing)}" if standing else "There is no key"
+    active = [key for key in known if key.revoked_at is None]
+    told = f"The keys that are not revoked: {_named(active)}" if active else "There is no key"
     raise NotFound(f"No key is known as {name!r}. {told}. `hermes keys list` shows all.")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import structlog
 
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.errors import BadRequest, ConfigurationError
 from hermes.tools.mcp.report import Diff, McpReport
 from hermes.tools.mcp.servers import McpServers
@@ -16,7 +16,7 @@ _log = structlog.get_logger(__name__)
 class McpOperations:
     """Where operators ask after MCP servers; `reread` reads the configuration again."""
 
-    def __init__(self, servers: McpServers, reread: Callable[[], Loaded]) -> None:
+    def __init__(self, servers: McpServers, reread: Callable[[], LoadedConfig]) -> None:
         self._servers = servers
         self._reread = reread
 

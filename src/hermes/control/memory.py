@@ -14,7 +14,7 @@ from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.structural import common_key
 from hermes.ports.dreams import Dream
-from hermes.ports.memory import Earlier, Fact
+from hermes.ports.memory import EarlierValue, Fact
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -55,7 +55,7 @@ class FactLine(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     updated_at: float
     is_structural: bool
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierValue, ...] = ()
 
 
 class MemoryReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from hermes.config.variables import variable_for
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
-from hermes.routing.plan import CallNeeds, Dropped, ProviderOffer
+from hermes.routing.plan import CallNeeds, DroppedProvider, ProviderOffer
 from hermes.routing.policy import policy_of
 from hermes.routing.prices import Ability, Price, known_model, price_list, price_of
 
@@ -56,7 +56,7 @@ class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
     """A plan with what decided it; `problem` says why there is no candidate."""
 
     candidates: tuple[RouteCandidate, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: tuple[DroppedProvider, ...]
     complexity: float | None = None
     task: str | None = None
     problem: str | None = None

@@ -10,7 +10,7 @@ from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound, RateLimited
 from hermes.people.pairing import LENGTH, LET_IN, PAIRING, read_code
 from hermes.ports.clock import Clock
-from hermes.ports.people import PairingRequest, Settled, UserChannel
+from hermes.ports.people import PairingCodeResult, PairingRequest, UserChannel
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -108,15 +108,15 @@ class PairingOperations:
                 f"{order.user} does not wait for approval. `hermes pair list` shows who does; `hermes "
                 "pair revoke` takes back an approval."
             )
-        person_id = self._store.users.standing(platform, user_id).person_id or ""
+        person_id = self._store.users.channel_access(platform, user_id).person_id or ""
         _log.info("pair_denied", person_id=person_id, by=order.by)
         return PairReport(platform=platform, user_id=user_id, person_id=person_id)
 
     async def revoke(self, order: PairOrder) -> PairReport:
         """Stop letting a channel in, however it was let in."""
         platform, user_id = channel_of(order.user)
-        standing = self._store.users.standing(platform, user_id)
-        if standing.person_id is None:
+        channel_access = self._store.users.channel_access(platform, user_id)
+        if channel_access.person_id is None:
             raise NotFound(
                 f"Nobody has written as {order.user[:80]}. `hermes users list` shows who has."
             )
@@ -124,13 +124,13 @@ class PairingOperations:
             platform, user_id, how=None, at=self._clock.now()
         )
         if changed:
-            _log.info("pair_revoked", person_id=standing.person_id, by=order.by)
+            _log.info("pair_revoked", person_id=channel_access.person_id, by=order.by)
         return PairReport(
-            platform=platform, user_id=user_id, person_id=standing.person_id, changed=changed
+            platform=platform, user_id=user_id, person_id=channel_access.person_id, changed=changed
         )
 
 
-def _refusal(platform: str, settled: Settled, *, now: float) -> NotFound | RateLimited:
+def _refusal(platform: str, settled: PairingCodeResult, *, now: float) -> NotFound | RateLimited:
     if settled.until > now:
         many = "There were" if settled.verdict == "locked" else "That was one of"
         return RateLimited(

@@ -16,7 +16,7 @@ from hermes.ports.graph_reader import GraphEntry, GraphReader
 Line = dict[str, object]
 
 
-def export_lines(record: PersonRecord, shelf: GraphReader | None) -> Iterator[Line]:
+def export_lines(record: PersonRecord, reader: GraphReader | None) -> Iterator[Line]:
     """Yield a line for the person, for each thing that is kept of them, and for each message."""
     yield from _identity(record)
     for fact in sorted(record.facts, key=lambda one: not one.is_structural):
@@ -25,10 +25,10 @@ def export_lines(record: PersonRecord, shelf: GraphReader | None) -> Iterator[Li
         yield _line("dream", record.dream)
     yield from _credits(record)
     person_id = record.person.id
-    for entry in () if shelf is None else shelf.graphs():
+    for entry in () if reader is None else reader.graphs():
         if person_id in entry.people:
-            assert shelf is not None
-            yield from _session(shelf, entry, person_id)
+            assert reader is not None
+            yield from _session(reader, entry, person_id)
 
 
 def _identity(record: PersonRecord) -> Iterator[Line]:
@@ -67,12 +67,12 @@ def _line(kind: str, value: msgspec.Struct, *, without: tuple[str, ...] = ()) ->
     return {"kind": kind, **{name: one for name, one in fields.items() if name not in without}}
 
 
-def _session(shelf: GraphReader, entry: GraphEntry, person_id: str) -> Iterator[Line]:
+def _session(reader: GraphReader, entry: GraphEntry, person_id: str) -> Iterator[Line]:
     """Yield the messages of one session; one that cannot be read is reported and skipped."""
     named: Line = {"session": entry.session, "epoch": entry.epoch}
     is_shared = len(entry.people) > 1
     try:
-        graph = shelf.open(entry.name)
+        graph = reader.open(entry.name)
         for message_id, at, index in _places(graph, person_id, is_shared=is_shared):
             said = dict(graph[index])
             yield {"kind": "message", **named, "message_id": message_id, "at": at, **said}

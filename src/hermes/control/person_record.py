@@ -5,7 +5,7 @@ import msgspec
 from hermes.control.consent import unknown_person
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import Fact
-from hermes.ports.people import Papers, User
+from hermes.ports.people import PersonHistory, User
 from hermes.ports.store import Store
 from hermes.ports.wallet import LedgerLine, Wallet
 
@@ -20,7 +20,7 @@ class PersonRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     user: str
     person: User
-    papers: Papers
+    papers: PersonHistory
     facts: tuple[Fact, ...] = ()
     dream: Dream | None = None
     wallet: Wallet | None = None

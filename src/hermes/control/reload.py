@@ -11,7 +11,7 @@ from typing import Literal
 
 import structlog
 
-from hermes.config import Loaded, Settings
+from hermes.config import LoadedConfig, Settings
 from hermes.config.settings import leaves
 from hermes.control.mcp import McpOperations
 from hermes.control.runtime import ReloadReport
@@ -34,7 +34,7 @@ class ReloadOperations:
         self,
         settings: Settings,
         *,
-        reread: Callable[[], Loaded],
+        reread: Callable[[], LoadedConfig],
         mcp: McpOperations,
         set_level: Callable[[LogLevel], None],
         renew: Renew,

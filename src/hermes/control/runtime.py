@@ -14,7 +14,7 @@ from hermes.control.models import ModelsReport, RouteReport
 from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus, StatusReport
 from hermes.control.store_keys import RotationOrder, RotationReport
-from hermes.control.tokens import LinkWish, SignInLink
+from hermes.control.tokens import SignInLink, SignInLinkOrder
 from hermes.errors import Conflict
 from hermes.outbox.traffic import Flow
 from hermes.ports.channel import Capabilities
@@ -73,7 +73,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     reconnect: Reconnect | None = None
     status: Callable[[], Awaitable[StatusReport]] | None = None
     reload: Callable[[], Awaitable[ReloadReport]] | None = None
-    link: Callable[[LinkWish, str], Awaitable[SignInLink]] | None = None
+    link: Callable[[SignInLinkOrder, str], Awaitable[SignInLink]] | None = None
     hooks: Callable[[], Awaitable[HooksReport]] | None = None
     models: Callable[[], Awaitable[ModelsReport]] | None = None
     route: Callable[[CallNeeds], Awaitable[RouteReport]] | None = None
@@ -150,9 +150,9 @@ class GatewayOperations:
         """Reload the configuration; return what holds now and what needs a restart."""
         return await _running(self._handles.reload)()
 
-    async def link(self, wish: LinkWish, maker: str) -> SignInLink:
+    async def link(self, order: SignInLinkOrder, maker: str) -> SignInLink:
         """Return a new sign-in link; it ends with the credential `maker` that asks for it."""
-        return await _running(self._handles.link)(wish, maker)
+        return await _running(self._handles.link)(order, maker)
 
     async def hooks(self) -> HooksReport:
         """Return every hook and how its calls went."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from hermes.control.tokens import LinkWish, SignInLink
+from hermes.control.tokens import SignInLink, SignInLinkOrder
 
 
 class AccessMaker(Protocol):
@@ -20,7 +20,7 @@ class SignInOperations:
         self._access = access
         self._address = address
 
-    async def link(self, wish: LinkWish, maker: str) -> SignInLink:
+    async def link(self, order: SignInLinkOrder, maker: str) -> SignInLink:
         """Return a new one-time sign-in link; it ends with the credential `maker`, if there is one."""
-        code = await self._access.make_signin_code(maker, revoke_others=wish.revoke_others)
+        code = await self._access.make_signin_code(maker, revoke_others=order.revoke_others)
         return SignInLink(link=f"{self._address}/signin?code={code}")

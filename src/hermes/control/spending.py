@@ -81,9 +81,9 @@ class SpendingOperations:
 
     async def set_kill_switch(self, order: SwitchOrder) -> SwitchReport:
         """Stop every model call at once, or release them; the same order again changes nothing."""
-        standing = self._spend.kill_switch()
-        if standing.is_on == order.is_on:
-            return _told(standing, changed=False)
+        current = self._spend.kill_switch()
+        if current.is_on == order.is_on:
+            return _told(current, changed=False)
         at = self._clock.now()
         switch = KillSwitch(is_on=order.is_on, at=at, by=order.by, reason=order.reason)
         await self._spend.set_kill_switch(switch)

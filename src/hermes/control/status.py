@@ -71,7 +71,7 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
 
 
-class Live(msgspec.Struct, frozen=True, kw_only=True):
+class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What only the running process knows; `note` is what the operator should know of its start."""
 
     pid: int
@@ -123,7 +123,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     last: Runtime | None = None
 
 
-def live_status(store: Store, live: Live, *, home: str, now: float) -> StatusReport:
+def live_status(store: Store, live: LiveStatus, *, home: str, now: float) -> StatusReport:
     """Return the status of a running gateway."""
     return StatusReport(
         running=True,

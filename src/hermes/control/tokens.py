@@ -98,7 +98,7 @@ class EndedToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kept: tuple[TokenLine, ...] = ()
 
 
-class LinkWish(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SignInLinkOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The wish for a sign-in link; with `revoke_others` every other browser is signed out first."""
 
     revoke_others: bool = False

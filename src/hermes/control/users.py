@@ -13,7 +13,7 @@ import structlog
 from hermes.control.consent import find_person, unknown_person
 from hermes.errors import BadRequest, Conflict
 from hermes.ports.clock import Clock
-from hermes.ports.people import Moved, User, UserState
+from hermes.ports.people import ChannelMove, User, UserState
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -74,7 +74,7 @@ class UserReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: User
     did: Did | None = None
     changed: bool = False
-    moved: Moved | None = None
+    moved: ChannelMove | None = None
 
 
 class UserOperations:
@@ -104,7 +104,7 @@ class UserOperations:
     async def add(self, order: UserOrder) -> UserReport:
         """Let a person in before they have written."""
         platform, user_id = channel_of(order.user)
-        was = self._store.users.standing(platform, user_id)
+        was = self._store.users.channel_access(platform, user_id)
         name = order.name.strip() or None
         at = self._clock.now()
         person_id = await self._store.users.add(platform, user_id, name=name, at=at)

@@ -98,7 +98,7 @@ class WhyCandidate(msgspec.Struct, frozen=True):
     rule: str
 
 
-class WhyDropped(msgspec.Struct, frozen=True):
+class WhyDroppedProvider(msgspec.Struct, frozen=True):
     """A provider that could not answer, and why not."""
 
     provider: str
@@ -111,7 +111,7 @@ class WhyRoute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wanted: str | None = None
     rule: str | None = None
     candidates: tuple[WhyCandidate, ...] = ()
-    dropped: tuple[WhyDropped, ...] = ()
+    dropped: tuple[WhyDroppedProvider, ...] = ()
 
 
 class WhyRefusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -117,10 +117,10 @@ def hold_of(status: ChannelStatus | None, *, paused_at: float | None = None) -> 
         return f"{status.name} is not connected{because}".rstrip(".")
     if status.rests_until is None:
         return None
-    return f"{status.name} is {resting_text(status.rests_until, status.failures)}"
+    return f"{status.name} is {breaker_text(status.rests_until, status.failures)}"
 
 
-def resting_text(until: float, failures: int) -> str:
+def breaker_text(until: float, failures: int) -> str:
     """Say until when nothing is sent to a platform that kept failing."""
     return f"not sending until {short_time(until)} after {failures} failures"
 

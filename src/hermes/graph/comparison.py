@@ -21,7 +21,7 @@ Side = Literal["head", "both", "before", "after"]
 _AROUND = 3
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ComparisonLine(msgspec.Struct, frozen=True):
     """A line of a comparison, and the side it is on."""
 
     side: Side
@@ -33,15 +33,15 @@ def compare(before: Sequence[Message], after: Sequence[Message]) -> list[Change]
     return diff(_blobs(before), _blobs(after))
 
 
-def compared_lines(change: Change) -> Iterator[Compared]:
+def compared_lines(change: Change) -> Iterator[ComparisonLine]:
     """Iterate over the lines of one change; corresponding messages are put together."""
     pairs = zip_longest(change.before, change.after)
     for offset, (one, two) in enumerate(pairs):
-        yield Compared("head", _head(one, two, change=change, offset=offset))
+        yield ComparisonLine("head", _head(one, two, change=change, offset=offset))
         yield from _lines(_said(one, two), _said(two, one))
 
 
-_LEFT_OUT = Compared("both", CUT)
+_LEFT_OUT = ComparisonLine("both", CUT)
 
 
 def _blobs(messages: Sequence[Message]) -> Blobs:
@@ -69,9 +69,9 @@ def _said(message: Message | None, other: Message | None) -> list[str]:
     return msgspec.json.format(msgspec.json.encode(message), indent=2).decode().splitlines()
 
 
-def _lines(before: list[str], after: list[str]) -> Iterator[Compared]:
+def _lines(before: list[str], after: list[str]) -> Iterator[ComparisonLine]:
     sides: dict[str, Side] = {"-": "before", "+": "after", " ": "both"}
     found = difflib.unified_diff(before, after, n=_AROUND, lineterm="")
     # The first lines would name files and places.
     for line in list(found)[3:]:
-        yield Compared(sides[line[0]], line[1:]) if line[0] in sides else _LEFT_OUT
+        yield ComparisonLine(sides[line[0]], line[1:]) if line[0] in sides else _LEFT_OUT

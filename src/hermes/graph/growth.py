@@ -21,7 +21,7 @@ from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 
 
-class Seen(msgspec.Struct, frozen=True, eq=False):
+class SeenMessages(msgspec.Struct, frozen=True, eq=False):
     """What the last call of a branch saw: `lead`, then the branch's messages `start` to `stop`."""
 
     lead: tuple[Blob, ...]
@@ -37,7 +37,7 @@ class Tip(msgspec.Struct, frozen=True, eq=False):
     branch: str
     sequence: Sequence
     version: int = -1
-    seen: Seen | None = None
+    seen: SeenMessages | None = None
 
     def __len__(self) -> int:
         return len(self.sequence)
@@ -100,7 +100,7 @@ def grow(
     tip: Tip,
     blobs: Many[Blob],
     *,
-    sights: Iterable[CallView],
+    views: Iterable[CallView],
     actor: str,
     reason: str,
     at: float,
@@ -113,7 +113,7 @@ def grow(
     collect(sequence, batch, fresh)
     version = tip.version + 1
     marks, seen = take_calls(
-        sights, tip, sequence, blobs=blobs, first=first, batch=batch, fresh=fresh
+        views, tip, sequence, blobs=blobs, first=first, batch=batch, fresh=fresh
     )
     edit = Edit(
         kind="append" if version else "start",
@@ -140,7 +140,7 @@ def grow(
 
 
 def take_calls(
-    sights: Iterable[CallView],
+    views: Iterable[CallView],
     tip: Tip,
     sequence: Sequence,
     *,
@@ -148,63 +148,63 @@ def take_calls(
     first: int,
     batch: Batch,
     fresh: list[Chunk],
-) -> tuple[bytes, Seen | None]:
+) -> tuple[bytes, SeenMessages | None]:
     """Add a turn's calls to a batch; `sequence` is the branch with its `blobs` from `first` on.
 
     Returns what the calls did with those, and what the last call saw.
     """
     marks, seen = bytearray(len(blobs)), tip.seen
-    for sight in sights:
-        seen = _look(sight, seen, sequence)
+    for view in views:
+        seen = _look(view, seen, sequence)
         collect(seen.sequence, batch, fresh)
-        _mark(marks, sight, first=first, blobs=blobs)
-        batch.calls.append(_call(tip, sight, version=tip.version + 1, context=seen.sequence))
+        _mark(marks, view, first=first, blobs=blobs)
+        batch.calls.append(_call(tip, view, version=tip.version + 1, context=seen.sequence))
     return bytes(marks), seen
 
 
-def _look(sight: CallView, seen: Seen | None, sequence: Sequence) -> Seen:
+def _look(view: CallView, seen: SeenMessages | None, sequence: Sequence) -> SeenMessages:
     """Return what a call saw, extended from what the call before it saw if it begins alike."""
-    lead = sight.lead
-    if seen is not None and _begins_alike(sight, seen):
+    lead = view.lead
+    if seen is not None and _begins_alike(view, seen):
         lead, context, position = seen.lead, seen.sequence, seen.stop
     else:
-        context, position = Sequence.of(lead, sequence.reader), sight.start
-    for blob in sequence.names(position, sight.stop):
+        context, position = Sequence.of(lead, sequence.reader), view.start
+    for blob in sequence.names(position, view.stop):
         context = context.append(blob)
-    return Seen(lead, sight.start, sight.stop, context)
+    return SeenMessages(lead, view.start, view.stop, context)
 
 
-def _begins_alike(sight: CallView, seen: Seen) -> bool:
-    if (sight.start, len(sight.lead)) != (seen.start, len(seen.lead)) or sight.stop < seen.stop:
+def _begins_alike(view: CallView, seen: SeenMessages) -> bool:
+    if (view.start, len(view.lead)) != (seen.start, len(seen.lead)) or view.stop < seen.stop:
         return False
-    return all(one.id == two.id for one, two in zip(sight.lead, seen.lead, strict=True))
+    return all(one.id == two.id for one, two in zip(view.lead, seen.lead, strict=True))
 
 
-def _mark(marks: bytearray, sight: CallView, *, first: int, blobs: Many[Blob]) -> None:
-    for index in range(max(0, sight.start - first), sight.stop - first):
+def _mark(marks: bytearray, view: CallView, *, first: int, blobs: Many[Blob]) -> None:
+    for index in range(max(0, view.start - first), view.stop - first):
         marks[index] = max(marks[index], SEEN)
-    place, response = sight.stop - first, sight.response
+    place, response = view.stop - first, view.response
     if response is not None and place < len(blobs) and blobs[place].id == response.id:
-        marks[place] = WRITTEN if sight.sampled else SEEN
+        marks[place] = WRITTEN if view.sampled else SEEN
 
 
-def _call(tip: Tip, sight: CallView, *, version: int, context: Sequence) -> Call:
+def _call(tip: Tip, view: CallView, *, version: int, context: Sequence) -> Call:
     return Call(
-        id=sight.id,
+        id=view.id,
         graph=tip.graph,
         branch=tip.branch,
         version=version,
         context=context.root,
         length=len(context),
-        shared=sight.stop,
-        lead=len(sight.lead),
-        start=sight.start,
-        model=sight.model,
-        response=None if sight.response is None else sight.response.id,
-        tools=sight.tools,
-        sampling=sight.sampling,
-        usage=sight.usage,
-        metadata=sight.metadata,
-        sampled=sight.sampled,
-        at=sight.at,
+        shared=view.stop,
+        lead=len(view.lead),
+        start=view.start,
+        model=view.model,
+        response=None if view.response is None else view.response.id,
+        tools=view.tools,
+        sampling=view.sampling,
+        usage=view.usage,
+        metadata=view.metadata,
+        sampled=view.sampled,
+        at=view.at,
     )

@@ -27,7 +27,7 @@ class Birth(msgspec.Struct, frozen=True):
     is_written: bool
 
 
-class Former(msgspec.Struct, frozen=True):
+class FormerMessage(msgspec.Struct, frozen=True):
     """A message that a call saw, at `index` until `version` changed or removed it."""
 
     branch: str
@@ -40,8 +40,8 @@ class LineageSlot(msgspec.Struct, frozen=True):
     """A message: its earlier versions (`was`), and what was removed before it."""
 
     birth: Birth
-    was: tuple[Former, ...] = ()
-    gone: tuple[Former, ...] = ()
+    was: tuple[FormerMessage, ...] = ()
+    gone: tuple[FormerMessage, ...] = ()
     summary: Summary | None = None
 
 
@@ -49,7 +49,7 @@ class Lineage(msgspec.Struct):
     """The slots of a branch as it is now, `gone` at its end, and the slots at earlier versions."""
 
     slots: list[LineageSlot]
-    gone: tuple[Former, ...] = ()
+    gone: tuple[FormerMessage, ...] = ()
     earlier: dict[int, list[LineageSlot]] = {}
 
 
@@ -101,7 +101,7 @@ class _Replay:
         stop = edit.start + edit.removed
         old = slots[edit.start : stop]
         self._taken[version.number] = old
-        lost: tuple[Former, ...] = ()
+        lost: tuple[FormerMessage, ...] = ()
         if edit.summary is not None and edit.kind == "squish":
             self._summed[edit.summary] = old
             new = self._born(version)
@@ -149,12 +149,12 @@ class _Replay:
             for index, mark in enumerate(marks, edit.start)
         ]
 
-    def _formers(self, version: Version, old: Many[LineageSlot]) -> list[Former | None]:
+    def _formers(self, version: Version, old: Many[LineageSlot]) -> list[FormerMessage | None]:
         """Return what calls saw of the removed messages; None if they saw nothing."""
         edit, branch = version.edit, self._graph.branch_name
         marks = expand(edit.was) or bytes(edit.removed)
         return [
-            Former(branch, version.number, edit.start + offset, slot.birth) if mark else None
+            FormerMessage(branch, version.number, edit.start + offset, slot.birth) if mark else None
             for offset, (slot, mark) in enumerate(zip(old, marks, strict=True))
         ]
 
@@ -168,7 +168,7 @@ class _Replay:
         pairs = zip(before, after, strict=True)
         return {offset for offset, (one, two) in enumerate(pairs) if one.id == two.id}
 
-    def _leave(self, at: int, lost: tuple[Former, ...], *, new: Many[LineageSlot]) -> None:
+    def _leave(self, at: int, lost: tuple[FormerMessage, ...], *, new: Many[LineageSlot]) -> None:
         """Record what was removed before the message that is there now."""
         if new:
             # What was gone before the next message is gone before the first new one.
@@ -184,7 +184,7 @@ class _Replay:
         else:
             self._lineage.gone += lost
 
-    def _pick_up(self, at: int) -> tuple[Former, ...]:
+    def _pick_up(self, at: int) -> tuple[FormerMessage, ...]:
         lineage = self._lineage
         if at >= len(lineage.slots):
             found, lineage.gone = lineage.gone, ()
@@ -195,8 +195,8 @@ class _Replay:
         return slot.gone
 
 
-def _lost(old: Many[LineageSlot], formers: Many[Former | None]) -> tuple[Former, ...]:
-    found: list[Former] = []
+def _lost(old: Many[LineageSlot], formers: Many[FormerMessage | None]) -> tuple[FormerMessage, ...]:
+    found: list[FormerMessage] = []
     for slot, former in zip(old, formers, strict=True):
         found += [*slot.gone, *slot.was, *([] if former is None else [former])]
     return tuple(found)

@@ -9,7 +9,7 @@ _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
 
 
-class Locked(Protocol):
+class Lockable(Protocol):
     """Whatever has the lock of its graph."""
 
     @property
@@ -17,7 +17,7 @@ class Locked(Protocol):
         """The lock that all branches of a graph share."""
 
 
-_Self = TypeVar("_Self", bound=Locked)
+_Self = TypeVar("_Self", bound=Lockable)
 
 
 def one_at_a_time(

@@ -8,7 +8,7 @@ charts that are too large, so older messages are folded into one box.
 from collections.abc import Iterator
 
 from hermes.graph.message_text import shortened
-from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchLine, Wrote
+from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchAuthor, SketchLine
 
 # What Mermaid draws unless a page asks for more.
 MOST_LETTERS = 50_000
@@ -115,7 +115,7 @@ def _formers(box: str, told: tuple[FormerVersion, ...], *, word: str) -> Iterato
         yield f"{box} -. {word} .- {name}"
 
 
-def _label(role: str, text: str, by: Wrote | None) -> str:
+def _label(role: str, text: str, by: SketchAuthor | None) -> str:
     said = escaped(f"{shortened(role, width=12)}: {shortened(text, width=_LETTERS)}")
     return f"{said}<br/>{_named(by.call)}<br/>{_named(by.model)}" if by else said
 

@@ -30,7 +30,7 @@ class Span(msgspec.Struct, frozen=True):
     move: Move
 
 
-class Who(msgspec.Struct, frozen=True):
+class ChangeAuthor(msgspec.Struct, frozen=True):
     """Who changes a conversation, why, and when."""
 
     actor: str
@@ -84,7 +84,7 @@ def _mark_seen(marks: bytearray, call: Call, *, start: int, born: Iterable[Span]
                 marks[index - start] = marks[index - start] or SEEN
 
 
-def keep_state(tip: Tip, name: str, who: Who) -> Batch:
+def keep_state(tip: Tip, name: str, who: ChangeAuthor) -> Batch:
     """Return what must be written to save the current state of a branch under a name."""
     move = Move(
         graph=tip.graph,
@@ -104,7 +104,7 @@ def keep_state(tip: Tip, name: str, who: Who) -> Batch:
 
 
 def go_to(
-    tip: Tip, state: Sequence, who: Who, *, content: int | None, was: bytes, now: bytes
+    tip: Tip, state: Sequence, who: ChangeAuthor, *, content: int | None, was: bytes, now: bytes
 ) -> Growth:
     """Return the branch with the messages of a state; `content` is the version that had them.
 
@@ -121,9 +121,9 @@ def replace_end(
     keep: int,
     blobs: Many[Blob],
     *,
-    who: Who,
+    who: ChangeAuthor,
     was: bytes,
-    sights: Iterable[CallView] = (),
+    views: Iterable[CallView] = (),
 ) -> Growth:
     """Return the branch with `blobs` after its first `keep` messages, and the calls.
 
@@ -136,7 +136,7 @@ def replace_end(
     # What the last call saw may be among what leaves.
     base = msgspec.structs.replace(tip, seen=None)
     marks, seen = take_calls(
-        sights, base, sequence, blobs=blobs, first=keep, batch=batch, fresh=fresh
+        views, base, sequence, blobs=blobs, first=keep, batch=batch, fresh=fresh
     )
     left = [blob.id for blob in tip.sequence.names(keep, len(tip))]
     came = [blob.id for blob in blobs]
@@ -153,7 +153,9 @@ def replace_end(
     return msgspec.structs.replace(grown, tip=grown_tip, blobs=blobs, fresh=fresh)
 
 
-def _edit(kind: EditKind, start: int, who: Who, *, was: bytes, now: bytes, parallel: bool) -> Edit:
+def _edit(
+    kind: EditKind, start: int, who: ChangeAuthor, *, was: bytes, now: bytes, parallel: bool
+) -> Edit:
     return Edit(
         kind=kind,
         start=start,
@@ -168,7 +170,13 @@ def _edit(kind: EditKind, start: int, who: Who, *, was: bytes, now: bytes, paral
 
 
 def _grown(
-    tip: Tip, sequence: Sequence, edit: Edit, *, batch: Batch, who: Who, content: int | None = None
+    tip: Tip,
+    sequence: Sequence,
+    edit: Edit,
+    *,
+    batch: Batch,
+    who: ChangeAuthor,
+    content: int | None = None,
 ) -> Growth:
     version, fresh = tip.version + 1, list[Chunk]()
     collect(sequence, batch, fresh)

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, Message
-from hermes.graph.lineage import Birth, Former, Lineage, LineageSlot, trace
+from hermes.graph.lineage import Birth, FormerMessage, Lineage, LineageSlot, trace
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.message_text import first_line
 from hermes.graph.records import Call, Link
@@ -22,7 +22,7 @@ WIDTH = 72
 _READ_AT_ONCE = 500
 
 
-class Wrote(msgspec.Struct, frozen=True):
+class SketchAuthor(msgspec.Struct, frozen=True):
     """The call that wrote a message."""
 
     call: str
@@ -34,7 +34,7 @@ class FormerVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     role: str
     text: str
-    by: Wrote | None = None
+    by: SketchAuthor | None = None
     version: int
     edit: str
     actor: str = ""
@@ -48,7 +48,7 @@ class Child(msgspec.Struct, frozen=True):
     graph: str
 
 
-class Sum(msgspec.Struct, frozen=True, omit_defaults=True):
+class SketchSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a summary replaces: how many messages, and the call that wrote it."""
 
     messages: int
@@ -61,10 +61,10 @@ class SketchLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     index: int
     role: str
     text: str
-    by: Wrote | None = None
+    by: SketchAuthor | None = None
     was: tuple[FormerVersion, ...] = ()
     gone: tuple[FormerVersion, ...] = ()
-    summary: Sum | None = None
+    summary: SketchSummary | None = None
     children: tuple[Child, ...] = ()
 
 
@@ -173,11 +173,11 @@ class _Pen:
             by=by,
             was=tuple(map(self._former, slot.was)),
             gone=tuple(map(self._former, slot.gone)),
-            summary=Sum(made.stop - made.start, made.call) if made else None,
+            summary=SketchSummary(made.stop - made.start, made.call) if made else None,
             children=tuple(self._children(found, by)),
         )
 
-    def _former(self, former: Former) -> FormerVersion:
+    def _former(self, former: FormerMessage) -> FormerVersion:
         graph = self._graphs[former.branch]
         edit = graph.versions()[former.version].edit
         before = graph.at(former.version - 1).sequence
@@ -192,7 +192,7 @@ class _Pen:
             reason=edit.reason,
         )
 
-    def _wrote(self, birth: Birth, blob: Blob) -> Wrote | None:
+    def _wrote(self, birth: Birth, blob: Blob) -> SketchAuthor | None:
         if not birth.is_written:
             return None
         able = [
@@ -203,9 +203,9 @@ class _Pen:
         # The same words may have been written twice: then their place decides, or what is nearest.
         placed = [call for call in able if call.shared == birth.index]
         found = (placed or able or self._calls[blob.id])[-1:]
-        return Wrote(found[0].id, found[0].model) if found else None
+        return SketchAuthor(found[0].id, found[0].model) if found else None
 
-    def _children(self, found: "_Found", by: Wrote | None) -> Iterator[Child]:
+    def _children(self, found: "_Found", by: SketchAuthor | None) -> Iterator[Child]:
         for tool_call_id in calls_in(found.message) if found.message else ():
             for link in self._links[tool_call_id]:
                 if link.child and (by is None or by.call == link.call):

@@ -76,7 +76,7 @@ class MemoryStorage:
 
     def write(self, batch: Batch) -> None:
         """Store `batch`; raises Conflict if its branch is not where its moves begin."""
-        check_moves(batch.moves, self._standing)
+        check_moves(batch.moves, self._current)
         self._blobs |= batch.blobs
         self._chunks |= batch.chunks
         for move in batch.moves:
@@ -89,7 +89,7 @@ class MemoryStorage:
     def branches(self, graph: str) -> Mapping[str, Ref]:
         """Return the head of each branch of a graph."""
         names = [branch for owner, branch in self._moves if owner == graph]
-        found = ((branch, self._standing(graph, branch)) for branch in names)
+        found = ((branch, self._current(graph, branch)) for branch in names)
         return {branch: ref for branch, ref in found if ref is not None}
 
     def moves(self, graph: str, branch: str) -> Sequence[Move]:
@@ -109,26 +109,26 @@ class MemoryStorage:
         kept = (self._blobs, self._chunks)
         return sum(len(name) + len(data) for kind in kept for name, data in kind.items())
 
-    def _standing(self, graph: str, branch: str) -> Ref | None:
+    def _current(self, graph: str, branch: str) -> Ref | None:
         moves = self._moves.get((graph, branch))
-        return standing_after(moves[-1]) if moves else None
+        return ref_after(moves[-1]) if moves else None
 
 
-class _Standing(Protocol):
+class _CurrentRef(Protocol):
     def __call__(self, graph: str, branch: str, /) -> Ref | None: ...
 
 
-def standing_after(move: Move) -> Ref:
+def ref_after(move: Move) -> Ref:
     """Return the head of a branch after `move`."""
     return Ref(move.after, move.length, move.number)
 
 
-def check_moves(moves: Iterable[Move], standing: _Standing) -> None:
+def check_moves(moves: Iterable[Move], current: _CurrentRef) -> None:
     """Compare before the swap: raises Conflict unless the head is where the moves begin."""
     reached: dict[tuple[str, str], Ref] = {}
     for move in moves:
         name = (move.graph, move.branch)
-        now = reached.get(name) or standing(*name)
+        now = reached.get(name) or current(*name)
         root, number = (now.root, now.version + 1) if now else (None, 0)
         if (move.before, move.number) != (root, number):
             raise Conflict(
@@ -137,7 +137,7 @@ def check_moves(moves: Iterable[Move], standing: _Standing) -> None:
                 "Nothing was written. Open the graph again and repeat the change, or keep it with "
                 "branch(NAME).save()."
             )
-        reached[name] = standing_after(move)
+        reached[name] = ref_after(move)
 
 
 def _found(kept: Mapping[bytes, bytes], ids: Sequence[bytes]) -> Mapping[bytes, bytes]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchLine, Wrote
+from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchAuthor, SketchLine
 
 Tone = Literal["title", "message", "answer", "former", "note", "blank"]
 _INDENT = "       "
@@ -80,5 +80,5 @@ def _former(word: str, told: FormerVersion) -> DrawnRow:
     return DrawnRow("former", f"{_INDENT}┆ {word}: {told.role}  {told.text}{_by(told.by)}  {how}")
 
 
-def _by(wrote: Wrote | None) -> str:
+def _by(wrote: SketchAuthor | None) -> str:
     return f"  [{wrote.call} {wrote.model}]" if wrote else ""

@@ -28,7 +28,7 @@ from hermes.message.session_key import control_lane
 from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.groups import Groups, GroupVerdict
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.clock import Clock
 from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
 from hermes.ports.signals import Signals
@@ -107,7 +107,7 @@ class Inbox:
         # Platforms on which nothing is accepted until an operator says otherwise; it may change.
         self._paused = paused
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         """Write an event to disk; raises `Refused` or `TryLater` if nothing was written."""
         self._signals.accepting += 1
         try:
@@ -115,7 +115,7 @@ class Inbox:
         finally:
             self._signals.accepting -= 1
 
-    async def _accept(self, event: MessageEvent) -> Accepted:
+    async def _accept(self, event: MessageEvent) -> Acceptance:
         """Decide which lane an event belongs to, and write it there.
 
         A stranger's message goes beside the lane: it neither joins nor interrupts a turn. So does
@@ -169,7 +169,7 @@ class Inbox:
             return False
         return self._answers(event, lane) or self._decides(event, lane)
 
-    async def _overhear(self, sent: MessageEvent, event: MessageEvent, *, lane: str) -> Accepted:
+    async def _overhear(self, sent: MessageEvent, event: MessageEvent, *, lane: str) -> Acceptance:
         """Keep a message that is not addressed to the bot as context for a later turn."""
         group = in_group(event, self._groups.of(event.source.platform), is_kept=True, takes=False)
         return await self._put(
@@ -220,7 +220,7 @@ class Inbox:
 
     async def put(
         self, event: MessageEvent, *, lane: str, control: bool = False, agent: str | None = None
-    ) -> Accepted:
+    ) -> Acceptance:
         """Write an event to a lane that the caller chose; subagents use this.
 
         `agent` is the one that the rules chose. Two messages are the same if the same event was
@@ -239,7 +239,7 @@ class Inbox:
         busy: BusyPolicy | None = None,
         group: InGroup | None = None,
         room: InboxPlace | None = None,
-    ) -> Accepted:
+    ) -> Acceptance:
         chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
         message = NewMessage(
             id=self._make_id("m"),
@@ -269,7 +269,7 @@ class Inbox:
                 room.settle()
         if result.duplicate:
             await self._note_duplicate(result.message_id)
-        return Accepted(
+        return Acceptance(
             message_id=result.message_id,
             duplicate=result.duplicate,
             is_new=not result.duplicate and result.state is MessageState.NEW,
@@ -357,7 +357,9 @@ class Inbox:
         """Return who wrote, if a rule needs it."""
         if not self._roster.asks_for_people:
             return None
-        return self._store.users.standing(event.source.platform, event.source.user_id).person_id
+        return self._store.users.channel_access(
+            event.source.platform, event.source.user_id
+        ).person_id
 
     def _policy(self, event: MessageEvent) -> BusyPolicy:
         if event.internal:

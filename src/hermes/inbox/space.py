@@ -86,7 +86,7 @@ class InboxSpace:
         source = event.source
         if source.platform in self._programs:
             return
-        person_id = self._store.users.standing(source.platform, source.user_id).person_id
+        person_id = self._store.users.channel_access(source.platform, source.user_id).person_id
         known = 0
         if person_id is not None:
             known = waiting.of_person(Share(share.account, person_id, share.is_command))

@@ -72,7 +72,7 @@ class MediaCache:
         self._tenants = tenants
         self._clock = clock or SystemClock()
         self._make_id = make_id
-        self._open = OpenFolders(self.rules.folders, home=folder.parent, shelf=folder)
+        self._open = OpenFolders(self.rules.folders, home=folder.parent, cache=folder)
         self._used: int | None = None
         self._tidied_at: float | None = None
         self._tidying = asyncio.Lock()
@@ -128,7 +128,7 @@ class MediaCache:
     async def open(self, place: str, *, owner: MediaOwner) -> bytes:
         """Return the bytes of a file that an agent named: of an open folder, or of its own person."""
         mine = self._folder / _plain(owner.person_id)
-        folders = OpenFolders(self.rules.folders, home=self._folder.parent, shelf=mine)
+        folders = OpenFolders(self.rules.folders, home=self._folder.parent, cache=mine)
         most = self.rules.max_bytes
         try:
             return await asyncio.to_thread(lambda: folders.read(place, limit=most))

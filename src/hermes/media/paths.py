@@ -22,10 +22,10 @@ _REFUSED: Final = "it is not in a folder whose files may be sent"
 class OpenFolders:
     """The folders whose files may be read, and the home inside of which only one of them may lie."""
 
-    def __init__(self, folders: Iterable[Path], *, home: Path, shelf: Path) -> None:
+    def __init__(self, folders: Iterable[Path], *, home: Path, cache: Path) -> None:
         self._folders = tuple(folders)
         self._home = home
-        self._shelf = shelf
+        self._cache = cache
 
     def read(self, place: str, *, limit: int) -> bytes:
         """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`.
@@ -56,7 +56,7 @@ class OpenFolders:
 
     def _roots(self) -> tuple[Path, ...]:
         """Return the folders as they are really named; the cache comes first."""
-        named = (self._shelf, *self._folders)
+        named = (self._cache, *self._folders)
         return tuple(one.resolve() for one in named)
 
     def _split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
@@ -74,7 +74,7 @@ class OpenFolders:
 
     def _is_own(self, path: Path) -> bool:
         """Return whether a path lies in the home and not in its media cache."""
-        return _is_in(path, self._home.resolve()) and not _is_in(path, self._shelf.resolve())
+        return _is_in(path, self._home.resolve()) and not _is_in(path, self._cache.resolve())
 
 
 def _is_in(path: Path, folder: Path) -> bool:

@@ -16,7 +16,7 @@ from hermes.message.file_name import safe_name
 from hermes.message.parts import Media
 from hermes.message.sound_length import sound_seconds
 from hermes.ports.channel import Channel, MediaChannel, MediaKind
-from hermes.ports.media import Brought, MediaOwner
+from hermes.ports.media import LocalMedia, MediaOwner
 
 # So many attachments are in memory at a time, over all turns.
 _AT_ONCE: Final = 4
@@ -42,22 +42,22 @@ _KINDS: Final = {
 class TurnMedia:
     """Fits `ports.media.Attachments`."""
 
-    def __init__(self, shelf: MediaCache, channels: Mapping[str, Channel]) -> None:
-        self._shelf = shelf
+    def __init__(self, cache: MediaCache, channels: Mapping[str, Channel]) -> None:
+        self._cache = cache
         self._channels = channels
         self._places = asyncio.Semaphore(_AT_ONCE)
 
-    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia:
         """Return an attachment as a file in the cache, its type told from its bytes."""
         if media.path is not None:
-            return Brought(await self._shelf.adopt(media, owner))
-        most = self._shelf.rules.max_bytes
+            return LocalMedia(await self._cache.adopt(media, owner))
+        most = self._cache.rules.max_bytes
         if media.size is not None and media.size > most:
             raise TooLarge(f"it has {media.size} bytes, at most {most} are taken")
         async with self._places:
             data = await self._fetched(media, platform, most)
-            kept = await self._shelf.put(data, owner=owner, name=media.name)
-        return Brought(kept, sound_seconds(data, kept.mime))
+            kept = await self._cache.put(data, owner=owner, name=media.name)
+        return LocalMedia(kept, sound_seconds(data, kept.mime))
 
     async def lend(self, place: str, *, owner: MediaOwner) -> Media:
         """Return what an agent named as an attachment; raises a `Refused` that says why not."""
@@ -66,8 +66,8 @@ class TurnMedia:
         path = unquote(place[len(_FILE) :]) if place.lower().startswith(_FILE) else place
         name = Path(path).name
         async with self._places:
-            data = await self._shelf.open(path, owner=owner)
-            return await self._shelf.put(data, owner=owner, name=name, is_checked=False)
+            data = await self._cache.open(path, owner=owner)
+            return await self._cache.put(data, owner=owner, name=name, is_checked=False)
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
         """Return which kinds of attachments a platform can be sent."""
@@ -78,13 +78,13 @@ class TurnMedia:
 
     async def tidy(self) -> None:
         """Remove what is old or too much, unless it is still needed."""
-        await self._shelf.tidy()
+        await self._cache.tidy()
 
     async def _fetched(self, media: Media, platform: str, most: int) -> bytes:
         if media.ref is None:
             if media.url is None:
                 raise BadRequest("it is gone")
-            return await self._shelf.fetch(media.url, limit=most)
+            return await self._cache.fetch(media.url, limit=most)
         channel = self._channels.get(platform)
         if not isinstance(channel, MediaChannel):
             raise BadRequest("it cannot be fetched from there")

@@ -73,7 +73,7 @@ class Letters(msgspec.Struct, frozen=True):
         )
 
 
-class Folding(dict[str, str]):
+class FoldTable(dict[str, str]):
     """How a character is read: lower case, without accents, look-alikes replaced."""
 
     def __init__(self, twins: Mapping[str, str]) -> None:
@@ -100,7 +100,7 @@ class Folding(dict[str, str]):
         return "".join(self._twins.get(mark, mark) for mark in small)
 
 
-def folded(view: View, folding: Folding) -> View:
+def folded(view: View, folding: FoldTable) -> View:
     """Return a view with every character folded."""
     if view.text.isascii():
         return View(view.text.lower(), view.at, view.encoded)
@@ -119,7 +119,7 @@ def without(view: View, is_left_out: Callable[[str], bool]) -> View:
     return View(text, [view.at[place] for place in kept], view.encoded)
 
 
-def letters_of(view: View, folding: Folding, *, leet: bool = False) -> Letters:
+def letters_of(view: View, folding: FoldTable, *, leet: bool = False) -> Letters:
     """Return the letters of a view; with `leet`, digits and symbols stand for letters."""
     signs = {found.start() for found in _LEET.finditer(view.text)} if leet else frozenset[int]()
     text: list[str] = []

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest, ProviderRejected
 from hermes.memory.answer_json import json_in
-from hermes.memory.fact_merge import Learnt
+from hermes.memory.fact_merge import LearntFact
 from hermes.memory.facts import learnt_from
 from hermes.memory.structural import BY_NAME, KEYS
 from hermes.message.chat import user_text
@@ -76,10 +76,10 @@ class _Answer(msgspec.Struct, frozen=True):
     forget: tuple[str, ...] = ()
 
 
-class Extracted(msgspec.Struct, frozen=True):
+class ExtractedFacts(msgspec.Struct, frozen=True):
     """The learnt facts, clean and with their source, and the keys to forget."""
 
-    learnt: tuple[Learnt, ...] = ()
+    learnt: tuple[LearntFact, ...] = ()
     forget: tuple[str, ...] = ()
 
 
@@ -106,7 +106,7 @@ def _told(number: int, one: ReadExchange) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def read_extraction(text: str, heard: Sequence[ReadExchange]) -> Extracted:
+def read_extraction(text: str, heard: Sequence[ReadExchange]) -> ExtractedFacts:
     """Parse an answer; parts that name no message or are not clean are left out.
 
     Raises `ProviderRejected` if the answer does not have the requested form.
@@ -118,10 +118,10 @@ def read_extraction(text: str, heard: Sequence[ReadExchange]) -> Extracted:
     learnt = [
         fact for item in answer.facts[:_MOST_FACTS] if (fact := _learnt(item, heard)) is not None
     ]
-    return Extracted(tuple(learnt), answer.forget[:_MOST_FACTS])
+    return ExtractedFacts(tuple(learnt), answer.forget[:_MOST_FACTS])
 
 
-def _learnt(item: _Item, heard: Sequence[ReadExchange]) -> Learnt | None:
+def _learnt(item: _Item, heard: Sequence[ReadExchange]) -> LearntFact | None:
     if not 1 <= item.message <= len(heard):
         return None
     try:

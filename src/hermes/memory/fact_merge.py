@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from hermes.memory.structural import BY_NAME, common_key
-from hermes.ports.memory import Earlier, Fact, FactChange
+from hermes.ports.memory import EarlierValue, Fact, FactChange
 
 MOST_FACTS = 10_000
 _EARLIER_KEPT = 5
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
-class Learnt(msgspec.Struct, frozen=True):
+class LearntFact(msgspec.Struct, frozen=True):
     """A new fact about a person, clean, and the message that it came from."""
 
     key: str
@@ -22,8 +22,8 @@ class Learnt(msgspec.Struct, frozen=True):
 
 
 def merge(
-    standing: Sequence[Fact],
-    learnt: Iterable[Learnt],
+    current: Sequence[Fact],
+    learnt: Iterable[LearntFact],
     *,
     person_id: str,
     at: float,
@@ -38,7 +38,7 @@ def merge(
     another key. A replaced value is kept beside the new one with its source. If there are too many
     facts, the oldest are dropped.
     """
-    facts = {fact.key: fact for fact in standing}
+    facts = {fact.key: fact for fact in current}
     gone = {key for key in map(common_key, forget) if facts.pop(key, None) is not None}
     meanings = {_meaning(fact.value): fact.key for fact in facts.values()}
     changed: dict[str, Fact] = {}
@@ -55,10 +55,10 @@ def merge(
         facts[one.key] = changed[one.key] = fact
         meanings[meaning] = one.key
     # A key that was deleted and learnt again is a new fact: the old one is still deleted.
-    dropped = [fact.id for fact in standing if fact.key in gone]
+    dropped = [fact.id for fact in current if fact.key in gone]
     surplus = _surplus(facts.values(), most)
     kept = tuple(fact for fact in changed.values() if fact.id not in surplus)
-    return FactChange(put=kept, forget=(*dropped, *(surplus & {fact.id for fact in standing})))
+    return FactChange(put=kept, forget=(*dropped, *(surplus & {fact.id for fact in current})))
 
 
 def _is_known(fact: Fact | None, meaning: str) -> bool:
@@ -70,7 +70,7 @@ def _stands_alone(one: str, other: str) -> bool:
     return one in BY_NAME or other in BY_NAME
 
 
-def _new(one: Learnt, person_id: str, *, at: float, make_id: Callable[[], str]) -> Fact:
+def _new(one: LearntFact, person_id: str, *, at: float, make_id: Callable[[], str]) -> Fact:
     return Fact(
         id=make_id(),
         person_id=person_id,
@@ -83,8 +83,8 @@ def _new(one: Learnt, person_id: str, *, at: float, make_id: Callable[[], str]) 
     )
 
 
-def _next(known: Fact, one: Learnt, at: float) -> Fact:
-    before = Earlier(known.value, known.source, known.updated_at)
+def _next(known: Fact, one: LearntFact, at: float) -> Fact:
+    before = EarlierValue(known.value, known.source, known.updated_at)
     earlier = (before, *known.earlier)[:_EARLIER_KEPT]
     return msgspec.structs.replace(
         known, value=one.value, source=one.source, updated_at=at, earlier=earlier

@@ -19,7 +19,7 @@ _PIECE = 32
 Vectors = Sequence[Sequence[float]]
 
 
-class Embed(Protocol):
+class TextEmbedder(Protocol):
     """Makes vectors of texts, with the model of this name."""
 
     @property
@@ -32,7 +32,7 @@ class Embed(Protocol):
         ...
 
 
-def page_name(embed: Embed, vector: Sequence[float]) -> str:
+def page_name(embed: TextEmbedder, vector: Sequence[float]) -> str:
     """Return the name under which such vectors are stored; another length is another model."""
     return f"{embed.model}/{len(vector)}"
 
@@ -40,7 +40,7 @@ def page_name(embed: Embed, vector: Sequence[float]) -> str:
 class FactPlacement:
     """Keeps people's vectors complete."""
 
-    def __init__(self, vectors: VectorStore, embed: Embed) -> None:
+    def __init__(self, vectors: VectorStore, embed: TextEmbedder) -> None:
         self._vectors = vectors
         self._embed = embed
         self._tasks: dict[str, asyncio.Task[None]] = {}

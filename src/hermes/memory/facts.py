@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from hermes.errors import BadRequest
-from hermes.memory.fact_merge import Learnt, merge
+from hermes.memory.fact_merge import LearntFact, merge
 from hermes.memory.sanitiser import clean_key, clean_value
 from hermes.memory.soul_cache import SoulCache
 from hermes.memory.structural import common_key
@@ -70,8 +70,8 @@ class PeoplesFacts:
     ) -> tuple[Fact, ...]:
         dropped: list[Fact] = []
 
-        def decide(standing: tuple[Fact, ...]) -> FactChange:
-            dropped[:] = [fact for fact in standing if is_meant(fact)]
+        def decide(current: tuple[Fact, ...]) -> FactChange:
+            dropped[:] = [fact for fact in current if is_meant(fact)]
             return FactChange(forget=tuple(fact.id for fact in dropped), forget_dream=is_all)
 
         await self._store.change(person_id, decide)
@@ -81,7 +81,7 @@ class PeoplesFacts:
     def merging(
         self,
         person_id: str,
-        learnt: Sequence[Learnt],
+        learnt: Sequence[LearntFact],
         *,
         forget: Sequence[str] = (),
         is_order: bool = False,
@@ -89,9 +89,9 @@ class PeoplesFacts:
         """Return how new facts change the known ones."""
         at = self._clock.now()
 
-        def decide(standing: tuple[Fact, ...]) -> FactChange:
+        def decide(current: tuple[Fact, ...]) -> FactChange:
             return merge(
-                standing,
+                current,
                 learnt,
                 person_id=person_id,
                 at=at,
@@ -107,7 +107,7 @@ class PeoplesFacts:
         await self._souls.invalidate(person_id)
 
 
-def learnt_from(key: str, value: str, *, source: str) -> tuple[Learnt, tuple[str, ...]]:
+def learnt_from(key: str, value: str, *, source: str) -> tuple[LearntFact, tuple[str, ...]]:
     """Return a fact as it may be stored, and the families of what was removed from it."""
     if len(key) > _LONGEST or len(value) > _LONGEST:
         raise BadRequest(f"A fact is a short key and a value of at most {_LONGEST:,} characters.")
@@ -119,4 +119,4 @@ def learnt_from(key: str, value: str, *, source: str) -> tuple[Learnt, tuple[str
             f"Nothing is left of the fact's {which} once it is clean: write a plain one, such as "
             "`diet vegan`."
         )
-    return Learnt(kept, text.text, source), (*name.removed, *text.removed)
+    return LearntFact(kept, text.text, source), (*name.removed, *text.removed)

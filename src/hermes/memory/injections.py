@@ -13,7 +13,7 @@ from importlib.resources import files
 import msgspec
 
 from hermes.memory.disguise import (
-    Folding,
+    FoldTable,
     Letters,
     View,
     folded,
@@ -122,7 +122,7 @@ class Injections:
     def __init__(self, data: _Data) -> None:
         twins = {char: read for read, chars in data.looks_like.items() for char in chars}
         self.families = data.family
-        self._folding = Folding(twins)
+        self._folding = FoldTable(twins)
         self._phrases = _Index()
         for family in data.family:
             for text in family.phrases:

@@ -26,24 +26,24 @@ _STOPS = re.compile(r"[\s.,;:!?…]*")
 _PIECE = re.compile(r"\S+")
 
 
-class Cleaned(msgspec.Struct, frozen=True):
+class CleanText(msgspec.Struct, frozen=True):
     """The remaining text, and the families of what was removed, each once."""
 
     text: str
     removed: tuple[str, ...] = ()
 
 
-def clean_value(text: str) -> Cleaned:
+def clean_value(text: str) -> CleanText:
     """Return a value in a form that is safe in a prompt: one line of at most 200 characters."""
     return clean_text(text, limit=VALUE_LENGTH)
 
 
-def clean_key(text: str) -> Cleaned:
+def clean_key(text: str) -> CleanText:
     """Return a key in a form that is safe in a prompt: one line of at most 50 characters."""
     return clean_text(text, limit=KEY_LENGTH)
 
 
-def clean_text(text: str, *, limit: int) -> Cleaned:
+def clean_text(text: str, *, limit: int) -> CleanText:
     """Return a text as one line of at most `limit` characters without injections.
 
     It cleans again until nothing changes, so that no removal can create a new match. It never
@@ -55,9 +55,9 @@ def clean_text(text: str, *, limit: int) -> Cleaned:
         spans = list(_suspects(seen, removed))
         after = _without(seen, spans) if spans else _fitted(seen, limit)
         if after == text:
-            return Cleaned(after, tuple(removed))
+            return CleanText(after, tuple(removed))
         text = after
-    return Cleaned("", tuple(removed))
+    return CleanText("", tuple(removed))
 
 
 def _suspects(text: str, removed: dict[str, None]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,7 @@ class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     user_id: str | None = None
 
 
-class Scheduled(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A scheduled job whose run an event is; the reply goes to `target`, under `head` if there is one.
 
     `due_at` is the instant that was due; without a target it goes back to where the job was made.
@@ -71,7 +71,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     album: str | None = None
     is_queued: bool = False
     is_held_back: bool = False
-    scheduled: Scheduled | None = None
+    scheduled: ScheduledRun | None = None
     raw: msgspec.Raw = NO_RAW
 
     @property

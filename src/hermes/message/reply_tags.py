@@ -14,7 +14,7 @@ _FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
 _MOST_PLACES = 20
 
 
-class Tagged(NamedTuple):
+class TaggedText(NamedTuple):
     """An answer without its tags, and the places that these named."""
 
     text: str
@@ -26,10 +26,10 @@ def is_no_reply(text: str) -> bool:
     return text.strip() == NO_REPLY
 
 
-def read_tags(text: str) -> Tagged:
+def read_tags(text: str) -> TaggedText:
     """Return the answer without its MEDIA: lines, and what they named, in order."""
     if TAG not in text:
-        return Tagged(text, ())
+        return TaggedText(text, ())
     kept: list[str] = []
     places: list[str] = []
     fence = ""
@@ -40,7 +40,7 @@ def read_tags(text: str) -> Tagged:
             kept.append(line)
         elif place not in places:
             places.append(place)
-    return Tagged("\n".join(kept).strip() if places else text, tuple(places))
+    return TaggedText("\n".join(kept).strip() if places else text, tuple(places))
 
 
 def visible(text: str) -> str:

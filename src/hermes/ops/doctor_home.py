@@ -16,7 +16,7 @@ from hermes.config import ServerSettings, StoreSettings, ensure_home
 from hermes.config.home import FOLDERS
 from hermes.control.doctor import Check
 from hermes.errors import AlreadyRunning, ConfigurationError
-from hermes.ops.instance import Running, acquire, left_behind
+from hermes.ops.instance import RunningGateway, acquire, left_behind
 from hermes.ops.runtime import RuntimeFiles
 
 # Listens for a moment; raises `ConfigurationError` where it cannot.
@@ -110,7 +110,7 @@ def _mended(what: str, how: str, *, fix: bool) -> Check:
     )
 
 
-def remains_checks(home: Path, running: Running | None, *, fix: bool) -> Iterator[Check]:
+def remains_checks(home: Path, running: RunningGateway | None, *, fix: bool) -> Iterator[Check]:
     """Look for what a gateway that died has left, and how the last ones ended."""
     left = () if running is not None else left_behind(home)
     if left:
@@ -165,7 +165,7 @@ def disk_check(home: Path, store: StoreSettings) -> Check:
     return Check(name="disk", status="ok", what=what)
 
 
-def port_check(server: ServerSettings, running: Running | None, *, listen: Listen) -> Check:
+def port_check(server: ServerSettings, running: RunningGateway | None, *, listen: Listen) -> Check:
     """Look whether the gateway listens, or could: `listen` tries it, and raises what is wrong."""
     if running is not None:
         where = running.address.url if running.address else "no address: it starts, or is in a chat"

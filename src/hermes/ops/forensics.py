@@ -52,7 +52,7 @@ def write_shutdown(home: Path, shutdown: Shutdown) -> None:
     write_private(home / FILE, content + b"\n")
 
 
-def standing_tasks() -> tuple[str, ...]:
+def running_tasks() -> tuple[str, ...]:
     """Return what the running loop has to do, and where each task stands."""
     return tuple(sorted(_place(task) for task in asyncio.all_tasks()))[:_MOST_TASKS]
 

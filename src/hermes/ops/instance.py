@@ -56,7 +56,7 @@ class LockHolder(ProcessIdentity, frozen=True, kw_only=True):
     folder: str | None = None
 
 
-class Running(msgspec.Struct, frozen=True):
+class RunningGateway(msgspec.Struct, frozen=True):
     """A gateway that runs in this home; `address` is None until it listens."""
 
     identity: LockHolder
@@ -145,18 +145,18 @@ def acquire(home: Path) -> Instance:
     return Instance(home, lock, identity=identity)
 
 
-def find_running(home: Path) -> Running | None:
+def find_running(home: Path) -> RunningGateway | None:
     """Return the gateway that runs in `home`, proven by pid, start time, arguments and folder."""
     folder = _run_folder(home)
     return _find(folder, is_locked=lambda: _is_locked(folder / _LOCK))
 
 
-def _find(folder: Path, *, is_locked: Callable[[], bool]) -> Running | None:
+def _find(folder: Path, *, is_locked: Callable[[], bool]) -> RunningGateway | None:
     identity = read_as(folder / _PID, LockHolder)
     if identity is None or identity.kind != KIND or not is_alive(identity):
         return None
     is_ours = is_locked() if identity.folder is None else identity.folder == _name_of(folder)
-    return Running(identity, read_as(folder / _ADDRESS, GatewayAddress)) if is_ours else None
+    return RunningGateway(identity, read_as(folder / _ADDRESS, GatewayAddress)) if is_ours else None
 
 
 def _name_of(folder: Path) -> str:
@@ -171,7 +171,7 @@ def left_behind(home: Path) -> tuple[str, ...]:
 
 
 def request_stop(
-    home: Path, running: Running, *, now: float, wanted: Wanted = "stop"
+    home: Path, running: RunningGateway, *, now: float, wanted: Wanted = "stop"
 ) -> ProcessHandle:
     """Mark the stop as wanted and send SIGTERM; return a handle to wait on."""
     identity = running.identity
@@ -234,7 +234,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def _already_running(home: Path, running: Running | None) -> str:
+def _already_running(home: Path, running: RunningGateway | None) -> str:
     who = (
         "a process that has not written its name yet (it is starting, or runs in another container)"
     )

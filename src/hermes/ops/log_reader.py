@@ -20,7 +20,7 @@ Fields = dict[str, Any]
 _decode = msgspec.json.Decoder(Fields).decode
 
 
-class LineWish(msgspec.Struct, frozen=True, kw_only=True):
+class LineFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which lines are wanted: from a level on, of one message, no older than a moment."""
 
     level: str = "debug"
@@ -54,18 +54,18 @@ def mark_of(path: Path) -> Mark:
     return Mark(stats.st_ino, stats.st_size)
 
 
-def last_lines(path: Path, wish: LineWish, *, limit: int, until: Mark) -> list[Fields]:
+def last_lines(path: Path, line_filter: LineFilter, *, limit: int, until: Mark) -> list[Fields]:
     """Return the last lines that are wanted up to a mark, the oldest first."""
     found: deque[Fields] = deque(maxlen=limit)
     for file in _files(path):
         for fields in _lines(file, until):
-            if wish.fits(fields):
+            if line_filter.fits(fields):
                 found.append(fields)
     return list(found)
 
 
 def follow(
-    path: Path, wish: LineWish, *, start: Mark, wait: Callable[[], bool]
+    path: Path, line_filter: LineFilter, *, start: Mark, wait: Callable[[], bool]
 ) -> Iterator[Fields]:
     """Yield lines as they are written after a mark; ends when `wait` says so."""
     file: BinaryIO | None = path.open("rb") if path.exists() else None
@@ -77,7 +77,9 @@ def follow(
             content = b"" if file is None else file.read(_BLOCK)
             if content:
                 *whole, rest = (rest + content).split(b"\n")
-                yield from (fields for fields in map(_read, whole) if fields and wish.fits(fields))
+                yield from (
+                    fields for fields in map(_read, whole) if fields and line_filter.fits(fields)
+                )
                 continue
             if _is_other(path, file):
                 # Rotated: the old file was read to its end.

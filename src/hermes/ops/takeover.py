@@ -10,14 +10,14 @@ from pathlib import Path
 from hermes.ops.instance import find_running, request_stop
 from hermes.ports.clock import Clock
 
-_PATIENCE_S = 15.0
+_GRACE_S = 15.0
 _KILLED_S = 10.0
 
 Tell = Callable[[str], None]
 
 
 def take_over(
-    home: Path, *, drain_s: float, clock: Clock, tell: Tell, patience_s: float = _PATIENCE_S
+    home: Path, *, drain_s: float, clock: Clock, tell: Tell, grace_s: float = _GRACE_S
 ) -> None:
     """Return once no gateway runs in `home` any more; one that does not end is made to.
 
@@ -31,11 +31,11 @@ def take_over(
     tell(f"taking over from pid {pid}; it finishes its running turns first")
     handle = request_stop(home, running, now=clock.now(), wanted="takeover")
     try:
-        if handle.wait(drain_s + patience_s, monotonic=clock.monotonic):
+        if handle.wait(drain_s + grace_s, monotonic=clock.monotonic):
             return
         tell("it has not ended in time; its running turns are cut off now and resume afterwards")
         handle.signal(signal.SIGTERM)
-        if handle.wait(patience_s, monotonic=clock.monotonic):
+        if handle.wait(grace_s, monotonic=clock.monotonic):
             return
         tell("it does not react; killing it")
         handle.signal(signal.SIGKILL)

@@ -25,7 +25,7 @@ from hermes.outbox.chunk_sends import Chunk, compose, preview_key
 from hermes.outbox.delivery_notes import Mask, action_note, failed_note
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
-from hermes.outbox.posted_messages import is_edit, is_in_doubt, leftovers, standing_of
+from hermes.outbox.posted_messages import is_edit, is_in_doubt, leftovers, posted_id_of
 from hermes.outbox.rates import RateGate
 from hermes.ports.channel import Delivery
 from hermes.ports.clock import Clock
@@ -113,13 +113,13 @@ class Attempts:
         """Return True if the message of the current chunk already shows its final text."""
         chunk = chunks[record.chunk]
         screen = self._screens.of(record.id)
-        is_standing = is_edit(record, chunk, capabilities=self.wire.capabilities)
-        return is_standing and screen is not None and screen.text(record.chunk) == text_of(chunk)
+        is_posted = is_edit(record, chunk, capabilities=self.wire.capabilities)
+        return is_posted and screen is not None and screen.text(record.chunk) == text_of(chunk)
 
     async def _skip(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> DeliveryRecord:
         """Write that the current chunk is already posted as it should be; nothing is sent."""
         await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
-        await self.arrived(record, standing_of(record) or "", last=self.is_last(record, chunks))
+        await self.arrived(record, posted_id_of(record) or "", last=self.is_last(record, chunks))
         return next_chunk(record)
 
     async def _take_back(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> None:
@@ -226,10 +226,10 @@ class Attempts:
             )
 
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, editing: bool) -> str:
-        standing = standing_of(record)
-        if editing and standing is not None:
-            await self.wire.edit(record.target, standing, text=text_of(chunk))
-            return standing
+        posted_id = posted_id_of(record)
+        if editing and posted_id is not None:
+            await self.wire.edit(record.target, posted_id, text=text_of(chunk))
+            return posted_id
         receipt = await self.wire.send(compose(record, chunk))
         return receipt.platform_message_id
 

@@ -17,7 +17,7 @@ from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry
-from hermes.ports.sends import FoundTarget, KnownSession, NewSend, Parcel, Reach, Sent
+from hermes.ports.sends import FoundTarget, KnownSession, NewSend, Parcel, Reach, SendResult
 from hermes.ports.store import Store
 
 _ACCOUNT = "default"
@@ -200,11 +200,11 @@ class OutboxCourier:
         told += [f"{name} (its home channel)" for name in homes]
         return ", ".join((*told, "local (a file)"))
 
-    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+    async def send(self, parcel: Parcel, place: FoundTarget) -> SendResult:
         """Send once, even if called repeatedly; return when the delivery is on disk."""
         if place.target is None:
             where, is_new = await self._files.write(parcel.id, parcel.text)
-            return Sent(is_new=is_new, where=where)
+            return SendResult(is_new=is_new, where=where)
         platform = place.target.platform
         is_pushed = platform in self._platforms.pushed
         own = self._store.inbox.get(parcel.message_id)
@@ -226,7 +226,7 @@ class OutboxCourier:
         is_new = await self._store.sends.put(send, kept=self._kept)
         if is_pushed:
             self._wake_outbox(platform)
-        return Sent(is_new=is_new)
+        return SendResult(is_new=is_new)
 
     def _kept(self, lanes: tuple[str, ...]) -> None:
         for lane in lanes:

@@ -13,7 +13,7 @@ from hermes.ports.outbox import DeliveryRecord
 _SENT_ANEW = frozenset({EDIT_REJECTED, POSSIBLE_REPEAT})
 
 
-def standing_of(record: DeliveryRecord) -> str | None:
+def posted_id_of(record: DeliveryRecord) -> str | None:
     """Return the id of the posted message for the row's current chunk, if known."""
     if record.fresh:
         return None
@@ -37,7 +37,7 @@ def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities)
     """Return True if the current chunk is sent by editing its posted message."""
     return (
         capabilities.edit
-        and standing_of(record) is not None
+        and posted_id_of(record) is not None
         and record.failure not in _SENT_ANEW
         and bool(text_of(chunk))
     )

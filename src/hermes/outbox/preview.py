@@ -137,11 +137,11 @@ class EditPreview:
             await self._open(number)
             delivery = Delivery(id=self._record.id, target=target, parts=(TextPart(text),), key=key)
             receipt = await self._send(delivery, number)
-        standing = receipt.platform_message_id
+        posted_id = receipt.platform_message_id
         await self._store.preview_sent(
-            self._lease, self._record.id, platform_message_id=standing, number=number
+            self._lease, self._record.id, platform_message_id=posted_id, number=number
         )
-        self._ids.append(standing)
+        self._ids.append(posted_id)
         self._is_opened = self._in_doubt = self._is_unknown = False
 
     async def _open(self, number: int) -> None:

@@ -86,7 +86,9 @@ class OutboxPreviewer:
             return NOT_TYPING
         if not isinstance(channel, TypingChannel):
             return NOT_TYPING
-        return Typing(self._wire(channel), target, rates=self._rates.of(channel), sleep=self._sleep)
+        return TypingIndicator(
+            self._wire(channel), target, rates=self._rates.of(channel), sleep=self._sleep
+        )
 
     async def open(
         self, lease: Lease, *, target: Target, message_id: str, person_id: str
@@ -197,7 +199,7 @@ EVERY_S = 4.5
 FIRST_S = 0.7
 
 
-class Typing:
+class TypingIndicator:
     """A typing indicator, repeated until its block ends; for `Previewer.working`."""
 
     def __init__(
@@ -237,7 +239,7 @@ class Typing:
             await self._sleep(EVERY_S)
 
 
-class NotTyping:
+class NoTypingIndicator:
     """Shows no typing indicator."""
 
     async def __aenter__(self) -> Self:
@@ -252,4 +254,4 @@ class NotTyping:
         pass
 
 
-NOT_TYPING = NotTyping()
+NOT_TYPING = NoTypingIndicator()

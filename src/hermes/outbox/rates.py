@@ -1,6 +1,6 @@
 """The rate limits of a platform: messages per second in total, and the gap within one chat.
 
-`Spacing` and its changes are pure. Every call takes the next free slot and there are no bursts, so
+`SendTimes` and its changes are pure. Every call takes the next free slot and there are no bursts, so
 that a restart cannot add one burst to another. `RateGate` holds the current state of a platform;
 replies reserve slots ahead, previews take a slot only if nobody has reserved it.
 """
@@ -43,7 +43,7 @@ def limits_of(capabilities: Capabilities) -> Limits:
     )
 
 
-class Spacing(msgspec.Struct, frozen=True, kw_only=True):
+class SendTimes(msgspec.Struct, frozen=True, kw_only=True):
     """When the next message may be sent, on the platform and in one chat."""
 
     platform_at: float
@@ -55,12 +55,12 @@ class Spacing(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.platform_at, self.chat_at)
 
 
-def after_slot(spacing: Spacing, now: float, *, gap_s: float, chat_gap_s: float) -> Spacing:
+def after_slot(spacing: SendTimes, now: float, *, gap_s: float, chat_gap_s: float) -> SendTimes:
     """Return the spacing after the next slot is taken."""
     slot = max(now, spacing.slot)
     # The platform's slots go on from where they were: a chat that must wait holds up no other.
     platform_at = max(now, spacing.platform_at) + gap_s
-    return Spacing(platform_at=platform_at, chat_at=slot + chat_gap_s)
+    return SendTimes(platform_at=platform_at, chat_at=slot + chat_gap_s)
 
 
 class RateGate:
@@ -132,9 +132,9 @@ class RateGate:
     def _hold(self, target: Target) -> float:
         return max(self._held_until, self._held_chats.get(target.chat_id, 0.0))
 
-    def _spacing(self, target: Target) -> Spacing:
+    def _spacing(self, target: Target) -> SendTimes:
         platform_at = self._platform_at if self._limits.gap_s > 0 else 0.0
-        return Spacing(platform_at=platform_at, chat_at=self._chat_at(target))
+        return SendTimes(platform_at=platform_at, chat_at=self._chat_at(target))
 
     def _forget(self, now: float) -> None:
         if self.blocked() < self._forget_at:

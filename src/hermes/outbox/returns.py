@@ -7,7 +7,7 @@ server and the gateway could write to each other forever.
 import structlog
 
 from hermes.outbox.chunk_sends import sent_under
-from hermes.ports.channel import Returned, TellReturned
+from hermes.ports.channel import ReturnedDelivery, TellReturned
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 def take_returns(platform: str, store: OutboxStore, *, clock: Clock) -> TellReturned:
     """Return the function to which the channel of a platform reports returned messages."""
 
-    async def take(back: Returned) -> None:
+    async def take(back: ReturnedDelivery) -> None:
         sent = sent_under(back.key)
         if sent is None:
             return

@@ -202,8 +202,8 @@ class OutboxSender:
 
     def _start_settles(self, now: float) -> None:
         records = self._store.unsettled(self._platform)
-        standing = {record.id for record in records}
-        for gone in self._settle_at.keys() - standing - self._settles.keys():
+        known = {record.id for record in records}
+        for gone in self._settle_at.keys() - known - self._settles.keys():
             del self._settle_at[gone]
         for record in records:
             at = self._settle_at.setdefault(record.id, now)

@@ -11,7 +11,7 @@ from hermes.message.reply import STOPPED
 from hermes.outbox.backoff import is_too_old
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
-from hermes.outbox.posted_messages import is_in_doubt, standing_of
+from hermes.outbox.posted_messages import is_in_doubt, posted_id_of
 from hermes.ports.channel import Capabilities
 from hermes.ports.outbox import DeliveryRecord
 
@@ -65,7 +65,7 @@ def _says_only_stopped(delivery: DeliveryRecord) -> bool:
 def _was_edit(delivery: DeliveryRecord, capabilities: Capabilities) -> bool:
     return (
         capabilities.edit
-        and standing_of(delivery) is not None
+        and posted_id_of(delivery) is not None
         and delivery.failure != EDIT_REJECTED
     )
 

@@ -14,7 +14,7 @@ from hermes.outbox.breaker import Pass
 from hermes.outbox.chunk_sends import Chunk, compose, key_of
 from hermes.outbox.delivery_notes import failed_note, settled_note
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
-from hermes.outbox.posted_messages import is_in_doubt, standing_of
+from hermes.outbox.posted_messages import is_in_doubt, posted_id_of
 from hermes.outbox.unknown_policy import Settlement, resend_delay, settle
 from hermes.ports.channel import Receipt
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
@@ -100,8 +100,8 @@ class UnknownWorker:
             return max(now, attempts.gate.state.open_until or now) + attempts.timing.settle_after_s
         if choice is Settlement.LOOK:
             return await self._look(record, entry)
-        standing = standing_of(record) if choice is Settlement.EDIT_AGAIN else None
-        return await self._repeat(record, entry, standing=standing)
+        posted_id = posted_id_of(record) if choice is Settlement.EDIT_AGAIN else None
+        return await self._repeat(record, entry, posted_id=posted_id)
 
     async def _look(self, record: DeliveryRecord, entry: Pass) -> float | None:
         attempts = self._attempts
@@ -128,8 +128,8 @@ class UnknownWorker:
     async def _looked(self, record: DeliveryRecord, found: Receipt | None) -> float | None:
         attempts = self._attempts
         if found is not None:
-            standing = found.platform_message_id
-            return await self._repeat(record, Pass(trial=False), standing=standing, how="found")
+            posted_id = found.platform_message_id
+            return await self._repeat(record, Pass(trial=False), posted_id=posted_id, how="found")
         if not attempts.wire.capabilities.history_whole:
             await self._unproven(record)
             return None
@@ -157,14 +157,14 @@ class UnknownWorker:
             await self._hold(record)
 
     async def _repeat(
-        self, record: DeliveryRecord, entry: Pass, *, standing: str | None, how: str = "resent"
+        self, record: DeliveryRecord, entry: Pass, *, posted_id: str | None, how: str = "resent"
     ) -> float | None:
         attempts = self._attempts
         chunks = attempts.chunks(record)
         chunk = chunks[record.chunk]
         try:
             sent_as = await attempts.on_wire(
-                record, entry, call=lambda: self._call(record, chunk, standing=standing)
+                record, entry, call=lambda: self._call(record, chunk, posted_id=posted_id)
             )
         except _EditRefused as error:
             takes_key = attempts.wire.capabilities.key_window_s > 0
@@ -189,23 +189,23 @@ class UnknownWorker:
         await self._hold(record)
         return None
 
-    async def _call(self, record: DeliveryRecord, chunk: Chunk, *, standing: str | None) -> str:
+    async def _call(self, record: DeliveryRecord, chunk: Chunk, *, posted_id: str | None) -> str:
         wire = self._attempts.wire
-        if standing is None:
+        if posted_id is None:
             receipt = await wire.send(compose(record, chunk))
-            standing = receipt.platform_message_id
+            posted_id = receipt.platform_message_id
         # Behind the key there may be a preview, which shows only the beginning of the reply.
-        was_shown = record.chunk == 0 or is_in_doubt(record) or standing_of(record) is not None
+        was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None
         if wire.capabilities.edit and was_shown and text_of(chunk):
             try:
-                await wire.edit(record.target, standing, text=text_of(chunk))
+                await wire.edit(record.target, posted_id, text=text_of(chunk))
             except DeliveryRejected as error:
                 is_preview = record.sending_at is None or record.platform_message_id is not None
                 if error.credential:
                     raise
                 if is_preview:
                     raise _EditRefused(str(error), error.failure) from error
-        return standing
+        return posted_id
 
     async def _later(self, record: DeliveryRecord, error: DeliveryError) -> float:
         attempts = self._attempts

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.config import PlatformAccess, Settings
 from hermes.message.source import Source
-from hermes.ports.people import Standing, Unknown
+from hermes.ports.people import ChannelAccess, Unknown
 
 Verdict = Literal["in", "blocked", "pair", "signup", "tell", "ignore"]
 InGroups = Literal["tell", "ignore", "allow"]
@@ -76,15 +76,15 @@ def platform_rules(platform: str, settings: Settings, *, manifest: Unknown) -> P
     )
 
 
-def admit(source: Source, standing: Standing, *, rules: PlatformRules) -> Admission:
+def admit(source: Source, channel_access: ChannelAccess, *, rules: PlatformRules) -> Admission:
     """Decide whether a sender is answered in a chat."""
-    if standing.is_blocked:
+    if channel_access.is_blocked:
         return Admission("blocked", "the person is blocked (`hermes users show` tells since when)")
     is_direct = source.chat_type == "dm"
     is_listed_chat = bool(rules.allowed_chats & {source.chat_id, source.parent_chat_id})
     if not is_direct and rules.allowed_chats and not is_listed_chat:
         return Admission("ignore", f"{_key(rules)}.allowed_chats does not name the chat")
-    let_in = _let_in(source, standing, rules=rules)
+    let_in = _let_in(source, channel_access, rules=rules)
     if let_in is not None:
         return Admission("in", let_in)
     if not is_direct and is_listed_chat and not rules.group_allow_from:
@@ -106,7 +106,7 @@ def is_vouched_for(
     return is_active or source.user_id in rules.allow_from or manifest == "allow"
 
 
-def _let_in(source: Source, standing: Standing, *, rules: PlatformRules) -> str | None:
+def _let_in(source: Source, channel_access: ChannelAccess, *, rules: PlatformRules) -> str | None:
     """Return the rule that admits the sender everywhere; None if there is none."""
     if rules.allow_all:
         return "access.allow_all"
@@ -114,7 +114,7 @@ def _let_in(source: Source, standing: Standing, *, rules: PlatformRules) -> str 
         return f"{_key(rules)}.allow_from"
     if source.chat_type != "dm" and source.user_id in rules.group_allow_from:
         return f"{_key(rules)}.group_allow_from"
-    return "the channel was let in" if standing.is_active else None
+    return "the channel was let in" if channel_access.is_active else None
 
 
 def _key(rules: PlatformRules) -> str:

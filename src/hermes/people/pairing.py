@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from hermes.ports.people import Asked, Doorstep, WrongCodes
+from hermes.ports.people import PairingAskResult, PairingBacklog, WrongCodes
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 letters and digits, without 0 and O, 1 and I."""
@@ -26,18 +26,18 @@ class CodeLimits(msgspec.Struct, frozen=True, kw_only=True):
     lock_s: float = 3_600.0
     quiet_s: float = 86_400.0
 
-    def asking(self, seen: Doorstep, now: float) -> Asked:
+    def asking(self, seen: PairingBacklog, now: float) -> PairingAskResult:
         """Return whether a stranger may get a code now.
 
         A message whose turn was cut off asks again for the same request: its code was never shown.
         """
         if seen.is_same_message:
-            return Asked("again")
+            return PairingAskResult("again")
         if seen.asked_at is not None and now < seen.asked_at + self.interval_s:
-            return Asked("early", seen.asked_at + self.interval_s)
+            return PairingAskResult("early", seen.asked_at + self.interval_s)
         if seen.waiting >= self.most_waiting:
-            return Asked("full")
-        return Asked("new")
+            return PairingAskResult("full")
+        return PairingAskResult("new")
 
     def expires_at(self, now: float) -> float:
         """Return when a code made now expires."""

@@ -21,7 +21,14 @@ from hermes.people.access import (
 from hermes.people.pairing import PAIRING, CodeLimits, make_code, read_code, spoken
 from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
-from hermes.ports.people import PairingAsk, PairingStore, Settled, Standing, Unknown, UserStore
+from hermes.ports.people import (
+    ChannelAccess,
+    PairingAsk,
+    PairingCodeResult,
+    PairingStore,
+    Unknown,
+    UserStore,
+)
 
 _INTERNAL = Admission("in", "internal events pass")
 _OPEN = Admission("in", "the platform is open")
@@ -64,11 +71,13 @@ class Reception:
         rules = self._rules_of(source.platform)
         if rules.is_open and not self._users.is_anybody_blocked():
             return _OPEN
-        return admit(source, self._users.standing(source.platform, source.user_id), rules=rules)
+        return admit(
+            source, self._users.channel_access(source.platform, source.user_id), rules=rules
+        )
 
-    def standing(self, source: Source) -> Standing:
+    def channel_access(self, source: Source) -> ChannelAccess:
         """Return the access state of the sender's channel."""
-        return self._users.standing(source.platform, source.user_id)
+        return self._users.channel_access(source.platform, source.user_id)
 
     def may_use(self, command: str, source: Source, *, admins: bool = False) -> bool:
         """Return whether the sender may use a command where they wrote it.
@@ -236,7 +245,7 @@ def malformed(text: str) -> str:
     )
 
 
-def link_text(settled: Settled, *, now: float) -> str:
+def link_text(settled: PairingCodeResult, *, now: float) -> str:
     """Return the answer to a person who sent a code."""
     if settled.verdict == "right":
         return (

@@ -16,24 +16,24 @@ ALWAYS = frozenset({"help", "whoami"})
 _OPEN = PlatformAccess()
 
 
-class Where(msgspec.Struct, frozen=True):
+class CommandPlace(msgspec.Struct, frozen=True):
     """Where a command was written."""
 
     platform: str
     scope: Scope
 
 
-def where_of(source: Source) -> Where:
+def where_of(source: Source) -> CommandPlace:
     """Return where a message was written; everything but a direct chat is a group."""
-    return Where(source.platform, "dm" if source.chat_type == "dm" else "group")
+    return CommandPlace(source.platform, "dm" if source.chat_type == "dm" else "group")
 
 
-def is_named_admin(who: str, *, where: Where, settings: AccessSettings) -> bool:
+def is_named_admin(who: str, *, where: CommandPlace, settings: AccessSettings) -> bool:
     """Return whether the configuration names a user id as an admin there."""
     return who in _rules(where, settings).admins
 
 
-def may_use(command: str, who: str, *, where: Where, settings: AccessSettings) -> bool:
+def may_use(command: str, who: str, *, where: CommandPlace, settings: AccessSettings) -> bool:
     """Return whether a user id may use a command there, such as `stop`."""
     rules = _rules(where, settings)
     if not _is_gated(rules) or who in rules.admins or command in ALWAYS:
@@ -41,7 +41,7 @@ def may_use(command: str, who: str, *, where: Where, settings: AccessSettings) -
     return command in {_bare(name) for name in (*rules.allowed, *rules.people.get(who, ()))}
 
 
-def _rules(where: Where, settings: AccessSettings) -> CommandSettings:
+def _rules(where: CommandPlace, settings: AccessSettings) -> CommandSettings:
     scopes = settings.platforms.get(where.platform, _OPEN).commands
     return scopes.dm if where.scope == "dm" else scopes.group
 

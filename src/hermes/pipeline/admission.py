@@ -21,7 +21,7 @@ _LINK = "link"
 _CODE = "forbidden"
 
 
-class Doorkeeper(Protocol):
+class AccessControl(Protocol):
     """Decides who is answered, and what the others receive."""
 
     def admit(self, event: MessageEvent) -> Admission: ...
@@ -43,7 +43,7 @@ class AdmissionServices(HasCommands, Protocol):
     """Who is answered, and the command that lets a stranger in."""
 
     @property
-    def reception(self) -> Doorkeeper: ...
+    def reception(self) -> AccessControl: ...
 
 
 _Context = StageContext[AdmissionServices, TimelineWriter]

@@ -55,7 +55,7 @@ class ApprovalServices(AskServices, HasSettings, Protocol):
 _Context = StageContext[ApprovalServices, ToolJournal]
 
 
-class Parked(Exception):
+class ApprovalWait(Exception):
     """The turn waits for the approval `approval_id`."""
 
     def __init__(self, approval_id: str) -> None:
@@ -95,7 +95,7 @@ def _is_run_again(step: Step, ctx: _Context) -> bool:
 
 
 async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool = False) -> None:
-    """Ask for approval and leave the lane; raises `Parked`.
+    """Ask for approval and leave the lane; raises `ApprovalWait`.
 
     With `by_admins` only they decide, also in the person's own chat.
     """
@@ -132,4 +132,4 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
         services.wake_outbox(source.platform)
     asked = TurnResult(text=question, approval=approval_id)
     services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
-    raise Parked(approval_id)
+    raise ApprovalWait(approval_id)

@@ -12,7 +12,7 @@ from hermes.message.reply import Reply
 from hermes.message.session_key import background_lane, base_lane, is_background, root_lane
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.turns import LaneView, MessageRecord
 
 _ROUTE = "background"
@@ -20,7 +20,7 @@ _SHOWN_CHARS = 60
 _UNTOLD = (Outcome.REFUSED, Outcome.EXPIRED)
 
 
-async def put_task(turn: Turn, ctx: TurnContext, text: str) -> Accepted:
+async def put_task(turn: Turn, ctx: TurnContext, text: str) -> Acceptance:
     """Put a task down beside the session of a command; the same command puts it down once."""
     command = turn.event
     event = MessageEvent(

@@ -9,7 +9,7 @@ import msgspec
 from hermes.memory.soul import is_earlier
 from hermes.message.parts import ImagePart
 from hermes.pipeline.accounts import ModelContext
-from hermes.pipeline.turn import Prepared, Turn
+from hermes.pipeline.turn import PreparedTurn, Turn
 from hermes.routing.plan import CallNeeds
 from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
@@ -72,8 +72,8 @@ def _with_given_tools(turn: Turn, ctx: ModelContext, given: frozenset[str]) -> T
 def _made_short(turn: Turn) -> Turn:
     """Return the turn as the demonstration model gets it: less to read, and a short answer asked for."""
     blocks = tuple(block for block in turn.system if not is_earlier(block))
-    wish = _BE_SHORT.format(name=turn.agent.settings.name)
-    return msgspec.structs.replace(turn, system=(*blocks, wish))
+    note = _BE_SHORT.format(name=turn.agent.settings.name)
+    return msgspec.structs.replace(turn, system=(*blocks, note))
 
 
 def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
@@ -89,15 +89,15 @@ def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
         tier=turn.agent.settings.tier or tier,
         tools=bool(turn.tools),
         images=any(isinstance(part, ImagePart) for part in parts)
-        and not (turn.sight is not None and turn.sight.blind),
+        and not (turn.pending_images is not None and turn.pending_images.blind),
     )
 
 
-def freeze(turn: Turn, ctx: ModelContext) -> Prepared | None:
+def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
     """Return what the first step freezes, or None when it was frozen before."""
     if ctx.journal.begun or turn.plan is None:
         return None
-    return Prepared(
+    return PreparedTurn(
         agent=turn.agent.key,
         epoch=turn.epoch,
         head=turn.head,
@@ -114,7 +114,7 @@ def freeze(turn: Turn, ctx: ModelContext) -> Prepared | None:
         has_recalled=turn.has_recalled,
         shown=len(turn.history),
         tools_digest=ctx.services.store.digest(ctx.services.tool_sets.encoded(turn.tools)),
-        sight=turn.sight,
+        pending_images=turn.pending_images,
         retry=turn.retry,
         missed=turn.missed,
     )

@@ -57,7 +57,7 @@ class _Group(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Described(msgspec.Struct, frozen=True):
+class ImageDescription(msgspec.Struct, frozen=True):
     """What is kept of a description, and how many of the pictures were seen."""
 
     kept: ChatMessage
@@ -65,11 +65,11 @@ class Described(msgspec.Struct, frozen=True):
     seen: int = 0
 
 
-async def describe(turn: Turn, looker: VisionCaller, *, most: int) -> Described:
+async def describe(turn: Turn, looker: VisionCaller, *, most: int) -> ImageDescription:
     """Return the pictures of a turn in words, or why there are none."""
     shown = _shown(turn)
     if not shown:
-        return Described(NOTHING)
+        return ImageDescription(NOTHING)
     problems = await problems_of(tuple(one.part for one in shown))
     groups = [
         _Group(pictures=(one,), why=why)
@@ -83,7 +83,7 @@ async def describe(turn: Turn, looker: VisionCaller, *, most: int) -> Described:
     seen = sum(len(group.pictures) for group in groups if group.said)
     lines = [_lines(group) for group in sorted(groups, key=lambda one: one.pictures[0].number)]
     note = "\n".join((NOTE_BEGINS + (_SEEN if seen else _UNSEEN), *lines))
-    return Described(seen_as(note, unseen=_word(groups, looker)), len(shown), seen)
+    return ImageDescription(seen_as(note, unseen=_word(groups, looker)), len(shown), seen)
 
 
 def _shown(turn: Turn) -> tuple[_Shown, ...]:

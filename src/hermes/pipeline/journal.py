@@ -11,11 +11,11 @@ import structlog
 
 from hermes.errors import GuardFailed, LeaseLost, StorageFull, StoreError, StoreRejected
 from hermes.message.parts import ToolCallPart
-from hermes.pipeline.turn import Prepared, Turn
+from hermes.pipeline.turn import PreparedTurn, Turn
 from hermes.ports.approvals import NewApproval
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, PaidBy, Step, StepFacts, StepKind, StepWrite, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.turns import Begin, LaneView
@@ -41,7 +41,7 @@ class Journal:
         }
         self._ended: list[Step] = []
         self._events: list[TimelineEvent] = []
-        self._spent: list[Spent] = []
+        self._spent: list[SpendEntry] = []
         self._joining: tuple[Step, ...] = ()
         self.lease: Lease | None = None
         # True while nothing happens because all places for model calls are taken.
@@ -92,12 +92,12 @@ class Journal:
         """Remove the lines after the first `noted`: the work they describe is done again."""
         del self._events[noted:]
 
-    def spend(self, spent: tuple[Spent, ...]) -> None:
+    def spend(self, spent: tuple[SpendEntry, ...]) -> None:
         """Keep what model calls took for the next write after the lease, or the commit."""
         self._spent.extend(spent)
 
     async def begin(
-        self, turn: Turn, *, prepared: Prepared | None = None, first: tuple[Step, ...] = ()
+        self, turn: Turn, *, prepared: PreparedTurn | None = None, first: tuple[Step, ...] = ()
     ) -> None:
         """Lease the lane for a turn that runs no model, or that resumes after a crash."""
         await self._begin(turn, prepared=prepared, first=first)
@@ -113,7 +113,7 @@ class Journal:
         *,
         name: str,
         arguments: bytes = b"",
-        prepared: Prepared | None = None,
+        prepared: PreparedTurn | None = None,
     ) -> int:
         """Record that an effect starts; the first one leases the lane and freezes `prepared`."""
         if not self.begun and prepared is not None:
@@ -251,7 +251,7 @@ class Journal:
         ended, self._ended = tuple(self._ended), []
         return ended
 
-    def take_spent(self) -> tuple[Spent, ...]:
+    def take_spent(self) -> tuple[SpendEntry, ...]:
         """Hand over what the commit has to write to the ledger."""
         spent, self._spent = tuple(self._spent), []
         return spent
@@ -274,7 +274,7 @@ class Journal:
         )
 
     async def _begin(
-        self, turn: Turn, *, prepared: Prepared | None, first: tuple[Step, ...]
+        self, turn: Turn, *, prepared: PreparedTurn | None, first: tuple[Step, ...]
     ) -> None:
         now = self._clock.now()
         joining = self._joining

@@ -26,7 +26,7 @@ from hermes.message.session_key import (
     is_subagent,
     root_lane,
 )
-from hermes.pipeline.approval_waits import Parked
+from hermes.pipeline.approval_waits import ApprovalWait
 from hermes.pipeline.commands.control_commands import ControlPlane
 from hermes.pipeline.interrupts import Mark, StuckTurns, longest_step_s
 from hermes.pipeline.resume import tell_of_stop
@@ -300,7 +300,7 @@ class Lanes:
         self._inherit_stop(view.lane, ctx)
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
-        except Parked:
+        except ApprovalWait:
             return None
         except asyncio.CancelledError:
             if not running.is_stuck:
@@ -367,10 +367,10 @@ class Lanes:
     def end_stuck(self, now: float) -> None:
         """End turns that make no step for longer than any limit allows, each with a reason."""
         services = self._services
-        patience_s = services.settings.process.stuck_turn_s
-        if not patience_s or services.store.writable() is not None:
+        stuck_s = services.settings.process.stuck_turn_s
+        if not stuck_s or services.store.writable() is not None:
             return
-        limit_s = patience_s + longest_step_s(services.settings, services.tools)
+        limit_s = stuck_s + longest_step_s(services.settings, services.tools)
         for lane in self._stuck.look(self._marks(), now, limit_s=limit_s):
             _log.error("turn_stuck", lane=lane, message_id=self._running[lane].message_id)
             self._running[lane].is_stuck = True

@@ -17,14 +17,14 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import Media, ToolCallPart
 from hermes.pipeline.interrupts import Interrupt
-from hermes.pipeline.turn import Prepared, Turn
+from hermes.pipeline.turn import PreparedTurn, Turn
 from hermes.ports.approvals import NewApproval
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey
-from hermes.ports.media import Brought, MediaOwner
+from hermes.ports.media import LocalMedia, MediaOwner
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, PaidBy, Step, StepKind, TimelineEvent
 from hermes.ports.upward import Progress, Watch
 from hermes.ports.vision import VisionPipeline
@@ -39,7 +39,7 @@ JournalT_co = TypeVar("JournalT_co", covariant=True)
 
 Sleep = Callable[[float], Awaitable[None]]
 Follow = Callable[[str], AsyncIterator[Progress]]
-PutChild = Callable[[MessageEvent, str], Awaitable[Accepted]]
+PutChild = Callable[[MessageEvent, str], Awaitable[Acceptance]]
 
 
 class StageContext(Protocol[ServicesT_co, JournalT_co]):
@@ -78,7 +78,7 @@ class StepWriter(TimelineWriter, Protocol):
         *,
         name: str,
         arguments: bytes = b"",
-        prepared: Prepared | None = None,
+        prepared: PreparedTurn | None = None,
     ) -> int: ...
     def end(
         self,
@@ -100,7 +100,7 @@ class ModelJournal(StepWriter, Protocol):
     def begun(self) -> bool: ...
     @property
     def lease(self) -> Lease | None: ...
-    def spend(self, spent: tuple[Spent, ...]) -> None: ...
+    def spend(self, spent: tuple[SpendEntry, ...]) -> None: ...
 
 
 class ToolJournal(StepWriter, Protocol):
@@ -207,7 +207,7 @@ class CreditServices(HasSettings, Protocol):
 class MediaFetcher(Protocol):
     """Makes files of attachments."""
 
-    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought: ...
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia: ...
 
 
 class MediaServices(HasSettings, Protocol):

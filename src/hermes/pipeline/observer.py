@@ -25,7 +25,7 @@ class Observer(Protocol):
         ...
 
 
-class Nobody:
+class NullObserver:
     """An `Observer` that ignores everything."""
 
     traces = False
@@ -34,4 +34,4 @@ class Nobody:
         """Do nothing."""
 
 
-NOBODY = Nobody()
+NOBODY = NullObserver()

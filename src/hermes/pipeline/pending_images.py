@@ -57,9 +57,9 @@ def seen_as(note: str, *, unseen: str = "") -> ChatMessage:
     return ChatMessage("user", (*parts, TextPart(unseen)) if unseen else parts)
 
 
-def sighted(turn: Turn, kept: ChatMessage, *, ordinal: int) -> Turn:
+def without_pending_images(turn: Turn, kept: ChatMessage, *, ordinal: int) -> Turn:
     """Return the turn once its pictures were dealt with."""
-    turn = msgspec.structs.replace(turn, sight=None)
+    turn = msgspec.structs.replace(turn, pending_images=None)
     if kept.role == "assistant":
         return turn.plus(kept, ordinal=ordinal)
     notes = tuple(part for part in kept.parts if isinstance(part, NotePart))

@@ -48,7 +48,7 @@ END: EndStage = save
 
 def next_stage(turn: Turn) -> Stage | None:
     """Return the next stage of a prepared turn, or None when only `END` remains."""
-    if turn.sight is not None:
+    if turn.pending_images is not None:
         return see_images
     if pending_call(turn) is not None:
         return run_tools

@@ -10,13 +10,13 @@ from hermes.pipeline.children import children_of
 from hermes.pipeline.exchange import call_number, pending_calls, with_result
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
-from hermes.pipeline.pending_images import sighted
+from hermes.pipeline.pending_images import without_pending_images
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.stages.load_history import use_session
 from hermes.pipeline.targets import reply_id, target_of
-from hermes.pipeline.turn import Prepared, Turn, estimate
+from hermes.pipeline.turn import PreparedTurn, Turn, estimate
 from hermes.ports.sends import NewSend
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Step, StepFacts
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import LaneView, ToolUse
@@ -29,7 +29,7 @@ TOLD = (
     "am back."
 )
 
-_decode_prepared = msgspec.json.Decoder(Prepared).decode
+_decode_prepared = msgspec.json.Decoder(PreparedTurn).decode
 _decode_chat = msgspec.json.Decoder(ChatMessage).decode
 _encode = msgspec.json.Encoder().encode
 _CUT_OFF = (
@@ -80,7 +80,7 @@ def _told(turn: Turn, told: ChatMessage, *, ordinal: int) -> Turn:
     )
 
 
-def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
+def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
     services = ctx.services
     use_session(turn, ctx)
     said = services.store.transcripts.history(
@@ -104,13 +104,13 @@ def _thaw(turn: Turn, frozen: Prepared, ctx: TurnContext) -> Turn:
         soul_ms=frozen.soul_ms,
         soul=frozen.soul,
         has_recalled=frozen.has_recalled,
-        sight=frozen.sight,
+        pending_images=frozen.pending_images,
         retry=frozen.retry,
         missed=frozen.missed,
     )
 
 
-def _is_as_it_was(turn: Turn, frozen: Prepared, ctx: TurnContext) -> bool:
+def _is_as_it_was(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> bool:
     """Return whether the calls before the crash were shown what the turn has now."""
     digest = ctx.services.store.digest(_encode(turn.tools))
     return frozen.shown == len(turn.history) and frozen.tools_digest == digest
@@ -130,7 +130,7 @@ def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.kind == "look":
         return _replay_look(turn, step, ctx)
     if step.kind == "sight":
-        return _replay_sight(turn, step, ctx)
+        return _replay_images(turn, step, ctx)
     if step.kind == "note":
         return _replay_note(turn, step)
     if step.kind == "steer" and step.body is not None:
@@ -158,9 +158,9 @@ def _replay_look(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     return msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage))
 
 
-def _replay_sight(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+def _replay_images(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.body is not None:
-        return sighted(turn, _decode_chat(step.body), ordinal=step.ordinal)
+        return without_pending_images(turn, _decode_chat(step.body), ordinal=step.ordinal)
     if step.state == "started":
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
     return turn
@@ -187,11 +187,11 @@ def _in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     return turn
 
 
-def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Spent:
+def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> SpendEntry:
     """A call whose answer a crash lost was made all the same; the platform pays for it."""
     calls = ctx.services.calls
     cost = calls.cost_of(step.name, step.usage)
-    return Spent(
+    return SpendEntry(
         day=calls.day(step.at),
         account=account_of(turn, pays_platform=True),
         model=step.name,

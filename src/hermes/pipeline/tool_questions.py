@@ -168,7 +168,7 @@ async def _close(
         _log.warning("question_not_closed", message_id=turn.id, problem=str(error))
 
 
-class Taken(msgspec.Struct, frozen=True):
+class AnswerReceipt(msgspec.Struct, frozen=True):
     """What the person is told for their answer, and whether it was theirs to give."""
 
     text: str
@@ -183,37 +183,37 @@ def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
     return services.store.approvals.was_asked(asker_of(turn.event))
 
 
-async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> Taken:
+async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> AnswerReceipt:
     """Read a message as the answer to the question that waits on a lane."""
     opened = ctx.services.questions.at(lane)
     if opened is None or opened.who != asker_of(turn.event):
-        return Taken(_CLOSED)
+        return AnswerReceipt(_CLOSED)
     return await _heard(turn, ctx, opened, heard=opened.interview.hear(turn.event.text))
 
 
 async def settle_question(
     turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, is_yes: bool
-) -> Taken:
+) -> AnswerReceipt:
     """Take `/approve` or `/deny` as the answer to a question."""
     if opened.who != asker_of(turn.event):
-        return Taken(_OTHERS, is_refused=True)
+        return AnswerReceipt(_OTHERS, is_refused=True)
     if is_yes and not opened.interview.is_yes_or_no:
-        return Taken(_IN_WORDS)
+        return AnswerReceipt(_IN_WORDS)
     said = "yes" if is_yes else "no thanks"
     return await _heard(turn, ctx, opened, heard=opened.interview.hear(said))
 
 
 async def _heard(
     turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, heard: InterviewStep
-) -> Taken:
+) -> AnswerReceipt:
     if not heard.is_over:
         opened.say(heard.say)
-        return Taken(heard.say)
+        return AnswerReceipt(heard.say)
     state: ApprovalState = "denied" if heard.answer is None else "approved"
     now = ctx.services.clock.now()
     if not await ctx.services.store.approvals.settle(opened.id, state, by=turn.id, at=now):
-        return Taken(_CLOSED)
+        return AnswerReceipt(_CLOSED)
     ctx.journal.note("question", id=opened.id, state=state)
     opened.is_settled = True
     opened.settle(heard.answer)
-    return Taken(heard.say)
+    return AnswerReceipt(heard.say)

@@ -15,7 +15,7 @@ from hermes.tools.result_limit import shortened
 _encode = msgspec.json.Encoder().encode
 
 
-class Ran(msgspec.Struct, frozen=True):
+class FinishedCall(msgspec.Struct, frozen=True):
     """One call that was answered: by which step, how, and how long that took."""
 
     call: ToolCallPart
@@ -24,7 +24,9 @@ class Ran(msgspec.Struct, frozen=True):
     ms: float = 0.0
 
 
-async def take_result(turn: Turn, ctx: StageContext[HasSettings, ToolJournal], ran: Ran) -> Turn:
+async def take_result(
+    turn: Turn, ctx: StageContext[HasSettings, ToolJournal], ran: FinishedCall
+) -> Turn:
     """Return the turn with the result of a call, which the next write records."""
     facts = StepFacts(
         ms=ran.ms, children=ctx.journal.take_children(ran.ordinal), call_id=ran.call.id

@@ -36,7 +36,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     results and messages that were steered in, each with the step that holds it. `start` is where
     `history` begins in the session's graph; None if it is no run of messages there. What is known
     of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
-    session that others joined is shown from message `shared_from` on. `sight` is there while pictures
+    session that others joined is shown from message `shared_from` on. `pending_images` is there while pictures
     wait to be dealt with, `unseen` is what the person is told of those that nobody could look at, `missed` of attachments
     that could not be had. `notices` are what they are told
     beside the reply, `choices` what the session's people chose for it. A turn that answers an earlier
@@ -79,7 +79,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     merged: tuple[str, ...] = ()
     joined: tuple[str, ...] = ()
     own: MessageEvent | None = None
-    sight: PendingImages | None = None
+    pending_images: PendingImages | None = None
     unseen: str = ""
     missed: str = ""
     notices: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def estimate(turn: Turn, written: str = "") -> Usage:
     return Usage(tokens_in=read // 4, tokens_out=len(written) // 4)
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """What the first step freezes; resuming never recomputes it.
 
     The context root is the lane's transcript before `head`; nothing can move it while the turn is
@@ -152,5 +152,5 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     shown: int | None = None
     tools_digest: bytes | None = None
     missed: str = ""
-    sight: PendingImages | None = None
+    pending_images: PendingImages | None = msgspec.field(name="sight", default=None)
     retry: int | None = None

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying, Waiting
+from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
 from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, Refused, TryLater
 from hermes.message.chat import ChatMessage
@@ -134,9 +134,9 @@ class VisionCaller:
         )
 
     async def _hear(self, event: CallEvent, asked: bytes) -> None:
-        if isinstance(event, Waiting):
+        if isinstance(event, SlotWait):
             await note_wait(self._turn, self._ctx)
-        elif isinstance(event, Trying):
+        elif isinstance(event, CallStart):
             self._ctx.journal.waits_for_place = False
             self._end_failed(None)
             candidate = event.candidate
@@ -146,7 +146,7 @@ class VisionCaller:
                 name=f"{candidate.provider}:{candidate.model}",
                 arguments=asked,
             )
-        elif isinstance(event, Failed):
+        elif isinstance(event, CallFailure):
             self._note_failure(event.error)
 
     def _end_failed(self, body: bytes | None) -> None:

@@ -14,7 +14,7 @@ from hermes.message.parts import ImagePart
 from hermes.pipeline.pending_images import own_pictures
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.vision_calls import VisionCaller, VisionContext
-from hermes.ports.vision import VisionAsked, VisionPipeline
+from hermes.ports.vision import VisionPipeline, VisionRequest
 from hermes.tools.result_limit import kept_text
 
 _log = structlog.get_logger(__name__)
@@ -48,7 +48,7 @@ class VisionRun:
             await self._wanted.put(_Wanted(prompt, shown if pictures is None else pictures, said))
             return await said
 
-        asked = VisionAsked(
+        asked = VisionRequest(
             turn_id=turn.id,
             person_id=turn.person_id,
             lane=turn.lane,

@@ -92,7 +92,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     group: bool = False
 
 
-class Returned(msgspec.Struct, frozen=True, kw_only=True):
+class ReturnedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """What a platform had taken and brought back later; `key` is that of its `Delivery`.
 
     `status` is the platform's code for the reason, never words of it: they may name people.
@@ -103,7 +103,7 @@ class Returned(msgspec.Struct, frozen=True, kw_only=True):
     status: str = ""
 
 
-TellReturned = Callable[[Returned], Awaitable[None]]
+TellReturned = Callable[[ReturnedDelivery], Awaitable[None]]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +121,7 @@ class Receipt(msgspec.Struct, frozen=True):
     platform_message_id: str
 
 
-class Accepted(msgspec.Struct, frozen=True, kw_only=True):
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """The inbox's word that a message is on disk; `duplicate` when it already was.
 
     `is_new` when a turn will end it and none has begun yet.
@@ -132,7 +132,7 @@ class Accepted(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool = False
 
 
-Accept = Callable[[MessageEvent], Awaitable[Accepted]]
+Accept = Callable[[MessageEvent], Awaitable[Acceptance]]
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):

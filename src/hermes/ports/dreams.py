@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from hermes.ports.memory import Job, SaidBefore
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 
 DREAM = "dream"
 """The kind of these jobs."""
@@ -29,7 +29,7 @@ class Dream(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gaps: tuple[str, ...] = ()
 
 
-class LatelySaid(msgspec.Struct, frozen=True):
+class RecentMessages(msgspec.Struct, frozen=True):
     """What a person wrote since the last dream, oldest first; `covered` is how far that goes."""
 
     said: tuple[SaidBefore, ...]
@@ -59,7 +59,7 @@ class DreamStore(Protocol):
         """Put down the job of a person's dream, due at once; one that waits is begun again."""
         ...
 
-    def lately_said(self, job: Job, *, limit: int) -> LatelySaid:
+    def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
         """Return what the person of a job wrote since the last dream."""
         ...
 
@@ -70,7 +70,7 @@ class DreamStore(Protocol):
         *,
         covered: int,
         seen: Sequence[str],
-        spent: Sequence[Spent],
+        spent: Sequence[SpendEntry],
     ) -> bool:
         """End a job with its dream and what it took; without a dream the last one stays.
 

@@ -8,7 +8,7 @@ import msgspec
 from hermes.errors import Forbidden, HermesError
 from hermes.message.event import MessageEvent
 from hermes.ports.access import Role
-from hermes.ports.channel import Accepted, Channel
+from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.session_history import ConversationPage
 from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.ports.upward import Progress
@@ -48,7 +48,7 @@ class MessageStatus(msgspec.Struct, frozen=True):
 class GatewayApi(Protocol):
     """The gateway as a channel sees it."""
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
         ...
 

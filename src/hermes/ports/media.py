@@ -18,7 +18,7 @@ class MediaOwner(msgspec.Struct, frozen=True):
     message_id: str
 
 
-class Brought(msgspec.Struct, frozen=True):
+class LocalMedia(msgspec.Struct, frozen=True):
     """An attachment that is a file here now; `seconds` is the length of a sound, where it is known."""
 
     media: Media
@@ -28,7 +28,7 @@ class Brought(msgspec.Struct, frozen=True):
 class Attachments(Protocol):
     """Fetches what people sent, and opens what agents send."""
 
-    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia:
         """Return an attachment as a file in the cache, its type told from its bytes.
 
         Raises a `HermesError` where it cannot be had; the text of a `BadRequest` is for people.

@@ -9,11 +9,11 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.vectors import Page
 
 
-class Earlier(msgspec.Struct, frozen=True, omit_defaults=True):
+class EarlierValue(msgspec.Struct, frozen=True, omit_defaults=True):
     """A value that a newer one replaced, and which message had taught it."""
 
     value: str
@@ -36,7 +36,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: float
     updated_at: float
     is_structural: bool = False
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierValue, ...] = ()
 
 
 class FactChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,13 +241,13 @@ class JobStore(Protocol):
         ...
 
     async def finish(
-        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]
+        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[SpendEntry]
     ) -> FactChange:
         """End a job with what it learnt and took; it stays due if the session went on meanwhile."""
         ...
 
     async def put_off(
-        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
+        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[SpendEntry]
     ) -> None:
         """Delay a failed job; without a time it is parked until the session continues."""
         ...

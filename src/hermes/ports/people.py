@@ -42,7 +42,7 @@ class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     left: tuple[UserChannel, ...] = ()
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ChannelAccess(msgspec.Struct, frozen=True):
     """The state of a channel: its person (None if nobody has written from it), let in, blocked."""
 
     person_id: str | None = None
@@ -50,7 +50,7 @@ class Standing(msgspec.Struct, frozen=True):
     is_blocked: bool = False
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
     """A channel that went from one person to another; the same one twice if nothing changed.
 
     `credits` are those that went along, because their person had no channel left.
@@ -74,7 +74,7 @@ class PairingAsk(msgspec.Struct, frozen=True, kw_only=True):
     at: float
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PairingAskResult(msgspec.Struct, frozen=True):
     """The outcome of a wish: only `new` and `again` make the code count; `until` is when to ask."""
 
     asking: Asking
@@ -110,7 +110,7 @@ class LinkPaper(msgspec.Struct, frozen=True, kw_only=True):
     is_used: bool
 
 
-class Papers(msgspec.Struct, frozen=True, kw_only=True):
+class PersonHistory(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept of a person beside their channels; `consent_at` is their last word on training."""
 
     consent_at: float | None = None
@@ -118,7 +118,7 @@ class Papers(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[LinkPaper, ...] = ()
 
 
-class Doorstep(msgspec.Struct, frozen=True):
+class PairingBacklog(msgspec.Struct, frozen=True):
     """What a stranger's wish meets: when they last asked, and how many others wait there."""
 
     asked_at: float | None
@@ -134,7 +134,7 @@ class WrongCodes(msgspec.Struct, frozen=True):
     locked_until: float = 0.0
 
 
-class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PairingCodeResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The result of a code: `wrong` has used up one of the tries, `locked` was not checked.
 
     `is_told` says that its owner will be notified.
@@ -144,7 +144,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     platform: str = ""
     user_id: str = ""
     person_id: str = ""
-    moved: Moved | None = None
+    moved: ChannelMove | None = None
     until: float = 0.0
     failures: int = 0
     is_told: bool = False
@@ -153,7 +153,7 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class CodeRules(Protocol):
     """The limits on one-time codes, as pure policy."""
 
-    def asking(self, seen: Doorstep, now: float) -> Asked:
+    def asking(self, seen: PairingBacklog, now: float) -> PairingAskResult:
         """Return whether a stranger may have a code now."""
         ...
 
@@ -173,7 +173,7 @@ class CodeRules(Protocol):
 class UserStore(Protocol):
     """People and their channels."""
 
-    def standing(self, platform: str, user_id: str) -> Standing:
+    def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
         """Return the state of a channel."""
         ...
 
@@ -211,15 +211,15 @@ class UserStore(Protocol):
         """Give a person a tier; it counts from their next message on. False if it was theirs."""
         ...
 
-    def papers(self, person_id: str) -> Papers:
+    def papers(self, person_id: str) -> PersonHistory:
         """Return what is kept of a person beside their channels, for them to take along."""
         ...
 
-    async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
+    async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> ChannelMove:
         """Give a channel to a person, and let it in; raises `NotFound` for who is not there."""
         ...
 
-    async def unlink(self, platform: str, user_id: str, *, at: float) -> Moved:
+    async def unlink(self, platform: str, user_id: str, *, at: float) -> ChannelMove:
         """Give a channel back to whom it was before, or to a new person; it is no longer let in."""
         ...
 
@@ -227,7 +227,7 @@ class UserStore(Protocol):
 class PairingStore(Protocol):
     """One-time codes, kept as keyed hashes only."""
 
-    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
+    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> PairingAskResult:
         """Store an unknown person's request to be let in, if the rules allow it."""
         ...
 
@@ -241,7 +241,7 @@ class PairingStore(Protocol):
 
     async def approve(
         self, platform: str, code: str, *, at: float, rules: CodeRules, tell: str = ""
-    ) -> Settled:
+    ) -> PairingCodeResult:
         """Let in whoever was told this code there; a wrong one uses up a try of the platform.
 
         They are told `tell` in the chat in which they asked, if replies are sent to it at all: the
@@ -271,7 +271,7 @@ class PairingStore(Protocol):
         message_id: str,
         at: float,
         rules: CodeRules,
-    ) -> Settled:
+    ) -> PairingCodeResult:
         """Link a channel to the person who made the code; a wrong one uses up a try of the sender.
 
         The same message again gets the same answer.

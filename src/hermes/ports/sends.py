@@ -43,7 +43,7 @@ class Parcel(msgspec.Struct, frozen=True, kw_only=True):
     purpose: Purpose = "tool"
 
 
-class Sent(msgspec.Struct, frozen=True, kw_only=True):
+class SendResult(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of a parcel: `where` a file is, and whether it was new."""
 
     is_new: bool
@@ -63,7 +63,7 @@ class Courier(Protocol):
         """
         ...
 
-    async def send(self, parcel: Parcel, place: FoundTarget) -> Sent:
+    async def send(self, parcel: Parcel, place: FoundTarget) -> SendResult:
         """Send once, however often it is asked for; return when it is on disk."""
         ...
 

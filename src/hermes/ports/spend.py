@@ -28,7 +28,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     key: str = ""
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class SpendEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One model call for the ledger; it counts on the day of its hold.
 
     `assumed_usd` is what budgets count for it while its price is unknown.
@@ -114,7 +114,7 @@ class CostRow(msgspec.Struct, frozen=True, kw_only=True):
 class SpendStore(Protocol):
     """The ledger of model calls, summed by day, person, agent, channel, key and model."""
 
-    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
+    async def add(self, spent: Sequence[SpendEntry], *, lines: Sequence[CallLine] = ()) -> None:
         """Write calls that belong to no turn, and their data for `why`, in one unit."""
         ...
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from hermes.message.reply import Usage
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 
 StepKind = Literal[
     "prepared", "model", "tool", "steer", "burst", "approval", "output", "sight", "look", "note"
@@ -82,5 +82,5 @@ class StepWrite(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[Step, ...] = ()
     started: tuple[Step, ...] = ()
     claims: tuple[str, ...] = ()
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[SpendEntry, ...] = ()
     events: tuple[TimelineEvent, ...] = ()

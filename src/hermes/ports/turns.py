@@ -15,7 +15,7 @@ from hermes.message.rewind import Rewind
 from hermes.ports.memory import NewJob, Soul
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sessions import EndReason
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
 from hermes.ports.transcripts import NewCall, TranscriptEntry
 
@@ -175,7 +175,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     charge: Charge | None = None
     deliveries: tuple[NewDelivery, ...] = ()
     interaction: Interaction | None = None
-    spent: tuple[Spent, ...] = ()
+    spent: tuple[SpendEntry, ...] = ()
     merged: tuple[str, ...] = ()
     reset_lane: str | None = None
     end_reason: EndReason | None = None

@@ -18,7 +18,7 @@ class Look(Protocol):
         ...
 
 
-class VisionAsked(msgspec.Struct, frozen=True, kw_only=True):
+class VisionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A message with pictures that a pipeline is to answer; `text` is what the person wrote."""
 
     turn_id: str
@@ -43,7 +43,7 @@ class VisionPipeline(Protocol):
         """More words and beginnings of words in a caption that mean the intent."""
         ...
 
-    async def answer(self, asked: VisionAsked) -> str:
+    async def answer(self, asked: VisionRequest) -> str:
         """Return the reply; an empty one, or an error, leaves the message to the agent's model.
 
         It may be run again after a crash; what it has asked through `look` is not asked again.

@@ -61,7 +61,7 @@ class NewRefund(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
 
 
-class Booked(msgspec.Struct, frozen=True, kw_only=True):
+class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line in the ledger, and the balance after it; `changed` says whether it is new."""
 
     person_id: str
@@ -115,11 +115,11 @@ class WalletStore(Protocol):
         """Return the newest lines of a person's ledger, the newest first."""
         ...
 
-    async def grant(self, grant: NewGrant) -> Booked:
+    async def grant(self, grant: NewGrant) -> BookedLine:
         """Book a grant, once; the same id for another person or amount raises `Conflict`."""
         ...
 
-    async def refund(self, refund: NewRefund) -> Booked:
+    async def refund(self, refund: NewRefund) -> BookedLine:
         """Give back what a message cost, once; raises `NotFound` when nothing was captured."""
         ...
 

@@ -15,7 +15,7 @@ from hermes.provider_kit.assembly import SettingsT
 from hermes.provider_kit.sse_parser import SseParser
 from hermes.provider_kit.stream import (
     EVENTS,
-    Assembling,
+    AnswerAssembly,
     ModelEndpoint,
     PayloadParser,
     stream_model,
@@ -46,7 +46,7 @@ class WireProvider(ABC, Generic[SettingsT]):
         Time limits on output are the caller's; only connecting is limited here.
         """
 
-        async def prepare() -> tuple[ModelEndpoint, bytes, Assembling]:
+        async def prepare() -> tuple[ModelEndpoint, bytes, AnswerAssembly]:
             endpoint = self._endpoint_of(request.model or self._settings.model)
             return endpoint, *await self._prepare(request)
 
@@ -60,7 +60,7 @@ class WireProvider(ABC, Generic[SettingsT]):
         """Return where a call to `model` goes."""
 
     @abstractmethod
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         """Return the body of a call and the assembly of its answer."""
 
     def _describe(self) -> ProviderInfo:

@@ -36,7 +36,7 @@ _SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream"})
 _CODINGS = frozenset({"", "identity", "gzip", "deflate"})
 
 
-class Assembling(Protocol):
+class AnswerAssembly(Protocol):
     """One call's answer in the making."""
 
     @property
@@ -79,7 +79,7 @@ class PayloadParser(Protocol):
         ...
 
 
-class Failing(Protocol):
+class FailureReader(Protocol):
     """Reads what an answer other than 200 means."""
 
     def __call__(
@@ -110,11 +110,11 @@ class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     secret: str | None = None
     kinds: tuple[str, ...] = EVENTS
     absent: str = ""
-    failure: Failing = failure
+    failure: FailureReader = failure
     end_wait_s: float | None = None
 
 
-Prepare = Callable[[], Awaitable[tuple[ModelEndpoint, bytes, Assembling]]]
+Prepare = Callable[[], Awaitable[tuple[ModelEndpoint, bytes, AnswerAssembly]]]
 
 
 async def stream_model(
@@ -245,7 +245,7 @@ async def _error_body(response: Response) -> bytes:
 
 
 async def _read(
-    response: Response, parser: PayloadParser, *, assembly: Assembling, endpoint: ModelEndpoint
+    response: Response, parser: PayloadParser, *, assembly: AnswerAssembly, endpoint: ModelEndpoint
 ) -> tuple[list[bytes], bool]:
     """Return the next payloads and whether more may come.
 

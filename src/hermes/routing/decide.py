@@ -13,7 +13,7 @@ from hermes.config.model_settings import ComplexitySettings
 from hermes.errors import ProviderUnavailable
 from hermes.routing.draft import Found, PlanDraft
 from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of
-from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer
+from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
 
@@ -82,7 +82,7 @@ def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
         if (reason := _away(draft, offer) or _cannot(draft.ask, offer, named))
     ]
     if len(refused) == len(found):
-        dropped = tuple(Dropped(name, reason) for name, reason in refused)
+        dropped = tuple(DroppedProvider(name, reason) for name, reason in refused)
         told = "; ".join(f"{name}: {reason}" for name, reason in refused)
         text = f"the {rule} {model!r} cannot be used now ({told}); name another model, or auto"
         unfit = all(_away(draft, offer) is None for offer, _ in found)
@@ -107,7 +107,9 @@ def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
         for name, offer in draft.by_name.items()
         if name not in named and (offer.info.chat or draft.ask.capability == "embeddings")
     ]
-    return Plan(candidates, tuple(Dropped(one.info.name, "another was named") for one in others))
+    return Plan(
+        candidates, tuple(DroppedProvider(one.info.name, "another was named") for one in others)
+    )
 
 
 def _away(draft: PlanDraft, offer: ProviderOffer) -> str | None:

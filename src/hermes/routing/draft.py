@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hermes.config.entries import LOCAL
 from hermes.config.variables import variable_for
 from hermes.routing.fitness import AT_HOME, needs_of, reason_unfit
-from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, ProviderOffer
+from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.prices import is_service, known_model
 
@@ -137,5 +137,5 @@ class PlanDraft:
         if not self._dropped:
             return Plan(tuple(self._candidates))
         taken = {candidate.provider for candidate in self._candidates}
-        dropped = [Dropped(*item) for item in self._dropped.items() if item[0] not in taken]
+        dropped = [DroppedProvider(*item) for item in self._dropped.items() if item[0] not in taken]
         return Plan(tuple(self._candidates), tuple(dropped))

@@ -17,7 +17,7 @@ class Candidate(msgspec.Struct, frozen=True):
     rule: str
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class DroppedProvider(msgspec.Struct, frozen=True):
     """A provider that is not tried, and why not."""
 
     provider: str
@@ -28,7 +28,7 @@ class Plan(msgspec.Struct, frozen=True):
     """What to try, in order."""
 
     candidates: tuple[Candidate, ...]
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedProvider, ...] = ()
 
 
 class ProviderOffer(msgspec.Struct, frozen=True):

@@ -48,7 +48,7 @@ class KnownModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     checked: bool = True
 
 
-class Free(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FreeModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of models that a service does not charge for."""
 
     match: tuple[str, ...]
@@ -61,7 +61,7 @@ class PriceList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     date: date
     source: str
     licence: str
-    free: tuple[Free, ...]
+    free: tuple[FreeModels, ...]
     model: tuple[KnownModel, ...]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hermes.message.event import MessageEvent, Scheduled
+from hermes.message.event import MessageEvent, ScheduledRun
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy
 from hermes.message.parts import TextPart
@@ -62,7 +62,7 @@ def _event(
             f"done {task.words}, and it is due now. Do what it says and answer with what they are "
             "to read. Nobody is there to answer questions, and nothing can be scheduled now."
         ),
-        scheduled=Scheduled(
+        scheduled=ScheduledRun(
             job=job.id,
             due_at=due_at,
             head=head,

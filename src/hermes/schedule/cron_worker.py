@@ -139,8 +139,8 @@ class CronWorker:
     def _problem(self, job: CronJob, task: CronTask, event: MessageEvent) -> str | None:
         """Return why a job can no longer run for its owner."""
         source = task.origin.source
-        standing = self._store.users.standing(source.platform, source.user_id)
-        if standing.person_id != job.person_id:
+        channel_access = self._store.users.channel_access(source.platform, source.user_id)
+        if channel_access.person_id != job.person_id:
             return f"{source.platform}:{source.user_id} belongs to another person now"
         return None if self._admits(event) else "its owner is not let in any more"
 

@@ -12,7 +12,7 @@ import structlog
 
 from hermes.errors import HermesError
 from hermes.message.event import MessageEvent
-from hermes.ports.channel import Accept, Accepted, Channel, ListingChannel
+from hermes.ports.channel import Accept, Acceptance, Channel, ListingChannel
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry, DirectoryStore
 from hermes.schedule.rounds import Rounds
@@ -52,7 +52,7 @@ class DirectoryWatch:
     def noticing(self, accept: Accept) -> Accept:
         """Wrap `accept` for channels so that it also notes the names of chats."""
 
-        async def noticed(event: MessageEvent) -> Accepted:
+        async def noticed(event: MessageEvent) -> Acceptance:
             accepted = await accept(event)
             self.notice(event)
             return accepted

@@ -12,13 +12,13 @@ import structlog
 
 from hermes.calls.call_charge import SpendLog
 from hermes.errors import Conflict, HermesError, TryLater
-from hermes.memory.extraction import Extracted, extraction_request, read_extraction
+from hermes.memory.dream import dream_request, facts_for, read_dream
+from hermes.memory.extraction import ExtractedFacts, extraction_request, read_extraction
 from hermes.ports.dreams import DREAM, Dream, dream_key
 from hermes.ports.memory import EXTRACT, Job
-from hermes.ports.spend import Spent
-from hermes.schedule.dreams import Dreamer
+from hermes.ports.spend import SpendEntry
+from hermes.schedule.job_services import JobServices, ask_model
 from hermes.schedule.rounds import Rounds
-from hermes.schedule.workshop import Workshop, ask_model
 
 _MOST_FAILURES = 5
 _RETRY_S = 60.0
@@ -32,9 +32,9 @@ _log = structlog.get_logger(__name__)
 class JobWorker:
     """One task that runs due jobs one at a time; an operator's order does not wait for it."""
 
-    def __init__(self, workshop: Workshop, *, every_s: float = LOOK_S) -> None:
-        self._shop = workshop
-        self._dreamer = Dreamer(workshop)
+    def __init__(self, job_services: JobServices, *, every_s: float = LOOK_S) -> None:
+        self._shop = job_services
+        self._dreamer = Dreamer(job_services)
         self._rounds = Rounds("jobs", self._all, every_s=every_s)
         self._doing: set[str] = set()
 
@@ -108,7 +108,7 @@ class JobWorker:
         else:
             await self._learn(job, receipt)
 
-    async def _failed(self, job: Job, error: HermesError, *, spent: tuple[Spent, ...]) -> None:
+    async def _failed(self, job: Job, error: HermesError, *, spent: tuple[SpendEntry, ...]) -> None:
         """Delay a job; a kill switch or a used-up budget does not count as its failure."""
         shop, reason = self._shop, f"{error.code}: {error}"[:500]
         due_at: float | None = shop.clock.now() + _RETRY_S * 2 ** min(job.attempts, _MOST_FAILURES)
@@ -125,7 +125,7 @@ class JobWorker:
     async def _learn(self, job: Job, receipt: SpendLog) -> None:
         shop = self._shop
         lessons = shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
-        found = Extracted()
+        found = ExtractedFacts()
         if lessons.heard:
             request = extraction_request(lessons.heard, shop.facts.of(job.person_id))
             model = shop.settings.memory.extract_model
@@ -141,4 +141,53 @@ class JobWorker:
             messages=len(lessons.heard),
             kept=len(change.put),
             forgotten=len(change.forget),
+        )
+
+
+_DAY_S = 86_400.0
+_PEOPLE_AT_ONCE = 500
+_MESSAGES = 50
+
+
+class Dreamer:
+    """Starts dreams and runs them."""
+
+    def __init__(self, job_services: JobServices) -> None:
+        self._shop = job_services
+        # Where to continue; a new process starts over, which loses nothing.
+        self._after = ""
+
+    async def begin_next(self) -> Job | None:
+        """Start the next dream, if it is time and somebody needs one."""
+        shop, settings = self._shop, self._shop.settings.memory
+        now, last = shop.clock.now(), shop.dreams.last_begun_at()
+        if last is not None and now < last + _DAY_S / settings.dreams_a_day:
+            return None
+        person_id, self._after = shop.dreams.next_person(
+            before=now - settings.dream_days * _DAY_S, after=self._after, limit=_PEOPLE_AT_ONCE
+        )
+        return None if person_id is None else await shop.dreams.begin(person_id, at=now)
+
+    async def do(self, job: Job, receipt: SpendLog) -> None:
+        """Summarise what is known of a person and finish the job; without news, ask no model."""
+        shop = self._shop
+        facts = facts_for(shop.facts.of(job.person_id))
+        lately, dream = shop.dreams.lately_said(job, limit=_MESSAGES), None
+        if facts or lately.said:
+            request = dream_request(facts, lately.said, before=shop.dreams.of(job.person_id))
+            model = shop.settings.memory.dream_model
+            text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
+            dream = read_dream(text, at=shop.clock.now())
+        is_done = await shop.dreams.finish(
+            job,
+            dream,
+            covered=lately.covered,
+            seen=[fact.id for fact in facts],
+            spent=receipt.take(),
+        )
+        _log.info(
+            "dreamt" if is_done else "dream_outdated",
+            person_id=job.person_id,
+            insights=0 if dream is None else len(dream.insights),
+            gaps=0 if dream is None else len(dream.gaps),
         )

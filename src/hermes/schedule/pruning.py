@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 Forget = Callable[[Sequence[int]], Awaitable[None]]
 
 
-class Pruning:
+class SessionPruner:
     """One task that looks for old conversations once a day."""
 
     def __init__(

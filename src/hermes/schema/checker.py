@@ -41,7 +41,7 @@ class UnusableSchema(Exception):
     """A schema that cannot be used; the text continues after "the schema"."""
 
 
-class Unchecked(Exception):
+class ValueTooLarge(Exception):
     """A value that is too large to check; the text continues after the name of the value."""
 
 
@@ -67,12 +67,12 @@ class Checker:
         self._cost = cost
 
     def fits(self, value: Json) -> bool:
-        """Return whether `value` fits; raises `Unchecked` if the check would take too long."""
+        """Return whether `value` fits; raises `ValueTooLarge` if the check would take too long."""
         count, depth = size_of(value)
         if depth > MAX_VALUE_DEPTH:
-            raise Unchecked(TOO_DEEP)
+            raise ValueTooLarge(TOO_DEEP)
         if self._cost.size * count > _MAX_STEPS:
-            raise Unchecked("is too long to be checked against a schema as large as this one")
+            raise ValueTooLarge("is too long to be checked against a schema as large as this one")
         return bool(self._validator.is_valid(value))
 
     def misfits(self, value: Json, *, most: int) -> Iterator[Misfit]:

@@ -15,7 +15,7 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from hermes.server.connection_limits import ConnectionLimits, address_key
-from hermes.server.writes import Gathering
+from hermes.server.writes import BufferedTransport
 
 # Where a request finds how to be told that its connection is gone.
 ON_LOST = "hermes.on_lost"
@@ -89,7 +89,7 @@ class EdgeProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a place, and start the clock of the first head."""
-        self._gathering = Gathering(transport, self.loop, send_s=self._limits.send_s)
+        self._gathering = BufferedTransport(transport, self.loop, send_s=self._limits.send_s)
         super().connection_made(self._gathering)  # type: ignore[arg-type]
         # Writing is paused exactly as long as a part of an answer waits here for its peer.
         transport.set_write_buffer_limits(0)

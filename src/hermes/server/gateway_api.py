@@ -13,7 +13,7 @@ from hermes.message.session_key import SessionKey
 from hermes.message.source import Source
 from hermes.outbox.traffic import Traffic
 from hermes.pipeline.watch import WatchHub
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.gateway_api import Caller, MessageStatus
 from hermes.ports.session_history import ConversationPage
 from hermes.ports.store import Store
@@ -44,7 +44,7 @@ class GatewayApiServer:
         self._roster = roster
         self._traffic = traffic
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
         accepted = await self._inbox.accept(event)
         self._traffic.asked(event.source.platform, accepted.message_id)
@@ -125,7 +125,7 @@ class GatewayApiServer:
     ) -> ConversationPage:
         """Return the newest messages of a conversation over all its epochs, oldest first."""
         source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
-        person_id = self._store.users.standing(platform, user_id).person_id
+        person_id = self._store.users.channel_access(platform, user_id).person_id
         agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
         # Nobody's words are shown where nobody has written yet, or who wrote was erased.

@@ -13,7 +13,7 @@ _MOST_BYTES = 65_536
 _BYTES_PER_S = 1024
 
 
-class Gathering:
+class BufferedTransport:
     """A transport that holds writes back until the loop's turn ends."""
 
     __slots__ = ("_is_shut", "_left", "_loop", "_ready", "_send_s", "_size", "_transport", "_watch")

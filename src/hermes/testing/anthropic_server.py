@@ -24,7 +24,7 @@ from hermes.testing.anthropic_shape import (
     results_of,
     text_of,
 )
-from hermes.testing.model_script import Script, Seen, answer_by_text
+from hermes.testing.model_script import Script, SeenConversation, answer_by_text
 
 Sleep = Callable[[float], Awaitable[None]]
 Headers = dict[str, str]
@@ -52,7 +52,7 @@ class Invocation(msgspec.Struct, frozen=True):
     body: bytes
 
 
-def seen_in(request: MessagesRequest) -> Seen:
+def seen_in(request: MessagesRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     users = [message for message in request.messages if isinstance(message, User)]
     asking = [message for message in users if len(results_of(message)) < len(message.content)]
@@ -60,7 +60,7 @@ def seen_in(request: MessagesRequest) -> Seen:
         result.content if isinstance(result.content, str) else text_of(result.content)
         for result in results_of(users[-1])
     )
-    return Seen(len(asking), text_of(asking[-1].content) if asking else "", results)
+    return SeenConversation(len(asking), text_of(asking[-1].content) if asking else "", results)
 
 
 class AnthropicServer:

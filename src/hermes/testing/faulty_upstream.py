@@ -10,7 +10,7 @@ import asyncio
 from hermes.testing.faulty_upstream_answers import Dialect
 from hermes.testing.faulty_upstream_faults import FAULTS, REFUSED, Scene, none
 from hermes.testing.faulty_upstream_requests import NotAsked, answer_to, key_of
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp, Sleep
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp, Sleep
 
 _WITHOUT_VERSION: frozenset[Dialect] = frozenset({"anthropic", "gemini", "ollama"})
 
@@ -35,7 +35,7 @@ class FaultyUpstream(ScriptedHttp):
             self.stop_listening()
         return self
 
-    async def _answer(self, received: Received, out: Out) -> None:
+    async def _answer(self, received: ReceivedRequest, out: Out) -> None:
         try:
             answer = answer_to(received)
         except NotAsked as error:

@@ -19,7 +19,7 @@ from hermes.testing import (
     responses_shape,
 )
 from hermes.testing.faulty_upstream_answers import Answer, Dialect, embedded, streamed
-from hermes.testing.scripted_http import Received
+from hermes.testing.scripted_http import ReceivedRequest
 
 _GEMINI = re.compile(r"/v1beta/(models/([\w.-]+)):(streamGenerateContent\?alt=sse|batchEmbed\w+)")
 _GEMINI_KEY = "x-goog-api-key"
@@ -52,7 +52,7 @@ class _Route(msgspec.Struct, frozen=True):
     read: Callable[[bytes], Any]
 
 
-def answer_to(received: Received) -> Answer:
+def answer_to(received: ReceivedRequest) -> Answer:
     """Return the good answer to a request; raise `NotAsked` where no service would give it."""
     route = _route(received)
     if received.method != "POST" or route is None:
@@ -68,14 +68,14 @@ def answer_to(received: Received) -> Answer:
     return route.answer(route.dialect)
 
 
-def key_of(received: Received) -> str:
+def key_of(received: ReceivedRequest) -> str:
     """Return the key that a request shows."""
     headers = received.headers
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return headers.get(_GEMINI_KEY) or headers.get(_ANTHROPIC_KEY) or bearer
 
 
-def _route(received: Received) -> _Route | None:
+def _route(received: ReceivedRequest) -> _Route | None:
     called = _GEMINI.fullmatch(received.path)
     if called is not None:
         return _gemini(called[1], called[2], is_embedding=called[3] == "batchEmbedContents")

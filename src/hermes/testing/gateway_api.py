@@ -16,7 +16,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import Caller, MessageStatus
 from hermes.ports.inbox import RefusedMessage
@@ -153,7 +153,7 @@ class MemoryGatewayApi:
         self._lanes: dict[tuple[str, str], asyncio.Lock] = {}
         self._epochs: dict[str, int] = {}
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         """Keep a message and start its turn."""
         key = (event.account, event.source.platform, event.route, event.external_id)
         known = self._by_external.get(key)
@@ -162,7 +162,7 @@ class MemoryGatewayApi:
                 raise Conflict(
                     f"The id {event.external_id!r} belongs to another message: use a new id."
                 )
-            return Accepted(message_id=known.record.id, duplicate=True)
+            return Acceptance(message_id=known.record.id, duplicate=True)
         if self.full:
             raise Overloaded("Too many messages are waiting: send this one again.", retry_after=7.2)
         if event.agent is not None and event.agent not in self._agents:
@@ -170,7 +170,7 @@ class MemoryGatewayApi:
         turn = self._keep(event)
         self._by_external[key] = turn
         turn.task = asyncio.create_task(self._run(turn))
-        return Accepted(message_id=turn.record.id)
+        return Acceptance(message_id=turn.record.id)
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None

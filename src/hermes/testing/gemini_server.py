@@ -22,7 +22,7 @@ from hermes.testing.gemini_shape import (
     read_generate,
     read_json,
 )
-from hermes.testing.model_script import Script, Seen, answer_by_text
+from hermes.testing.model_script import Script, SeenConversation, answer_by_text
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -36,7 +36,7 @@ _BAD_KEY = {
 }
 
 
-class Received(msgspec.Struct, frozen=True):
+class GeminiCall(msgspec.Struct, frozen=True):
     """One request as it came; `body` is its JSON, `headers` have lower-case names."""
 
     method: str
@@ -58,7 +58,7 @@ class _Call(msgspec.Struct, frozen=True):
     method: str
 
 
-def seen_in(request: GenerateRequest) -> Seen:
+def seen_in(request: GenerateRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     asked = [c for c in request.contents if c.role == "user" and not c.responses]
     results: list[str] = []
@@ -67,7 +67,7 @@ def seen_in(request: GenerateRequest) -> Seen:
             results[:0] = [str(next(iter(r.response.values()), "")) for r in content.responses]
         elif content.role == "user":
             break
-    return Seen(len(asked), asked[-1].text if asked else "", tuple(results))
+    return SeenConversation(len(asked), asked[-1].text if asked else "", tuple(results))
 
 
 class GeminiServer:
@@ -90,7 +90,7 @@ class GeminiServer:
         self._server: asyncio.Server | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self.key = key
-        self.requests: list[Received] = []
+        self.requests: list[GeminiCall] = []
         self.calls = 0
         self.disconnected = asyncio.Event()
         self.port = 0
@@ -140,7 +140,9 @@ class GeminiServer:
             writer.write(call)
             return
         try:
-            self.requests.append(Received(head.method, head.target, head.headers, read_json(body)))
+            self.requests.append(
+                GeminiCall(head.method, head.target, head.headers, read_json(body))
+            )
             if call.method == "batchEmbedContents":
                 batch = read_embed(body)
                 check_embed(batch, call.resource)

@@ -54,7 +54,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return split(self.text, self.deltas)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenConversation(msgspec.Struct, frozen=True):
     """What the script may look at: the conversation as the model was given it."""
 
     user_messages: int
@@ -62,7 +62,7 @@ class Seen(msgspec.Struct, frozen=True):
     tool_results: tuple[str, ...] = ()
 
 
-Script = Callable[[Seen, int], ScriptedTurn]
+Script = Callable[[SeenConversation, int], ScriptedTurn]
 
 
 def split(text: str, count: int) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def split(text: str, count: int) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def answer_by_text(seen: Seen, _number: int = 0) -> ScriptedTurn:
+def answer_by_text(seen: SeenConversation, _number: int = 0) -> ScriptedTurn:
     """Return the answer that the directives in the last user message ask for."""
     text = seen.last_text
     if "[[" not in text:
@@ -105,13 +105,13 @@ def in_order(turns: Sequence[ScriptedTurn], then: Script = answer_by_text) -> Sc
     """Return a script that gives `turns` one after another, and then what `then` says."""
     fixed = tuple(turns)
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         return fixed[number - 1] if number <= len(fixed) else then(seen, number)
 
     return script
 
 
-def _echo(seen: Seen) -> str:
+def _echo(seen: SeenConversation) -> str:
     reply = f"#{seen.user_messages} {seen.last_text}"
     if seen.tool_results:
         reply += " -> " + " | ".join(seen.tool_results)

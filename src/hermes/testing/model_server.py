@@ -20,7 +20,13 @@ import msgspec
 
 from hermes.ports.clock import SystemClock
 from hermes.testing import openai_frames as frames
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text, in_order
+from hermes.testing.model_script import (
+    Script,
+    ScriptedTurn,
+    SeenConversation,
+    answer_by_text,
+    in_order,
+)
 from hermes.testing.openai_shape import (
     Assistant,
     ChatRequest,
@@ -49,7 +55,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-def seen_in(request: ChatRequest) -> Seen:
+def seen_in(request: ChatRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     users = [message for message in request.messages if isinstance(message, User)]
     results: list[str] = []
@@ -58,7 +64,7 @@ def seen_in(request: ChatRequest) -> Seen:
             results.insert(0, text_of(message.content))
         elif not isinstance(message, Assistant):
             break
-    return Seen(len(users), text_of(users[-1].content) if users else "", tuple(results))
+    return SeenConversation(len(users), text_of(users[-1].content) if users else "", tuple(results))
 
 
 def text_hash(text: str) -> str:
@@ -306,7 +312,7 @@ def _script_from(options: argparse.Namespace) -> Script:
     if options.text is None and not delay_s and not gap_s and options.deltas == 1:
         return answer_by_text
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if "[[" in seen.last_text:
             return answer_by_text(seen, number)
         text = options.text if options.text is not None else answer_by_text(seen, number).text

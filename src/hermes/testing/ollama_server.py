@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.ollama_shape import ChatRequest, ShapeError, read_chat, read_embed
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp, Sleep, play
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp, Sleep, play
 
 _STREAM = "application/x-ndjson"
 _CREATED = "2026-11-15T10:00:00Z"
@@ -19,7 +19,7 @@ _ROUTES = {"/api/chat": "POST", "/api/embed": "POST", "/api/tags": "GET"}
 _encode = msgspec.json.encode
 
 
-def seen_in(request: ChatRequest) -> Seen:
+def seen_in(request: ChatRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     users = [message for message in request.messages if message.role == "user"]
     results: list[str] = []
@@ -28,7 +28,7 @@ def seen_in(request: ChatRequest) -> Seen:
             results.insert(0, message.content)
         elif message.role != "assistant":
             break
-    return Seen(len(users), users[-1].content if users else "", tuple(results))
+    return SeenConversation(len(users), users[-1].content if users else "", tuple(results))
 
 
 class OllamaServer(ScriptedHttp):
@@ -58,7 +58,7 @@ class OllamaServer(ScriptedHttp):
         await super().__aenter__()
         return self
 
-    async def _answer(self, received: Received, out: Out) -> None:
+    async def _answer(self, received: ReceivedRequest, out: Out) -> None:
         refusal = self._refusal(received)
         if refusal is not None:
             _refuse(out, refusal[0], refusal[1])
@@ -71,7 +71,7 @@ class OllamaServer(ScriptedHttp):
             except ShapeError as error:
                 _refuse(out, 400, str(error))
 
-    def _refusal(self, received: Received) -> tuple[int, str] | None:
+    def _refusal(self, received: ReceivedRequest) -> tuple[int, str] | None:
         method = _ROUTES.get(received.path)
         if method is None:
             return 404, "404 page not found"
@@ -81,7 +81,7 @@ class OllamaServer(ScriptedHttp):
             return 401, "unauthorized"
         return None
 
-    async def _respond(self, received: Received, out: Out) -> None:
+    async def _respond(self, received: ReceivedRequest, out: Out) -> None:
         if received.path == "/api/embed":
             embed = read_embed(received.body)
             if self._has(embed.model, out):

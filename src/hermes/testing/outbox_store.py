@@ -40,11 +40,11 @@ class MemoryOutboxStore:
     ) -> DeliveryRecord:
         """Write a reply as the turn's commit does: new, or over the preview of the same id."""
         now = self._clock.now()
-        standing = self._rows.get(delivery.id)
-        if standing is None:
+        known = self._rows.get(delivery.id)
+        if known is None:
             return self._add(delivery, message_id=message_id, person_id=person_id)
-        state = delivery.state if standing.state is State.PREVIEW else standing.state
-        return self._put(standing, parts=delivery.parts, created_at=now, next_at=now, state=state)
+        state = delivery.state if known.state is State.PREVIEW else known.state
+        return self._put(known, parts=delivery.parts, created_at=now, next_at=now, state=state)
 
     def recover(self) -> None:
         """Do what a start does: whatever was on the wire is unknown."""
@@ -72,9 +72,9 @@ class MemoryOutboxStore:
     ) -> DeliveryRecord:
         """Write a preview row before its first send; return the standing row on resume."""
         self._guard(lease)
-        standing = self._rows.get(delivery.id)
-        if standing is not None:
-            return standing
+        known = self._rows.get(delivery.id)
+        if known is not None:
+            return known
         return self._add(delivery, message_id=message_id, person_id=person_id)
 
     async def preview_sent(

@@ -10,10 +10,16 @@ from typing import Any
 
 import msgspec
 
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text, split
+from hermes.testing.model_script import (
+    Script,
+    ScriptedTurn,
+    SeenConversation,
+    answer_by_text,
+    split,
+)
 from hermes.testing.responses_shape import InputText, Item, ResponsesRequest, ShapeError
 from hermes.testing.responses_shape import read_request as read
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp, Sleep, play
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp, Sleep, play
 
 _STREAM = "text/event-stream; charset=utf-8"
 _encode = msgspec.json.encode
@@ -21,7 +27,7 @@ _encode = msgspec.json.encode
 Json = dict[str, Any]
 
 
-def seen_in(request: ResponsesRequest) -> Seen:
+def seen_in(request: ResponsesRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     users = [item for item in request.input if item.role == "user"]
     results: list[str] = []
@@ -30,7 +36,7 @@ def seen_in(request: ResponsesRequest) -> Seen:
             results.insert(0, item.output or "")
         elif item.role == "user":
             break
-    return Seen(len(users), _text_of(users[-1]) if users else "", tuple(results))
+    return SeenConversation(len(users), _text_of(users[-1]) if users else "", tuple(results))
 
 
 class ResponsesServer(ScriptedHttp):
@@ -58,7 +64,7 @@ class ResponsesServer(ScriptedHttp):
         await super().__aenter__()
         return self
 
-    async def _answer(self, received: Received, out: Out) -> None:
+    async def _answer(self, received: ReceivedRequest, out: Out) -> None:
         if received.path != "/v1/responses" or received.method != "POST":
             _refuse(out, 404, f"Invalid URL ({received.path})")
             return

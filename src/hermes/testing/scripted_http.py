@@ -1,6 +1,6 @@
 """A loopback HTTP server for stand-in model services: it reads requests and plays scripted turns.
 
-It knows no dialect: a stand-in gives it a function that looks at a `Received` and writes through
+It knows no dialect: a stand-in gives it a function that looks at a `ReceivedRequest` and writes through
 an `Out`. Every request is kept, for tests to look at.
 """
 
@@ -21,7 +21,7 @@ _MAX_BODY = 33_554_432
 _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
 
 
-class Received(msgspec.Struct, frozen=True):
+class ReceivedRequest(msgspec.Struct, frozen=True):
     """One request as it came; `headers` have lower-case names."""
 
     method: str
@@ -92,7 +92,7 @@ class Out:
             self._transport.write(data)
 
 
-Handler = Callable[[Received, Out], Awaitable[None]]
+Handler = Callable[[ReceivedRequest, Out], Awaitable[None]]
 
 
 class ScriptedHttp:
@@ -102,7 +102,7 @@ class ScriptedHttp:
         self.handle = handle
         self._server: asyncio.Server | None = None
         self.connections: set[_Connection] = set()
-        self.requests: list[Received] = []
+        self.requests: list[ReceivedRequest] = []
         self.disconnected = asyncio.Event()
         self.port = 0
 
@@ -176,7 +176,7 @@ class _Connection(asyncio.Protocol):
         self._body += body[: _MAX_BODY - len(self._body)]
 
     def on_message_complete(self) -> None:
-        received = Received(
+        received = ReceivedRequest(
             self._parser.get_method().decode(), self._url.decode(), self._headers, self._body
         )
         self._server.requests.append(received)

@@ -26,7 +26,7 @@ from hermes.ports.provider import (
 from hermes.testing.model_script import (
     Script,
     ScriptedTurn,
-    Seen,
+    SeenConversation,
     answer_by_text,
     in_order,
 )
@@ -129,7 +129,7 @@ class ScriptedProvider:
         return Usage(tokens_in, tokens_out, turn.cached_in, turn.reasoning_out)
 
 
-def seen_in(request: ModelRequest) -> Seen:
+def seen_in(request: ModelRequest) -> SeenConversation:
     """Return what a script may look at in `request`."""
     users = [message for message in request.messages if message.role == "user"]
     results: list[str] = []
@@ -137,7 +137,7 @@ def seen_in(request: ModelRequest) -> Seen:
         if message.role == "user":
             break
         results[:0] = [p.text for p in message.parts if isinstance(p, ToolResultPart)]
-    return Seen(len(users), users[-1].text if users else "", tuple(results))
+    return SeenConversation(len(users), users[-1].text if users else "", tuple(results))
 
 
 def tokens_of_request(request: ModelRequest) -> int:

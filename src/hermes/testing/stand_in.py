@@ -1,7 +1,7 @@
 """What every stand-in platform can do, so that one suite, the demo page and plugin authors drive it.
 
 A stand-in speaks the platform's wire protocol on loopback and refuses what the real one refuses.
-`Said` is what a person does there, `Post` what they see of the bot, `Fault` what goes wrong.
+`PersonMessage` is what a person does there, `Post` what they see of the bot, `Fault` what goes wrong.
 """
 
 from collections import deque
@@ -58,7 +58,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
     name: str = "file"
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class PersonMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What a person does on the platform; `id` is the platform's id of it, made up if empty.
 
     `album` ties several pictures together where the platform knows albums; `mentions` names the bot
@@ -121,7 +121,7 @@ class StandIn(Protocol):
         """Send events to this address, where an operator would set it on the platform's page."""
         ...
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person do something; return the event's id there, once the bot has taken it.
 
         Where the platform pushes, it repeats until it is answered 2xx, as the platform does.

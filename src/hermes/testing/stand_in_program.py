@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from hermes.testing.stand_in import Fault, Said, StandIn
+from hermes.testing.stand_in import Fault, PersonMessage, StandIn
 
 Verb = Callable[[bytes], Awaitable[object]]
 _MAX_BODY = 64_000_000
@@ -37,10 +37,10 @@ def verbs_of(stand_in: StandIn, *, tells: Callable[[str], Mapping[str, Any]]) ->
     under_way: set[asyncio.Task[str]] = set()
 
     async def say(body: bytes) -> object:
-        return {"id": await stand_in.say(msgspec.json.decode(body, type=Said))}
+        return {"id": await stand_in.say(msgspec.json.decode(body, type=PersonMessage))}
 
     async def write(body: bytes) -> object:
-        saying = asyncio.create_task(stand_in.say(msgspec.json.decode(body, type=Said)))
+        saying = asyncio.create_task(stand_in.say(msgspec.json.decode(body, type=PersonMessage)))
         under_way.add(saying)
         saying.add_done_callback(under_way.discard)
         return {}

@@ -31,7 +31,7 @@ from hermes.plugins.manifest import load_manifest
 from hermes.testing.try_rooms import Rooms, page_app
 
 _HOST = "127.0.0.1"
-_PATIENCE_S = 60.0
+_MAX_WAIT_S = 60.0
 _LOOK_S = 0.1
 _END_S = 15.0
 _MODEL_TABLES = ("providers", "models", "routing", "agents", "default_agent", "offline")
@@ -67,7 +67,7 @@ async def child(*command: str, environ: Mapping[str, str]) -> AsyncIterator[Proc
 async def told_by(process: Process, name: str) -> dict[str, Any]:
     """Return the first line of a program, which says where it is."""
     assert process.stdout is not None
-    async with asyncio.timeout(_PATIENCE_S):
+    async with asyncio.timeout(_MAX_WAIT_S):
         line = await process.stdout.readline()
     if not line:
         raise CannotTry(f"{name} did not start")
@@ -132,11 +132,11 @@ async def connected(http: aiohttp.ClientSession, home: Path, *, name: str) -> No
     """Wait until the gateway says that the platform is connected."""
     state = "the gateway did not start"
     try:
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(_MAX_WAIT_S):
             while (state := await _state(http, home, name=name)) != "connected":  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_S)
     except TimeoutError:
-        raise CannotTry(f"{name} is not connected after {_PATIENCE_S:g} s: {state}") from None
+        raise CannotTry(f"{name} is not connected after {_MAX_WAIT_S:g} s: {state}") from None
 
 
 async def _state(http: aiohttp.ClientSession, home: Path, *, name: str) -> str:

@@ -13,7 +13,7 @@ import aiohttp
 import msgspec
 from aiohttp import web
 
-from hermes.testing.stand_in import File, Post, Said
+from hermes.testing.stand_in import File, PersonMessage, Post
 
 GROUP = "group-1"
 Order = TypeVar("Order")
@@ -28,7 +28,7 @@ _HEADERS = {
 }
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class TypedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody typed into the page."""
 
     text: str = ""
@@ -40,7 +40,7 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
     file: str = "picture"
 
 
-class Broken(msgspec.Struct, frozen=True):
+class PlannedFault(msgspec.Struct, frozen=True):
     """What is to go wrong."""
 
     kind: str
@@ -86,7 +86,7 @@ class Rooms:
                 raise web.HTTPBadRequest(text=told.decode(errors="replace")[:500])
             return told
 
-    async def say(self, written: Written) -> None:
+    async def say(self, written: TypedMessage) -> None:
         """Let a person write."""
         try:
             data = base64.b64decode(written.picture, validate=True)
@@ -97,7 +97,7 @@ class Rooms:
         if is_group and not self._has_groups:
             raise web.HTTPBadRequest(text=f"{self._platform} has no groups")
         name = written.name.strip() or "Ada"
-        said = Said(
+        said = PersonMessage(
             text=written.text,
             chat=written.chat,
             chat_type="group" if is_group else "dm",
@@ -125,7 +125,7 @@ class Rooms:
             "rejections": state.rejections[-_REJECTIONS:],
         }
 
-    async def fault(self, broken: Broken) -> None:
+    async def fault(self, broken: PlannedFault) -> None:
         """Let something go wrong with the next reply."""
         if broken.kind == "cut":
             await self.ask("cut", {})
@@ -157,11 +157,11 @@ def page_app(rooms: Rooms) -> web.Application:
         return _json(await rooms.state(request.query.get("chat", "chat-1")[:100]))
 
     async def say(request: web.Request) -> web.Response:
-        await rooms.say(await _order(request, Written))
+        await rooms.say(await _order(request, TypedMessage))
         return _json({})
 
     async def fault(request: web.Request) -> web.Response:
-        await rooms.fault(await _order(request, Broken))
+        await rooms.fault(await _order(request, PlannedFault))
         return _json({})
 
     app = web.Application(client_max_size=_MAX_BODY, middlewares=[_only_here])

@@ -101,11 +101,11 @@ def _where(path: tuple[str | int, ...]) -> str:
 
 
 def _expected(place: Json, places: SchemaPaths) -> str:
-    told = list(dict.fromkeys(_wish(one, places) for one in places.alternatives(place)))
+    told = list(dict.fromkeys(_expected_value(one, places) for one in places.alternatives(place)))
     return " or ".join(told)
 
 
-def _wish(place: Json, places: SchemaPaths) -> str:
+def _expected_value(place: Json, places: SchemaPaths) -> str:
     if "const" in place:
         return _found(place["const"])
     choices = place.get("enum")

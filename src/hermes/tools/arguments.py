@@ -10,7 +10,7 @@ import structlog
 from hermes.errors import ToolError
 from hermes.message.parts import ToolCallPart
 from hermes.ports.provider import ToolSpec
-from hermes.schema.checker import TOO_DEEP, Checker, Unchecked, UnusableSchema, checker_of
+from hermes.schema.checker import TOO_DEEP, Checker, UnusableSchema, ValueTooLarge, checker_of
 from hermes.schema.paths import SchemaPaths
 from hermes.tools.argument_advice import advice, example_text
 from hermes.tools.argument_repair import mended
@@ -44,7 +44,7 @@ def checked_arguments(call: ToolCallPart, spec: ToolSpec) -> msgspec.Raw:
         if isinstance(again, dict) and checker.fits(again):
             return msgspec.Raw(msgspec.json.encode(again))
         problem = _problem(again, checker, places)
-    except Unchecked as error:
+    except ValueTooLarge as error:
         raise ToolError(f"the arguments of {call.name}: the object {error}. {_AGAIN}") from error
     raise ToolError(f"the arguments of {call.name} do not fit: {problem}. {_AGAIN}")
 

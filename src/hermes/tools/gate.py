@@ -34,7 +34,7 @@ OPENING = 6
 _CACHED_CHARS = 4_000
 
 
-class Gated(msgspec.Struct, frozen=True):
+class GatedTools(msgspec.Struct, frozen=True):
     """The tools that are sent, the names of those that are not, and why."""
 
     tools: tuple[ToolSpec, ...]
@@ -59,7 +59,7 @@ def gate(
     rules: GateRules,
     attached: bool = False,
     name: str = "",
-) -> Gated:
+) -> GatedTools:
     """Return the tools that a message gets.
 
     `recent` is what was said before it, `attached` whether a picture, sound or file came with it,
@@ -117,17 +117,17 @@ def only_small_talk(
     )
 
 
-def everything(tools: Sequence[Tool]) -> Gated:
+def everything(tools: Sequence[Tool]) -> GatedTools:
     """Return all the tools."""
     return _sent(tools, tools, "the whole list")
 
 
-def nothing(tools: Sequence[Tool]) -> Gated:
+def nothing(tools: Sequence[Tool]) -> GatedTools:
     """Return none of the tools."""
     return _sent((), tools, "a trivial message")
 
 
-def only(names: frozenset[str], tools: Sequence[Tool], *, rule: str) -> Gated:
+def only(names: frozenset[str], tools: Sequence[Tool], *, rule: str) -> GatedTools:
     """Return the tools that have one of the names."""
     return _sent([tool for tool in tools if tool.spec.name in names], tools, rule)
 
@@ -137,11 +137,11 @@ def spec_tokens(spec: ToolSpec) -> int:
     return estimated(len(spec.name) + len(spec.description) + len(bytes(spec.parameters)))
 
 
-def _sent(chosen: Sequence[Tool], tools: Sequence[Tool], rule: str) -> Gated:
+def _sent(chosen: Sequence[Tool], tools: Sequence[Tool], rule: str) -> GatedTools:
     sent = {tool.spec.name for tool in chosen}
     rest = [tool.spec for tool in tools if tool.spec.name not in sent]
     specs = tuple(tool.spec for tool in tools if tool.spec.name in sent)
-    return Gated(
+    return GatedTools(
         specs,
         tuple(spec.name for spec in rest),
         sum(map(spec_tokens, rest)),

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import Tool
-from hermes.tools.gate import Gated, allowed_tools, everything, nothing
+from hermes.tools.gate import GatedTools, allowed_tools, everything, nothing
 from hermes.tools.mcp.tool import usable_on
 from hermes.tools.together import ToolsTogether
 
@@ -26,8 +26,8 @@ class ToolSet(msgspec.Struct, frozen=True):
     """
 
     tools: Sequence[Tool]
-    whole: Gated
-    none: Gated
+    whole: GatedTools
+    none: GatedTools
     given: frozenset[str]
 
 

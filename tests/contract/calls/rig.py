@@ -15,7 +15,7 @@ from hermes.calls.model_caller import CallSpec
 from hermes.message.chat import user_text
 from hermes.message.ids import make_id
 from hermes.ports.provider import ModelRequest, ProviderInfo
-from hermes.ports.spend import Account, SpendCounters, Spent
+from hermes.ports.spend import Account, SpendCounters, SpendEntry
 from hermes.routing.plan import Candidate, Plan
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
@@ -64,7 +64,7 @@ class Story:
 
     def __init__(self) -> None:
         self.events: list[CallEvent] = []
-        self.spent: tuple[Spent, ...] = ()
+        self.spent: tuple[SpendEntry, ...] = ()
 
     @property
     def kinds(self) -> list[str]:

@@ -190,5 +190,5 @@ async def test_half_a_tool_call_is_not_continued_by_another_model(tmp_path: Path
         with pytest.raises(StreamTruncated, match="one: the stream broke"):
             await rig.call("tell", "one", "two", story=story)
 
-    assert story.kinds == ["Trying", "TextDelta", "ToolCallDelta"]
+    assert story.kinds == ["CallStart", "TextDelta", "ToolCallDelta"]
     assert two.calls == []

@@ -44,7 +44,7 @@ async def test_before_the_first_output_any_failure_moves_on(
     async with open_calls(tmp_path, one, two) as rig:
         story = await rig.call("hello", "one", "two", wait_s=5.0)
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "FullAnswer"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "TextDelta", "FullAnswer"]
     assert story.answer.candidate.provider == "two"
     assert text_of(story.answer.end.parts) == "#1 hello"
     assert story.spent[-1].model == "two:two-1"
@@ -57,7 +57,7 @@ async def test_a_hang_before_the_first_output_moves_on_in_time(tmp_path: Path) -
     async with open_calls(tmp_path, one, two, settings=quick) as rig:
         story = await rig.call("hello", "one", "two")
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "TextDelta", "FullAnswer"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "TextDelta", "FullAnswer"]
     assert one.cancelled == 1
 
 
@@ -70,7 +70,7 @@ async def test_after_the_first_output_the_failure_is_final(tmp_path: Path) -> No
         with pytest.raises(StreamTruncated):
             await rig.call("hello", "one", "two", story=story)
 
-    assert story.kinds == ["Trying", "TextDelta"]
+    assert story.kinds == ["CallStart", "TextDelta"]
     assert two.calls == []
     # What was written before it broke off is on the bill, as far as it can be told.
     assert [(spent.model, spent.usage.tokens_out) for spent in story.spent] == [("one:one-1", 2)]
@@ -112,7 +112,7 @@ async def test_when_all_fail_the_error_is_the_last_cause(tmp_path: Path) -> None
         with pytest.raises(ProviderUnavailable, match="529"):
             await rig.call("hello", "one", "two", story=story)
 
-    assert story.kinds == ["Trying", "Failed", "Trying"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart"]
     assert story.spent == ()
 
 
@@ -164,7 +164,7 @@ async def test_a_caller_who_waits_for_the_whole_has_seen_nothing_of_a_broken_ans
     async with open_calls(tmp_path, one, model("two")) as rig:
         story = await rig.call("hello", "one", "two", whole=True)
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "FullAnswer"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "FullAnswer"]
     assert [spent.model for spent in story.spent] == ["one:one-1", "two:two-1"]
 
 
@@ -182,7 +182,7 @@ async def test_a_service_that_is_down_is_not_waited_for_while_another_is_there(
 
     assert story.answer.candidate.provider == "two"
     assert len(one.calls) == 1
-    assert waited.kinds[0:3] == ["Trying", "Failed", "Trying"]
+    assert waited.kinds[0:3] == ["CallStart", "CallFailure", "CallStart"]
 
 
 @pytest.mark.req("M5")

@@ -117,7 +117,7 @@ async def test_a_caller_who_leaves_while_it_waits_for_a_place_pays_nothing(tmp_p
         await until_called(busy)
         second = asyncio.create_task(rig.call(small(), "two", story=story))
         async with asyncio.timeout(30):
-            while story.kinds != ["Waiting"]:  # noqa: ASYNC110  the call runs in its own task
+            while story.kinds != ["SlotWait"]:  # noqa: ASYNC110  the call runs in its own task
                 await asyncio.sleep(0)
         second.cancel()
         first.cancel()

@@ -41,7 +41,7 @@ async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
         assert len(one.calls) == 1
         assert text_of(again.answer.end.parts) == text_of(first.answer.end.parts)
         assert again.answer.cached_from is not None
-        assert again.kinds == ["Trying", "FullAnswer"]
+        assert again.kinds == ["CallStart", "FullAnswer"]
         assert [(one.is_cached, one.usage.tokens_in) for one in again.spent] == [(True, 0)]
         assert rig.layer.memory.hits == 1
 

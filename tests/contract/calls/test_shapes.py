@@ -53,7 +53,7 @@ async def test_one_repair_round_mends_an_answer_that_does_not_fit(tmp_path: Path
         story = await rig.call(ask("how old?", schema=AGE), "one", whole=True)
 
     assert text_of(story.answer.end.parts) == GOOD
-    assert story.kinds == ["Trying", "Failed", "Trying", "FullAnswer"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "FullAnswer"]
     assert len(story.spent) == 2
     told = one.calls[1].request.messages
     assert told[-2].text == BAD
@@ -78,7 +78,7 @@ async def test_a_streamed_answer_that_does_not_fit_ends_in_an_error(tmp_path: Pa
         with pytest.raises(AnswerInvalid):
             await rig.call(ask("how old?", schema=AGE), "one", story=story)
 
-    assert story.kinds == ["Trying", "TextDelta", "TextDelta", "TextDelta"]
+    assert story.kinds == ["CallStart", "TextDelta", "TextDelta", "TextDelta"]
 
 
 @pytest.mark.req("M6")
@@ -90,7 +90,7 @@ async def test_what_was_not_asked_natively_is_shown_only_when_it_is_known_to_fit
     async with open_calls(tmp_path, one) as rig:
         story = await rig.call(ask("how old?", schema=AGE), "one")
 
-    assert story.kinds == ["Trying", "Failed", "Trying", "FullAnswer"]
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "FullAnswer"]
 
 
 @pytest.mark.req("M5")
@@ -104,6 +104,6 @@ async def test_a_model_without_tools_is_told_of_them_in_words(tmp_path: Path) ->
     assert isinstance(call, ToolCallPart)
     assert (call.name, msgspec.json.decode(call.arguments)) == ("look", {"at": "sky"})
     assert story.answer.end.stop_reason == "tool_calls"
-    assert story.kinds == ["Trying", "FullAnswer"]
+    assert story.kinds == ["CallStart", "FullAnswer"]
     assert one.calls[0].request.tools == ()
     assert "look" in one.calls[0].request.system[-1]

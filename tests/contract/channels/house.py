@@ -20,11 +20,11 @@ from hermes.control.why import WhyDelivery, WhyReport
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Capabilities
 from hermes.testing.model_script import ScriptedTurn, answer_by_text
-from hermes.testing.model_script import Seen as Asked
+from hermes.testing.model_script import SeenConversation as Asked
 from hermes.testing.model_server import ModelServer
 from hermes.testing.openai_frames import Answer
 from hermes.testing.openai_shape import ChatRequest
-from hermes.testing.stand_in import Post, Said, StandIn
+from hermes.testing.stand_in import PersonMessage, Post, StandIn
 
 _PATIENCE_S = 20.0
 _LOOK_S = 0.01
@@ -140,7 +140,7 @@ class House:
 
     async def say(self, text: str, **more: Any) -> str:
         """Let a person write."""
-        return await self.platform.say(Said(text=text, **more))
+        return await self.platform.say(PersonMessage(text=text, **more))
 
     def texts(self, chat: str = "chat-1") -> list[str]:
         """Return what people read of the bot in a chat."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hermes import failpoints
 from hermes.message.session_key import graph_name, is_background
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
@@ -39,7 +39,7 @@ def main(folder: Path) -> int:
     raise AssertionError
 
 
-def _script(seen: Seen, _number: int) -> ScriptedTurn:
+def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="looked" if seen.last_text == "look around" else "hi")
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from hermes import failpoints
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
@@ -35,7 +35,7 @@ def main(folder: Path, case: str) -> int:
     raise AssertionError
 
 
-def _script(seen: Seen, _number: int) -> ScriptedTurn:
+def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Answer all but the first message by itself, which has to be stopped."""
     return ScriptedTurn(fault="hang") if seen.last_text == "a" else ScriptedTurn(text="fine")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hermes import failpoints
 from hermes.message.session_key import graph_name
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
@@ -40,7 +40,7 @@ def main(folder: Path, first: int) -> int:
     raise AssertionError
 
 
-def _script(seen: Seen, _number: int) -> ScriptedTurn:
+def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     is_child = seen.last_text == TASK
     if seen.tool_results:
         return ScriptedTurn(text="looked" if is_child else "all done")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hermes import failpoints
 from hermes.message.parts import ImagePart, Media
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
@@ -35,7 +35,7 @@ def main(folder: Path) -> int:
     raise AssertionError
 
 
-def _script(_seen: Seen, _number: int) -> ScriptedTurn:
+def _script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="three photos")
 
 

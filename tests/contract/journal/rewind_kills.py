@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hermes import failpoints
 from hermes.message.session_key import graph_name
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
@@ -49,12 +49,12 @@ def main(folder: Path, command: str) -> int:
     raise AssertionError
 
 
-def _script(seen: Seen, _number: int) -> ScriptedTurn:
+def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     del seen
     return ScriptedTurn(text="again")
 
 
-def _other(seen: Seen, _number: int) -> ScriptedTurn:
+def _other(seen: SeenConversation, _number: int) -> ScriptedTurn:
     del seen
     return ScriptedTurn(text="other")
 

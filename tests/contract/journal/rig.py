@@ -11,7 +11,7 @@ from hermes.app.core import Core, build_core
 from hermes.app.core_parts import CoreParts, no_servers
 from hermes.app.lifecycle import Lifecycle
 from hermes.config import Settings, load
-from hermes.message.event import MessageEvent, ReplyContext, Scheduled
+from hermes.message.event import MessageEvent, ReplyContext, ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
@@ -126,7 +126,7 @@ class Rig:
         addressed: bool = True,
         is_bot: bool = False,
         reply_to: ReplyContext | None = None,
-        scheduled: Scheduled | None = None,
+        scheduled: ScheduledRun | None = None,
         token: str = "",
         key: str | None = None,
     ) -> str:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.tool import ToolTraits
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 ASKING = ToolTraits(needs_approval=True)
 HEAD = "In the background: look around\n\n"
 
 
-def script(seen: Seen, _number: int) -> ScriptedTurn:
+def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Do a task with a tool; answer everything else at once."""
     if seen.last_text.startswith("look") and not seen.tool_results:
         return ScriptedTurn(tools=(ToolUse("look"),))
@@ -167,7 +167,7 @@ async def test_the_model_that_was_chosen_for_the_session_does_the_task(tmp_path:
 
 @pytest.mark.req("J8", "J10", "J14")
 async def test_a_failure_is_told_and_not_charged(tmp_path: Path) -> None:
-    def failing(seen: Seen, _number: int) -> ScriptedTurn:
+    def failing(seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(fault="status", status=400)
 
     async with open_rig(tmp_path, script=failing) as rig:

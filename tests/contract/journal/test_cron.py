@@ -11,7 +11,7 @@ import pytest
 
 from hermes.app.make_schedule import make_schedules
 from hermes.errors import BadRequest, Forbidden
-from hermes.message.event import Scheduled
+from hermes.message.event import ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.source import Source
 from hermes.ports.channel import Capabilities
@@ -71,7 +71,7 @@ def texts(rig: Rig) -> list[str]:
 
 async def schedule(rig: Rig, words: str, *, platform: str = "rest") -> CronJob:
     """Say `/schedule` and return the newest job."""
-    assert "Scheduled." in await rig.answer(f"/schedule {words}", platform=platform)
+    assert "ScheduledRun." in await rig.answer(f"/schedule {words}", platform=platform)
     person = rig.store.people.find(platform, "ann")
     assert person is not None
     return rig.store.cron.of_person(person.id)[-1]
@@ -466,7 +466,7 @@ async def test_the_model_schedules_for_its_person_and_never_inside_a_job(tmp_pat
 
 
 async def test_a_subagent_of_a_job_cannot_schedule_either(tmp_path: Path) -> None:
-    seen: list[Scheduled | None] = []
+    seen: list[ScheduledRun | None] = []
 
     async def delegate(context: object) -> str:
         reply: str = await context.run_child("do it", "")  # type: ignore[attr-defined]

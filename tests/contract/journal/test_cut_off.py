@@ -11,27 +11,27 @@ from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 CUT_OFF = "cut off by a restart after this result"
 
 
-def hanging(seen: Seen, _number: int) -> ScriptedTurn:
+def hanging(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Ask for a tool, and never get to the answer."""
     if seen.tool_results:
         return ScriptedTurn(fault="hang")
     return ScriptedTurn(tools=(ToolUse("look"),))
 
 
-def further(seen: Seen, _number: int) -> ScriptedTurn:
+def further(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Ask for one more tool, and never get to the answer."""
     if len(seen.tool_results) > 1:
         return ScriptedTurn(fault="hang")
     return ScriptedTurn(tools=(ToolUse("look"),))
 
 
-def plain(seen: Seen, _number: int) -> ScriptedTurn:
+def plain(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text=f"done: {seen.last_text}")
 
 

@@ -8,7 +8,7 @@ from hermes.control.deadletters import DeadLetterOperations, LettersAsk
 from hermes.control.why_delivery import tries_of
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import text_of
-from hermes.schedule.pruning import Pruning
+from hermes.schedule.pruning import SessionPruner
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -122,7 +122,7 @@ async def test_a28_a_conversation_with_a_dead_letter_is_not_pruned(tmp_path: Pat
         dead = await letter(rig, "one")
         for number in range(2):
             await rig.outcome(await rig.say("/new" if number == 0 else "on", platform="push"))
-        pruning = Pruning(rig.store.pruning, days=1, forget=None, clock=clock)
+        pruning = SessionPruner(rig.store.pruning, days=1, forget=None, clock=clock)
         clock.advance(3 * DAY)
         kept = await pruning.round()
         still = await listed(rig)

@@ -14,7 +14,7 @@ from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,7 +68,7 @@ async def test_j14_another_agent_answers_where_the_settings_name_it(tmp_path: Pa
 def subagent(*turns: ScriptedTurn) -> Script:
     """Return a script: whoever is asked delegates, and the subagent has these turns."""
 
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.last_text == "the task":
             return turns[min(len(seen.tool_results), len(turns) - 1)]
         if seen.tool_results:
@@ -184,7 +184,7 @@ async def test_j14_a_stop_reaches_the_subagent_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.req("J14", "A9")
 async def test_j14_tasks_of_one_answer_run_side_by_side(tmp_path: Path) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.last_text in ("one", "two"):
             return ScriptedTurn(text=f"did {seen.last_text}")
         if seen.tool_results:
@@ -232,7 +232,7 @@ async def test_j8_a_tool_that_is_not_repeated_keeps_the_link_to_its_subagents(
         message_id = await rig.say("[[tool:twice]]")
         await rig.until(lambda: len(rig.model.calls) == 3)
 
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text=f"answer {number}")
 
     async with open_rig(tmp_path, clock=clock, tools=tools, script=script) as rig:

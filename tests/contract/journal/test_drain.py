@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.pipeline.resume import TOLD
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 # Beyond the limit of a model call with its waits, and the patience after it.
@@ -26,7 +26,7 @@ async def test_w3_a_turn_that_delegates_while_the_core_drains_gets_its_subagent(
 ) -> None:
     gate = asyncio.Event()
 
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.last_text == "the task":
             return ScriptedTurn(text="found it")
         if len(seen.tool_results) == 2:
@@ -110,7 +110,7 @@ async def test_a_turn_that_makes_no_step_beyond_every_limit_is_ended_with_a_reas
 async def test_a_turn_that_moves_is_not_stuck_however_long_it_takes(tmp_path: Path) -> None:
     gates = [asyncio.Event(), asyncio.Event()]
 
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if len(seen.tool_results) == 2:
             return ScriptedTurn(text="done")
         return ScriptedTurn(tools=(ToolUse("hold"),))
@@ -133,7 +133,7 @@ async def test_a_turn_that_moves_is_not_stuck_however_long_it_takes(tmp_path: Pa
 async def test_a_turn_that_waits_for_its_subagent_is_not_stuck_its_subagent_is(
     tmp_path: Path,
 ) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.last_text == "the task":
             return ScriptedTurn(fault="hang")
         if seen.tool_results:

@@ -12,7 +12,7 @@ from hermes.ports.dreams import Dream
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 
 DAY = 86_400.0
@@ -26,7 +26,7 @@ def dreamer(*answers: str) -> Script:
     """Return a model that talks, and gives these answers in turn when it is asked to dream."""
     left = iter(answers)
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if seen.last_text.startswith("What is known:"):
             text = next(left)
             return ScriptedTurn(text=text, fault="hang" if text == HANG else None)

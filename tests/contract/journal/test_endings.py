@@ -8,7 +8,7 @@ import pytest
 from hermes.message.session_key import graph_name
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 STEERING = {"BUSY__PLATFORMS__REST": "steer"}
@@ -60,7 +60,7 @@ async def test_j10_a_failed_model_call_is_answered_kindly_and_not_charged(tmp_pa
 
 @pytest.mark.req("J10", "A7")
 async def test_a7_tool_output_is_delivered_when_the_call_after_it_fails(tmp_path: Path) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(fault="status", status=500)
         return ScriptedTurn(tools=(ToolUse("look"),))
@@ -91,7 +91,7 @@ async def test_j10_a_stream_that_breaks_after_output_ends_as_an_honest_partial(
 
 @pytest.mark.req("J10")
 async def test_j10_a_defect_in_a_turn_ends_it_with_an_outcome(tmp_path: Path) -> None:
-    def script(_seen: Seen, _number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         raise ZeroDivisionError
 
     async with open_rig(tmp_path, script=script) as rig:
@@ -156,7 +156,7 @@ async def test_j12_an_interrupt_keeps_the_partial_text_as_not_sampled(tmp_path: 
 
 @pytest.mark.req("J12")
 async def test_j12_finished_steps_are_kept_when_a_later_call_is_stopped(tmp_path: Path) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(fault="hang")
         return ScriptedTurn(tools=(ToolUse("look"),))
@@ -230,7 +230,7 @@ async def test_j13_a_steered_message_becomes_new_again_if_the_host_did_not_use_i
     release = asyncio.Event()
     tool = RunTool("look", lambda _: release.wait())
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if number == 1:
             return ScriptedTurn(tools=(ToolUse("look"),))
         if number == 2:
@@ -257,7 +257,7 @@ async def test_j13_a_steered_message_stays_with_its_host_over_a_crash(tmp_path: 
     release = asyncio.Event()
     tool = RunTool("look", lambda _: release.wait())
 
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(tools=(ToolUse("look"),)) if number == 1 else ScriptedTurn(fault="hang")
 
     async with open_rig(
@@ -333,7 +333,7 @@ async def test_j14_a_resumed_parent_finds_the_child_it_had_started(tmp_path: Pat
         host = await rig.say("[[tool:delegate]]")
         await rig.until(lambda: len(rig.model.calls) == 2)
 
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text=f"answer {number}")
 
     async with open_rig(tmp_path, clock=clock, script=script, tools=(delegate("[[hang]]"),)) as rig:
@@ -352,7 +352,7 @@ def _person(rig: Rig, message_id: str) -> str:
 
 @pytest.mark.req("W20", "J11")
 async def test_a_model_that_says_no_reply_is_kept_and_not_sent(tmp_path: Path) -> None:
-    def script(_seen: Seen, _number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(text="NO_REPLY")
 
     async with open_rig(tmp_path, script=script) as rig:

@@ -14,9 +14,9 @@ import pytest
 from hermes.control.why import explain
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.ports.channel import MediaKind
-from hermes.ports.media import Brought, MediaOwner
+from hermes.ports.media import LocalMedia, MediaOwner
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,7 +41,7 @@ def picture() -> ImagePart:
 
 
 def hang_on(*texts: str):
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         is_hanging = seen.last_text in texts
         return ScriptedTurn(fault="hang") if is_hanging else ScriptedTurn(text="fine")
 
@@ -136,10 +136,10 @@ class Slow:
         self.asked = 0
         self.here = asyncio.Event()
 
-    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia:
         self.asked += 1
         await self.here.wait()
-        return Brought(media)
+        return LocalMedia(media)
 
     async def tidy(self) -> None:
         """Nothing is kept."""
@@ -262,7 +262,7 @@ async def test_stop_reaches_a_message_that_waits_for_more(tmp_path: Path) -> Non
 
 @pytest.mark.req("J13")
 async def test_those_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> None:
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text="fine") if number > 1 else ScriptedTurn(fault="status", status=400)
 
     async with open_rig(tmp_path, script=script, settings=QUEUE, start=False) as rig:

@@ -15,7 +15,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart
 from hermes.ports.provider import ModelRequest
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, open_rig
 from tests.unit.tools.concierge import TOOLS
 from tests.unit.tools.gate_table import NEEDING, NOTHING, TRIVIAL, Said
@@ -45,7 +45,7 @@ def _answers() -> dict[str, list[ChatMessage]]:
 ANSWERS = _answers()
 
 
-def script(seen: Seen, _number: int) -> ScriptedTurn:
+def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Answer as the table has it, and with no question to everything else."""
     told = ANSWERS.get(seen.last_text, [])
     called = [part for one in told for part in one.parts if isinstance(part, ToolCallPart)]

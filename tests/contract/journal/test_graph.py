@@ -13,7 +13,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name
 from hermes.ports.provider import ModelRequest
 from hermes.ports.tool import ToolTraits
-from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 STEERING = {"TURNS__BUSY": "steer"}
@@ -78,7 +78,7 @@ async def test_a_tool_keeps_what_is_known_of_it_and_the_chat_of_its_subagent(
 ) -> None:
     tool = RunTool("delegate", lambda context: context.run_child("dig", ""))
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if seen.last_text == "dig":
             return ScriptedTurn(text="dug")
         return answer_by_text(seen, number)

@@ -11,7 +11,7 @@ import pytest
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolTraits
 from hermes.testing import scripted_model
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse, answer_by_text
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_graph import graph_of, seen_by
 
@@ -112,7 +112,7 @@ async def test_a_call_with_tools_that_changed_since_is_no_sample(tmp_path: Path)
 async def test_a_resumed_call_has_the_time_of_its_answer(tmp_path: Path) -> None:
     slow = never_ending()
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if number == 1:
             rig.clock.advance(7)
         return answer_by_text(seen, number)
@@ -160,7 +160,7 @@ async def test_messages_that_a_model_had_no_room_for_are_not_in_its_context(
 
     monkeypatch.setattr(scripted_model.ScriptedProvider, "_end", end)
 
-    def script(_seen: Seen, number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
         if number == 3:
             return ScriptedTurn(tools=(ToolUse("look"),))
         # The two of the history and the question: only the call and its result are shown.

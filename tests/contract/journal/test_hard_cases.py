@@ -8,7 +8,7 @@ import pytest
 from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import RunTool, open_rig
 
 STEERING = {"BUSY__PLATFORMS__REST": "steer"}
@@ -35,7 +35,7 @@ async def test_a_host_that_breaks_gives_its_steered_messages_back(tmp_path: Path
     release = asyncio.Event()
     tool = RunTool("look", lambda _: release.wait())
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if number == 2:
             raise ZeroDivisionError
         return (
@@ -73,7 +73,7 @@ async def test_a_person_erased_in_the_middle_of_a_turn_ends_it(tmp_path: Path) -
 async def test_numbers_that_no_database_takes_fail_the_turn_and_not_the_lane(
     tmp_path: Path,
 ) -> None:
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text=seen.last_text, tokens_out=2**63 if number == 1 else 1)
 
     async with open_rig(tmp_path, script=script) as rig:
@@ -135,7 +135,7 @@ async def test_a_stopped_turn_leaves_a_result_for_every_tool_call(tmp_path: Path
 async def test_one_approval_lets_one_call_through(tmp_path: Path) -> None:
     tool = RunTool("pay", traits=ASKING)
 
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if len(seen.tool_results) < 2:
             return ScriptedTurn(tools=(ToolUse("pay", '{"usd":100}'),))
         return ScriptedTurn(text="paid")

@@ -17,7 +17,7 @@ from hermes.errors import Skipped
 from hermes.plugins.hook_book import HookBook
 from hermes.plugins.registry import Registry
 from hermes.ports.tool import ToolTraits
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig, settings_of
 from tests.unit.plugins.hook_folder import write_hook
 
@@ -53,7 +53,7 @@ def heard(home: Path, name: str) -> list[tuple[str, dict[str, Any]]]:
     return [tuple(json.loads(line)) for line in text.splitlines()]
 
 
-def uses_a_tool(seen: Seen, _number: int) -> ScriptedTurn:
+def uses_a_tool(seen: SeenConversation, _number: int) -> ScriptedTurn:
     if seen.tool_results:
         return ScriptedTurn(text="It is noon.")
     return ScriptedTurn(tools=(ToolUse("clock", "{}"),))

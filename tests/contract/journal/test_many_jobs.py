@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 
 SESSIONS = 45
@@ -17,7 +17,7 @@ LEARNING = {"MEMORY__EXTRACT": "true", "MEMORY__EXTRACT_PAUSE_S": str(PAUSE_S)}
 FOUND = '{"facts":[{"key":"diet","value":"vegan","message":1}],"forget":[]}'
 
 
-def script(seen: Seen, number: int) -> ScriptedTurn:
+def script(seen: SeenConversation, number: int) -> ScriptedTurn:
     if seen.last_text.startswith("Known so far:"):
         return ScriptedTurn(text=FOUND)
     return answer_by_text(seen, number)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.app.media import make_shelf, tenants_of
+from hermes.app.media import make_media_cache, tenants_of
 from hermes.calls.days import Calendar
 from hermes.config import Settings
 from hermes.control.operations import Operations
@@ -19,7 +19,7 @@ from hermes.control.why import explain
 from hermes.errors import FailureClass, NotDelivered, TooLarge
 from hermes.media.cache import MediaCache
 from hermes.media.turn_media import TurnMedia
-from hermes.message.event import Scheduled
+from hermes.message.event import ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.net.client import HttpClient, HttpSettings
@@ -27,7 +27,7 @@ from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
@@ -86,15 +86,15 @@ def on_shelf(
     channels: Mapping[str, Channel],
 ) -> TurnMedia:
     client = HttpClient(HttpSettings())
-    shelf = make_shelf(home, settings, client=client, store=store, clock=clock)
-    return TurnMedia(shelf, channels)
+    media_cache = make_media_cache(home, settings, client=client, store=store, clock=clock)
+    return TurnMedia(media_cache, channels)
 
 
 def opened(
     home: Path,
     channel: Pictures,
     *,
-    script: Callable[[Seen, int], ScriptedTurn] | None = None,
+    script: Callable[[SeenConversation, int], ScriptedTurn] | None = None,
     settings: Mapping[str, str] | None = None,
     **more: Any,
 ):
@@ -128,7 +128,7 @@ def kept(home: Path) -> list[str]:
     return sorted("/".join(one.relative_to(folder).parts[1:]) for one in folder.rglob("*.*"))
 
 
-def said_by(text: str) -> Callable[[Seen, int], ScriptedTurn]:
+def said_by(text: str) -> Callable[[SeenConversation, int], ScriptedTurn]:
     return lambda _seen, _number: ScriptedTurn(text=text)
 
 
@@ -334,14 +334,14 @@ async def test_an_erased_persons_files_are_gone(tmp_path: Path) -> None:
         for chat in ("ann", "bob"):
             sent = await rig.say("look", platform="push", chat=chat, attached=(ref("cat"),))
             await rig.outcome(sent)
-        shelf = MediaCache(tmp_path / "media", HttpClient(HttpSettings()))
+        media_cache = MediaCache(tmp_path / "media", HttpClient(HttpSettings()))
         desk = Operations(
             rig.store,
             calendar=Calendar(None),
             clock=rig.clock,
             make_id=make_id,
             address="",
-            forget_files=shelf.erase,
+            forget_files=media_cache.erase,
         )
         assert len(kept(tmp_path)) == 2
 
@@ -407,7 +407,7 @@ async def test_a_scheduled_answer_that_is_cut_keeps_its_attachments(tmp_path: Pa
     text = f"{'word ' * 1_000}\nMEDIA: https://example.com/a.pdf\nMEDIA: /etc/passwd"
     channel = Pictures({})
     async with opened(tmp_path, channel, script=said_by(text), settings=LINKS) as rig:
-        due = Scheduled(job="j_1", due_at=rig.clock.now())
+        due = ScheduledRun(job="j_1", due_at=rig.clock.now())
         message = await rig.say("tell", platform="push", scheduled=due)
         assert await rig.outcome(message) == "answered"
         await rig.until(lambda: len(channel.sent) == 3)

@@ -11,7 +11,7 @@ from hermes.message.parts import TextPart
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import Script, ScriptedTurn, Seen, answer_by_text
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
 
 NO_EARLIER = {"MEMORY__EARLIER_MESSAGES": "0"}
@@ -200,7 +200,7 @@ def learner(*answers: str) -> Script:
     """Return a model that talks, and gives these answers in turn when it is asked to learn."""
     left = iter(answers)
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if seen.last_text.startswith("Known so far:"):
             return ScriptedTurn(text=next(left))
         return answer_by_text(seen, number)

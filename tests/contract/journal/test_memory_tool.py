@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, open_rig
 
 
@@ -109,7 +109,7 @@ async def test_a_direct_chat_that_somebody_else_joined_is_told_no_facts(tmp_path
 
 @pytest.mark.req("A10", "J14")
 async def test_a_subagent_knows_what_may_be_told_in_the_chat_it_works_for(tmp_path: Path) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(text=seen.tool_results[-1])
         if seen.last_text == "look":

@@ -12,7 +12,7 @@ import pytest
 from hermes.control.why import explain
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -186,7 +186,7 @@ async def test_stop_reaches_photos_that_wait_for_more(tmp_path: Path) -> None:
 
 @pytest.mark.req("J13")
 async def test_photos_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> None:
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text="fine") if number > 1 else ScriptedTurn(fault="status", status=400)
 
     async with open_rig(tmp_path, script=script, settings=QUICK) as rig:
@@ -205,7 +205,7 @@ async def test_photos_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> 
 async def test_a_burst_stays_together_over_a_crash(tmp_path: Path) -> None:
     clock = ManualClock()
 
-    def hang(_seen: Seen, _number: int) -> ScriptedTurn:
+    def hang(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(fault="hang")
 
     async with open_rig(tmp_path, clock=clock, script=hang, settings=QUICK) as rig:

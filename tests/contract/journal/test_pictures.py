@@ -14,9 +14,9 @@ from hermes.errors import ProviderError
 from hermes.message.parts import ImagePart, Media, NotePart, Part, TextPart
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.ports.spend import KillSwitch
-from hermes.ports.vision import VisionAsked
+from hermes.ports.vision import VisionRequest
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import Script, ScriptedTurn, Seen
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation
 from hermes.testing.scripted_model import ScriptedProvider
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -228,7 +228,7 @@ async def test_a_look_that_fails_ends_nothing(tmp_path: Path, status: int) -> No
 
 @pytest.mark.req("A16")
 async def test_one_bad_picture_does_not_spoil_the_others(tmp_path: Path) -> None:
-    def picky(seen: Seen, number: int) -> ScriptedTurn:
+    def picky(seen: SeenConversation, number: int) -> ScriptedTurn:
         # The service refuses any request with the picture at the address.
         if any(
             one.media.url == "https://pictures.example/b.png"
@@ -301,7 +301,7 @@ async def test_a_picture_of_an_earlier_turn_is_described_once_when_a_blind_model
 
 @pytest.mark.req("A16")
 async def test_a_stop_ends_a_look_and_the_next_turn_looks_again(tmp_path: Path) -> None:
-    def hangs_once(_: Seen, number: int) -> ScriptedTurn:
+    def hangs_once(_: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text="A cat.", fault="hang" if number == 1 else None)
 
     sees = eye(hangs_once)
@@ -355,20 +355,20 @@ class Scan:
     intent = "calorie_scan"
     words = ("food diary",)
 
-    def __init__(self, act: Callable[[VisionAsked], Awaitable[str]]) -> None:
+    def __init__(self, act: Callable[[VisionRequest], Awaitable[str]]) -> None:
         self._act = act
 
-    async def answer(self, asked: VisionAsked) -> str:
+    async def answer(self, asked: VisionRequest) -> str:
         return await self._act(asked)
 
 
-async def count_them(asked: VisionAsked) -> str:
+async def count_them(asked: VisionRequest) -> str:
     food = await asked.look("Which food is it?")
     grams = await asked.look(f"How many grams of {food} are there?", pictures=asked.pictures[:1])
     return f"{food}, {grams}: 250 kcal"
 
 
-def weigh(seen: Seen, _number: int) -> ScriptedTurn:
+def weigh(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="80 g" if "grams" in seen.last_text else "rice")
 
 
@@ -409,7 +409,7 @@ async def test_a_special_intent_is_answered_by_its_pipeline_alone(
 async def test_a_pipeline_that_a_crash_cut_off_asks_nothing_twice(tmp_path: Path) -> None:
     clock = ManualClock()
 
-    def hangs_at_grams(seen: Seen, number: int) -> ScriptedTurn:
+    def hangs_at_grams(seen: SeenConversation, number: int) -> ScriptedTurn:
         fault = "hang" if "grams" in seen.last_text else None
         return msgspec.structs.replace(weigh(seen, number), fault=fault)
 
@@ -430,20 +430,20 @@ async def test_a_pipeline_that_a_crash_cut_off_asks_nothing_twice(tmp_path: Path
         assert ["grams" in told(second, number) for number in range(len(second.calls))] == [True]
 
 
-async def _raise(_: VisionAsked) -> str:
+async def _raise(_: VisionRequest) -> str:
     raise ValueError("no scale")
 
 
-async def _decline(_: VisionAsked) -> str:
+async def _decline(_: VisionRequest) -> str:
     return ""
 
 
-async def _wait(_: VisionAsked) -> str:
+async def _wait(_: VisionRequest) -> str:
     await asyncio.Event().wait()
     return "never"
 
 
-async def _no_text(_: VisionAsked) -> str:
+async def _no_text(_: VisionRequest) -> str:
     return 7  # type: ignore[return-value]
 
 
@@ -458,7 +458,7 @@ async def _no_text(_: VisionAsked) -> str:
     ],
 )
 async def test_a_pipeline_that_fails_or_declines_leaves_the_message_to_the_model(
-    tmp_path: Path, act: Callable[[VisionAsked], Awaitable[str]], problem: str | None
+    tmp_path: Path, act: Callable[[VisionRequest], Awaitable[str]], problem: str | None
 ) -> None:
     settings = {"VISION__TIMEOUT_S": "0.01"}
     async with open_rig(tmp_path, visions=(Scan(act),), settings=settings) as rig:
@@ -475,7 +475,7 @@ async def test_a_pipeline_that_fails_or_declines_leaves_the_message_to_the_model
 async def test_a_stop_ends_a_pipeline_wherever_it_is(tmp_path: Path) -> None:
     ended = asyncio.Event()
 
-    async def waits(_: VisionAsked) -> str:
+    async def waits(_: VisionRequest) -> str:
         try:
             await asyncio.Event().wait()
         finally:
@@ -493,7 +493,7 @@ async def test_a_stop_ends_a_pipeline_wherever_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.req("A16")
 async def test_a_pipeline_hears_of_a_look_that_fails(tmp_path: Path) -> None:
-    async def tries(asked: VisionAsked) -> str:
+    async def tries(asked: VisionRequest) -> str:
         try:
             return await asked.look("what?")
         except ProviderError as error:
@@ -512,10 +512,10 @@ async def test_a_pipeline_hears_of_a_look_that_fails(tmp_path: Path) -> None:
 async def test_a_model_decides_where_the_caption_says_nothing_if_that_is_configured(
     tmp_path: Path, said: str, is_scanned: bool
 ) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(text=said if "sent for" in seen.last_text else "a bowl")
 
-    async def scan(asked: VisionAsked) -> str:
+    async def scan(asked: VisionRequest) -> str:
         return f"scanned {await asked.look('what?')}"
 
     settings = {**SEEN_BY_EYE, "VISION__ASK_MODEL": "true"}

@@ -11,7 +11,7 @@ from hermes.errors import NotFound, StoreError
 from hermes.message.session_key import graph_name
 from hermes.ports.search import SearchAsk
 from hermes.ports.sessions import OldConversation
-from hermes.schedule.pruning import Pruning
+from hermes.schedule.pruning import SessionPruner
 from hermes.store.sqlite.pruning import SqlitePruning
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
@@ -22,9 +22,9 @@ NEVER = {"SESSIONS__RESET__MODE": "none"}
 TABLES = ("graphs", "refs", "moves", "chunks", "calls", "links", "souls", "steps", "inbox")
 
 
-def pruning(rig: Rig, *, days: int = 90) -> Pruning:
+def pruning(rig: Rig, *, days: int = 90) -> SessionPruner:
     search = rig.core.search
-    return Pruning(
+    return SessionPruner(
         rig.store.pruning,
         days=days,
         forget=None if search is None else search.pruned,
@@ -49,8 +49,8 @@ def counts(home: Path) -> dict[str, int]:
 
 def damage(rig: Rig) -> list[str]:
     """Return what `hermes graph verify` would find."""
-    shelf = rig.store.graphs
-    report = check_graphs(shelf, shelf.graphs(), progress=lambda _done, _of: None, whole=True)
+    reader = rig.store.graphs
+    report = check_graphs(reader, reader.graphs(), progress=lambda _done, _of: None, whole=True)
     return [one.text for one in report.damage]
 
 
@@ -168,7 +168,7 @@ async def test_w24_a_crash_before_the_index_heard_of_it_is_made_up_for(tmp_path:
             await rig.answer(text)
         assert await found(rig, "needle") == 4
         clock.advance(91 * DAY)
-        unheard = Pruning(rig.store.pruning, days=90, forget=None, clock=clock)
+        unheard = SessionPruner(rig.store.pruning, days=90, forget=None, clock=clock)
         assert await unheard.round() == 1
     async with open_rig(tmp_path, settings=NEVER, clock=clock, search=True) as rig:
         assert await found(rig, "needle one") == 0
@@ -200,7 +200,7 @@ async def test_w24_one_that_fails_keeps_nobody_else_and_is_tried_the_next_day(
                 await rig.answer(text, chat=chat)
         rig.clock.advance(91 * DAY)
         await rig.answer("here", chat="cid")
-        task = Pruning(FailingOnce(rig.store.pruning), days=90, forget=None, clock=rig.clock)
+        task = SessionPruner(FailingOnce(rig.store.pruning), days=90, forget=None, clock=rig.clock)
 
         assert await task.round() == 1
         assert await task.round() == 0

@@ -10,7 +10,7 @@ import pytest
 from hermes.message.parts import ToolResultPart
 from hermes.ports.tool import Question, ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 CITY: Mapping[str, Any] = {
@@ -160,7 +160,9 @@ async def test_a_question_without_fields_takes_approve_and_others_want_words(
 
 
 @pytest.mark.req("W37")
-async def test_patience_ends_and_what_is_said_later_is_an_ordinary_message(tmp_path: Path) -> None:
+async def test_stream_timeout_ends_and_what_is_said_later_is_an_ordinary_message(
+    tmp_path: Path,
+) -> None:
     async with open_rig(tmp_path, tools=(asking("trip", within_s=0.05),)) as rig:
         message_id = await rig.say("[[tool:trip]] please")
         question = await asked(rig)
@@ -283,7 +285,7 @@ async def test_a_subagents_question_reaches_the_chat_of_its_person(tmp_path: Pat
     async def delegate(context: ToolContext) -> str:
         return await context.run_child("[[tool:trip]] go", "")
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(text=f"child says {seen.tool_results[-1]}")
         return ScriptedTurn(text="ok")

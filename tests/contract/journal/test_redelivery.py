@@ -11,7 +11,7 @@ import pytest
 from hermes import failpoints
 from hermes.message.outcome import BusyPolicy
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.test_photo_bursts import ledger, photo
 
@@ -115,7 +115,7 @@ async def test_repeats_at_each_write_leave_an_album_one_turn(tmp_path: Path) -> 
 async def test_repeats_after_a_crash_leave_the_turn_that_goes_on_alone(tmp_path: Path) -> None:
     clock = ManualClock()
 
-    def hang(_seen: Seen, _number: int) -> ScriptedTurn:
+    def hang(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(fault="hang")
 
     async with open_rig(tmp_path, clock=clock, script=hang, settings=SETTINGS) as rig:
@@ -133,7 +133,7 @@ async def test_repeats_after_a_crash_leave_the_turn_that_goes_on_alone(tmp_path:
 async def test_repeats_do_not_stop_the_turn_of_those_that_their_host_gave_back(
     tmp_path: Path,
 ) -> None:
-    def fail_first(_seen: Seen, number: int) -> ScriptedTurn:
+    def fail_first(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(fault="status", status=400) if number == 1 else ScriptedTurn(text="yes")
 
     quick = {**SETTINGS, "BUSY__PHOTO_BURST_S": "0.01"}
@@ -150,7 +150,7 @@ async def test_repeats_do_not_stop_the_turn_of_those_that_their_host_gave_back(
 async def test_a_message_that_joined_before_its_lane_heard_of_it_does_not_stop_the_turn(
     tmp_path: Path,
 ) -> None:
-    def think(_seen: Seen, _number: int) -> ScriptedTurn:
+    def think(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(text="three photos", delay_s=0.1)
 
     async with open_rig(tmp_path, script=think, settings=SETTINGS) as rig:

@@ -7,11 +7,11 @@ import pytest
 
 from hermes.pipeline.comebacks import Comeback
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 
 
-def back(seen: Seen, _number: int) -> ScriptedTurn:
+def back(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text=f"back: {seen.last_text}")
 
 

@@ -19,11 +19,11 @@ from hermes.graph.text_drawing import rows
 from hermes.message.session_key import graph_name
 from hermes.ports.search import SearchAsk, Searcher
 from hermes.ports.tool import ToolTraits
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 
-def counted(seen: Seen, number: int) -> ScriptedTurn:
+def counted(seen: SeenConversation, number: int) -> ScriptedTurn:
     """Answer every call with words of its own."""
     if "[[tool" in seen.last_text and not seen.tool_results:
         return ScriptedTurn(tools=(ToolUse("look"),))
@@ -187,7 +187,7 @@ def pairs(rig: Rig) -> list[dict]:
 
 @pytest.mark.req("J5", "J10", "J12")
 async def test_a_retry_without_another_answer_leaves_the_old_one(tmp_path: Path) -> None:
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if number == 2:
             return ScriptedTurn(fault="status", status=503)
         if number == 3:
@@ -221,7 +221,7 @@ async def test_a_retry_that_is_cut_off_leaves_the_answer_and_goes_on(tmp_path: P
     slow = RunTool("look", lambda _: never.wait(), traits=ToolTraits(idempotent=True))
     quick = RunTool("look", traits=ToolTraits(idempotent=True))
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         if number >= 2 and not seen.tool_results:
             return ScriptedTurn(tools=(ToolUse("look"),))
         return ScriptedTurn(text=f"answer {number}")
@@ -432,7 +432,7 @@ async def act(rig: Rig, told: Told, op: tuple[str, int], number: int) -> None:
         told.go_to(name)
 
 
-def mixed(seen: Seen, number: int) -> ScriptedTurn:
+def mixed(seen: SeenConversation, number: int) -> ScriptedTurn:
     if "fail" in seen.last_text:
         return ScriptedTurn(fault="status", status=400)
     return counted(seen, number)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hermes.message.chat import ChatMessage
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools.together import ToolsTogether
 from hermes.tools.tool_sets import ToolSets
 from tests.contract.journal.rig import Rig, RunTool, open_rig
@@ -114,7 +114,7 @@ def test_w39_a_tool_that_comes_or_goes_is_another_setup() -> None:
     assert sets.version != before
 
 
-def in_background(seen: Seen, _number: int) -> ScriptedTurn:
+def in_background(seen: SeenConversation, _number: int) -> ScriptedTurn:
     if seen.last_text.startswith("look") and not seen.tool_results:
         return ScriptedTurn(tools=(ToolUse("wait"),))
     return ScriptedTurn(text=" ".join(seen.tool_results) or "well")

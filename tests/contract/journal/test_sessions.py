@@ -9,7 +9,7 @@ from hermes.ports.tool import ToolTraits
 from hermes.schedule.session_watch import SessionWatch
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 DAY = 86_400.0
@@ -28,7 +28,7 @@ def watch(rig: Rig, ended: list[tuple[str, str]]) -> SessionWatch:
     )
 
 
-def back(_seen: Seen, _number: int) -> ScriptedTurn:
+def back(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="back")
 
 

@@ -6,14 +6,14 @@ import pytest
 
 from hermes.ports.channel import Capabilities
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import open_rig
 
 CAN = Capabilities(delivery="push", unknown="allow", edit=True, typing=True)
 SAID = "<think>They greet me. Greet back?</think>\n\nHello there."
 
 
-def thinks_aloud(_seen: Seen, _number: int) -> ScriptedTurn:
+def thinks_aloud(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text=SAID, deltas=40)
 
 

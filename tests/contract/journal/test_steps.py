@@ -8,7 +8,7 @@ import pytest
 
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 IDEMPOTENT = ToolTraits(idempotent=True)
@@ -228,7 +228,7 @@ async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: P
         assert await rig.outcome(message_id) == "answered"
 
 
-def _plain(_seen: Seen, number: int) -> ScriptedTurn:
+def _plain(_seen: SeenConversation, number: int) -> ScriptedTurn:
     """Answer whatever is asked; the directives in the text were for the process that died."""
     return ScriptedTurn(text=f"call {number}")
 

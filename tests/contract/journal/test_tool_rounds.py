@@ -8,18 +8,18 @@ import pytest
 from hermes.message.parts import tool_calls_of
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 LOOK = ToolUse("look", "{}")
 
 
-def insatiable(_seen: Seen, number: int) -> ScriptedTurn:
+def insatiable(_seen: SeenConversation, number: int) -> ScriptedTurn:
     """A model that asks for a tool with every answer, offered or not."""
     return ScriptedTurn(text=f"answer {number}", tools=(LOOK,))
 
 
-def speechless(_seen: Seen, _number: int) -> ScriptedTurn:
+def speechless(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     """A model that asks for a tool with every answer, and says nothing."""
     return ScriptedTurn(tools=(LOOK,))
 
@@ -110,7 +110,7 @@ async def test_a9_each_agent_has_its_own_cap_and_each_message_its_own_rounds(
 async def test_a9_calls_side_by_side_are_one_round(tmp_path: Path) -> None:
     tools = tuple(RunTool(name, traits=ToolTraits(parallel=True)) for name in "abc")
 
-    def asks_for_three(_seen: Seen, number: int) -> ScriptedTurn:
+    def asks_for_three(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text=f"answer {number}", tools=tuple(ToolUse(n, "{}") for n in "abc"))
 
     async with open_rig(tmp_path, script=asks_for_three, tools=tools, settings=caps(main=2)) as rig:
@@ -152,7 +152,7 @@ async def test_a9_a_crash_in_the_last_call_leaves_no_further_round(tmp_path: Pat
     clock = ManualClock()
     look = RunTool("look")
 
-    def hangs_at_last(_seen: Seen, number: int) -> ScriptedTurn:
+    def hangs_at_last(_seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text="answer", tools=(LOOK,), fault="hang" if number == 2 else None)
 
     settings = caps(main=1)

@@ -16,7 +16,7 @@ from hermes.message.parts import ToolResultPart
 from hermes.ports.steps import Step
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools import tool
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
@@ -301,7 +301,7 @@ async def test_j14_subagents_of_parallel_tools_are_told_apart_and_found_again(
         host = await rig.say("[[tool:a]] [[tool:b]] please")
         await rig.until(lambda: len(rig.model.calls) == 3)
 
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(text="done")
         return ScriptedTurn(text=f"child {seen.last_text[-3:]}")
@@ -408,7 +408,7 @@ async def test_a_tool_that_was_not_sent_is_not_run(tmp_path: Path) -> None:
     weather = RunTool("forecast", traits=ToolTraits(intents=("weather",)))
     other = RunTool("remind", traits=ToolTraits(intents=("reminders",)))
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(tools=(ToolUse("remind"),)) if number == 1 else ScriptedTurn(text="ok")
 
     async with open_rig(tmp_path, script=script, tools=(weather, other), settings=EACH) as rig:
@@ -447,7 +447,7 @@ async def test_arguments_that_do_not_fit_are_told_to_the_model_which_tries_again
         runs.append(people)
         return f"booked for {people}"
 
-    def script(seen: Seen, number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         wrong, right = '{"people":"a few"}', '{"people":3}'
         if number <= 2:
             return ScriptedTurn(tools=(ToolUse("book", wrong if number == 1 else right),))
@@ -480,5 +480,5 @@ async def test_a_tool_that_takes_too_long_is_given_up(
         assert told in text
 
 
-def _done(_seen: Seen, _number: int) -> ScriptedTurn:
+def _done(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="done")

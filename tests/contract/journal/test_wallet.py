@@ -10,7 +10,7 @@ import pytest
 from hermes.control.why import explain
 from hermes.ports.wallet import NewGrant, Wallet
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 DAY_S = 86_400.0
@@ -120,7 +120,7 @@ async def test_a_model_that_nobody_can_reach_is_told_of_without_a_credit(tmp_pat
 
 @pytest.mark.req("A7", "A5", "J11")
 async def test_a7_tool_output_without_a_last_word_is_paid_for(tmp_path: Path) -> None:
-    def script(seen: Seen, _number: int) -> ScriptedTurn:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
         if seen.tool_results:
             return ScriptedTurn(fault="status", status=500)
         return ScriptedTurn(tools=(ToolUse("look"),))
@@ -249,7 +249,7 @@ async def test_a_turn_that_goes_on_after_a_crash_is_held_once_and_paid_once(tmp_
         await rig.until(lambda: len(rig.model.calls) == 1)
         assert (wallet(rig).balance, wallet(rig).held) == (0, 1)
 
-    def script(_seen: Seen, _number: int) -> ScriptedTurn:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(text="back again")
 
     async with open_rig(tmp_path, clock=clock, script=script, settings=wallet_of(1)) as rig:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hermes import failpoints
 from hermes.message.parts import ToolResultPart
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools import ToolContext, tool
 from hermes.tools.function_tool import FunctionTool
 from tests.contract.journal.rig import Rig, open_rig
@@ -85,7 +85,7 @@ def _tools(home: Path) -> tuple[FunctionTool, ...]:
     return once, again
 
 
-def _script(seen: Seen, _number: int) -> ScriptedTurn:
+def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="all done") if seen.tool_results else ScriptedTurn(tools=CALLS)
 
 

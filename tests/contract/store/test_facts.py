@@ -72,8 +72,8 @@ async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
 ) -> None:
     ann = await person(store)
 
-    def add(standing: tuple[Fact, ...]) -> FactChange:
-        return FactChange(put=(fact(ann, f"n{len(standing)}", at=float(len(standing))),))
+    def add(current: tuple[Fact, ...]) -> FactChange:
+        return FactChange(put=(fact(ann, f"n{len(current)}", at=float(len(current))),))
 
     await asyncio.gather(*(store.facts.change(ann, add) for _ in range(20)))
 

@@ -59,15 +59,15 @@ class Home:
         graph.save()
         return graph
 
-    def shelf(self) -> SqliteGraphReader:
+    def reader(self) -> SqliteGraphReader:
         return SqliteGraphReader.read(self.path, key_file=KEYS)
 
     def check(self) -> CheckReport:
-        shelf = self.shelf()
+        reader = self.reader()
         try:
-            return check_graphs(shelf, shelf.graphs(), progress=lambda *_: None, whole=True)
+            return check_graphs(reader, reader.graphs(), progress=lambda *_: None, whole=True)
         finally:
-            shelf.close()
+            reader.close()
 
 
 @pytest.fixture
@@ -144,12 +144,12 @@ def test_an_export_of_a_damaged_store_is_an_export_of_the_rest(
     home: Home, damage: str, tmp_path: Path
 ) -> None:
     home.db.execute(damage)
-    shelf = home.shelf()
+    reader = home.reader()
     plan = GraphExportPlan(format="openai", file=tmp_path / "rows.jsonl", write=write_rows)
 
-    report = export_graphs(shelf, shelf.graphs(), plan=plan, progress=lambda *_: None)
+    report = export_graphs(reader, reader.graphs(), plan=plan, progress=lambda *_: None)
 
-    shelf.close()
+    reader.close()
     # Bob's conversation is whole, whatever happened to ann's.
     assert report.rows >= 1
     assert '"large"' not in (tmp_path / "rows.jsonl").read_text()
@@ -158,15 +158,15 @@ def test_an_export_of_a_damaged_store_is_an_export_of_the_rest(
 @pytest.mark.req("G7")
 def test_what_was_changed_on_disk_is_said_with_what_to_do(home: Home) -> None:
     home.db.execute(CHANGED[2])
-    shelf = home.shelf()
+    reader = home.reader()
 
     with pytest.raises(StoreError, match=r"the call main 0 of graph .*ann#0' is not as it was"):
-        shelf.open(ANN)
+        reader.open(ANN)
     home.db.execute("UPDATE calls SET id = CAST(x'ff41' AS TEXT)")
     with pytest.raises(StoreError, match=r"not UTF-8 .* put a backup in its place"):
-        shelf.open(BOB)
+        reader.open(BOB)
 
-    shelf.close()
+    reader.close()
 
 
 @pytest.mark.req("G7", "J24")
@@ -186,13 +186,13 @@ def test_only_a_person_who_was_marked_as_erased_is_erased(home: Home) -> None:
 
 @pytest.mark.req("G6", "J24")
 def test_an_erased_person_has_not_agreed(home: Home) -> None:
-    shelf = home.shelf()
-    before = {entry.name: entry.may_train for entry in shelf.graphs()}
+    reader = home.reader()
+    before = {entry.name: entry.may_train for entry in reader.graphs()}
     home.db.execute("UPDATE people SET erased_at = 5 WHERE id = 'p_ann'")
 
-    after = {entry.name: entry.may_train for entry in shelf.graphs()}
+    after = {entry.name: entry.may_train for entry in reader.graphs()}
 
-    shelf.close()
+    reader.close()
     assert before == {ANN: True, BOB: True, SUB: True}
     assert after == {ANN: False, BOB: True, SUB: False}
 
@@ -204,7 +204,7 @@ def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
     call = graph.calls()[-1]
     graph.link("t1", call=call, child="agent:main:rest:dm:ann/m.1#0")
     graph.save()
-    shelf = home.shelf()
+    reader = home.reader()
 
     (nowhere,) = home.check().damage
     home.db.execute(
@@ -214,9 +214,12 @@ def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
 
     assert nowhere.where == "the link of t1"
     assert home.check().damage == []
-    assert [link.child for link in shelf.open(ANN).links()] == [SUB, "agent:main:rest:dm:ann/m.1#0"]
-    assert isinstance(shelf.open(ANN).links()[0], Link)
-    shelf.close()
+    assert [link.child for link in reader.open(ANN).links()] == [
+        SUB,
+        "agent:main:rest:dm:ann/m.1#0",
+    ]
+    assert isinstance(reader.open(ANN).links()[0], Link)
+    reader.close()
 
 
 @pytest.mark.req("G7")

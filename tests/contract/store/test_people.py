@@ -20,7 +20,7 @@ from hermes.people.pairing import LENGTH, LETTERS, PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.inbox import NewMessage
 from hermes.ports.keys import CallerKey
-from hermes.ports.people import Asked, PairingAsk, Standing
+from hermes.ports.people import ChannelAccess, PairingAsk, PairingAskResult
 from hermes.ports.wallet import NewGrant
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened
@@ -46,7 +46,7 @@ async def ask(
     platform: str = "telegram",
     at: float = NOW,
     message: str | None = None,
-) -> Asked:
+) -> PairingAskResult:
     wish = PairingAsk(
         platform=platform,
         user_id=user,
@@ -110,7 +110,7 @@ async def test_a_code_counts_for_its_own_platform_once_and_for_an_hour(store: Sq
     ]
 
     assert tried == ["wrong", "wrong", "right ann", "wrong"]
-    assert store.users.standing("telegram", "ann") == Standing(person, is_active=True)
+    assert store.users.channel_access("telegram", "ann") == ChannelAccess(person, is_active=True)
 
 
 @pytest.mark.req("W31", "J24")
@@ -297,7 +297,7 @@ async def test_a_linked_channel_is_its_new_persons_and_what_was_said_stays_the_o
     assert (settled.verdict, settled.person_id, settled.moved.before) == ("right", ann, stranger)
     assert other.verdict == "wrong"
     assert await write(store, "4711", text="next") == ann
-    assert store.users.standing("telegram", "4711") == Standing(ann, is_active=True)
+    assert store.users.channel_access("telegram", "4711") == ChannelAccess(ann, is_active=True)
     assert (before.epoch, lane.epoch) == (0, 1)
     record = store.inbox.get("m_telegram_4711_hi")
     assert record is not None
@@ -326,8 +326,8 @@ async def test_a_code_of_somebody_whom_nobody_let_in_joins_and_lets_nobody_in(
         await store.pairing.make_link_code(ann, code, lets_in=False, at=NOW, rules=LINKING)
         await use(store, code, user, message=user)
 
-    standings = [store.users.standing("telegram", user) for user in ("4711", "paired")]
-    assert standings == [Standing(ann), Standing(ann, is_active=True)]
+    standings = [store.users.channel_access("telegram", user) for user in ("4711", "paired")]
+    assert standings == [ChannelAccess(ann), ChannelAccess(ann, is_active=True)]
 
 
 @pytest.mark.req("A3", "J24")
@@ -341,7 +341,7 @@ async def test_erasing_one_of_two_linked_people_leaves_the_other_readable(
 
     events = [store.inbox.get(f"m_telegram_{user}_hi") for user in ("ann", "4711")]
     assert [one is not None and one.event is not None for one in events] == [False, True]
-    assert store.users.standing("telegram", "4711") == Standing()
+    assert store.users.channel_access("telegram", "4711") == ChannelAccess()
     assert [one.id for one in store.users.page(state=None, limit=9)] == [stranger]
     assert [one.id for one in store.users.page(state="erased", limit=9)] == [ann]
 
@@ -381,7 +381,7 @@ async def test_a_channel_goes_back_to_whom_it_was_at_first_and_has_to_be_let_in_
     back = await store.users.unlink("telegram", "4711", at=NOW)
 
     assert (back.before, back.after) == (bob, own)
-    assert store.users.standing("telegram", "4711") == Standing(own)
+    assert store.users.channel_access("telegram", "4711") == ChannelAccess(own)
     with pytest.raises(Conflict, match="only channel"):
         await store.users.unlink("telegram", "4711", at=NOW)
     with pytest.raises(NotFound, match="hermes users add"):
@@ -451,7 +451,7 @@ async def test_what_is_known_of_people_is_there_after_a_restart(tmp_path: Path) 
 
         assert sorted(states) == sorted([(ann, "active"), (bob, "blocked")])
         assert store.users.is_anybody_blocked()
-        assert store.users.standing("telegram", "bob").is_blocked
+        assert store.users.channel_access("telegram", "bob").is_blocked
         assert paired is not None
         assert paired.channels[0].activated_how == "paired"
         assert paired.channels[0].name == "Name of ann"
@@ -476,4 +476,4 @@ async def test_an_older_database_keeps_its_channels_and_nobody_in_it_was_let_in(
 
         assert user is not None
         assert (user.state, user.channels[0].added_at) == ("guest", 5.0)
-        assert store.users.standing("telegram", "ann") == Standing("p_ann")
+        assert store.users.channel_access("telegram", "ann") == ChannelAccess("p_ann")

@@ -14,7 +14,7 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.search import SearchAsk, Searcher, SearchMode
 from hermes.store.search.file import open_index
 from hermes.store.search.graph_reader import Addition, IndexMessage
-from hermes.store.search.index_writer import Pen
+from hermes.store.search.index_writer import IndexWriter
 from hermes.store.search.lookup import Finder
 from hermes.store.search.query import read_question, snippet
 from hermes.store.search.text_folds import cut, fold, words_of
@@ -45,7 +45,7 @@ numbers = count()
 def index_of(folder: Path, texts: list[str], *, name: str = f"{LANE}#0") -> Database:
     """Return a fresh index of these messages, all of one person in one session."""
     db = open_index(folder / f"{next(numbers)}.db", KEY)
-    pen = Pen(db)
+    pen = IndexWriter(db)
     with db:
         for number, text in enumerate(texts):
             addition = Addition(

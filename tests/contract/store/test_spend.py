@@ -20,7 +20,7 @@ from hermes.ports.spend import (
     CostRow,
     KillSwitch,
     Meter,
-    Spent,
+    SpendEntry,
     Unit,
     Whose,
 )
@@ -36,7 +36,7 @@ COUNTS = st.integers(0, 10_000)
 DOLLARS = st.floats(0, 100, allow_nan=False)
 
 spents = st.builds(
-    Spent,
+    SpendEntry,
     day=st.sampled_from(DAYS),
     account=st.builds(
         Account,
@@ -63,17 +63,17 @@ METERS = tuple(
     for unit in get_args(Unit)
     for period in PERIODS
 )
-WHOSE: dict[Whose, Callable[[Spent], str]] = {
+WHOSE: dict[Whose, Callable[[SpendEntry], str]] = {
     "person": lambda call: call.account.person_id,
     "agent": lambda call: call.account.agent,
     "key": lambda call: call.account.key,
     "platform": lambda call: PLATFORM,
 }
-TOOK: dict[Unit, Callable[[Spent], float]] = {
+TOOK: dict[Unit, Callable[[SpendEntry], float]] = {
     "tokens": lambda call: call.usage.tokens_in + call.usage.tokens_out,
     "usd": lambda call: call.usage.cost_usd + call.assumed_usd,
 }
-BY: dict[CostBy, Callable[[Spent], str]] = {
+BY: dict[CostBy, Callable[[SpendEntry], str]] = {
     "person": WHOSE["person"],
     "agent": WHOSE["agent"],
     "key": WHOSE["key"],
@@ -83,15 +83,15 @@ BY: dict[CostBy, Callable[[Spent], str]] = {
 }
 
 
-def spent(person: str = "p_ann", *, day: str = "2026-11-15", **other: object) -> Spent:
+def spent(person: str = "p_ann", *, day: str = "2026-11-15", **other: object) -> SpendEntry:
     account = Account(person_id=person, agent="main", channel="v1", key="k_1")
     # Any field of the struct, which checks the names.
-    return Spent(
+    return SpendEntry(
         **{"day": day, "account": account, "model": "one", "usage": Usage(10, 5, 0, 0, 0.5)} | other  # type: ignore[arg-type]
     )
 
 
-def folded(calls: Sequence[Spent], meter: Meter) -> float:
+def folded(calls: Sequence[SpendEntry], meter: Meter) -> float:
     """Return where a meter stands by the calls themselves."""
     return sum(
         TOOK[meter.unit](call)
@@ -100,7 +100,7 @@ def folded(calls: Sequence[Spent], meter: Meter) -> float:
     )
 
 
-def by_name(calls: Sequence[Spent], by: CostBy) -> dict[str, tuple[object, ...]]:
+def by_name(calls: Sequence[SpendEntry], by: CostBy) -> dict[str, tuple[object, ...]]:
     """Return what a report has to say, by the calls themselves."""
     rows: dict[str, tuple[object, ...]] = {}
     for name in {BY[by](call) for call in calls}:
@@ -143,7 +143,7 @@ def usd(row: CostRow) -> float:
 @pytest.mark.req("J21", "A20", "A22")
 @settings(max_examples=40, deadline=None)
 @given(batches=st.lists(st.lists(spents, max_size=8), min_size=1, max_size=4))
-def test_every_meter_stands_where_the_calls_put_it(batches: list[list[Spent]]) -> None:
+def test_every_meter_stands_where_the_calls_put_it(batches: list[list[SpendEntry]]) -> None:
     async def story() -> dict[Meter, float]:
         with TemporaryDirectory() as folder:
             async with opened(Path(folder)) as store:
@@ -159,7 +159,9 @@ def test_every_meter_stands_where_the_calls_put_it(batches: list[list[Spent]]) -
 @pytest.mark.req("A20")
 @settings(max_examples=30, deadline=None)
 @given(calls=st.lists(spents, min_size=3, max_size=20))
-def test_the_report_says_what_the_calls_took_the_most_expensive_first(calls: list[Spent]) -> None:
+def test_the_report_says_what_the_calls_took_the_most_expensive_first(
+    calls: list[SpendEntry],
+) -> None:
     async def story() -> dict[CostBy, tuple[CostRow, ...]]:
         with TemporaryDirectory() as folder:
             async with opened(Path(folder)) as store:

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.errors import LeaseLost
 from hermes.message.reply import Usage
-from hermes.ports.spend import Account, CallLine, Meter, Spent
+from hermes.ports.spend import Account, CallLine, Meter, SpendEntry
 from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
 from hermes.ports.turns import Interaction, MessageRecord
 from hermes.store.sqlite.store import SqliteStore
@@ -20,9 +20,9 @@ USAGE = Usage(10, 5, 4, 3, 0.5, 2)
 ALL = Meter("platform", "platform", "tokens")
 
 
-def spent(message: MessageRecord) -> Spent:
+def spent(message: MessageRecord) -> SpendEntry:
     account = Account(person_id=message.person_id, agent="main", channel="rest")
-    return Spent(day="2026-11-15", account=account, model="one", usage=USAGE)
+    return SpendEntry(day="2026-11-15", account=account, model="one", usage=USAGE)
 
 
 async def begun(store: SqliteStore) -> tuple[Lease, MessageRecord]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from hermes.config import Loaded, load
+from hermes.config import LoadedConfig, load
 
 RAW_SERVER = Path(__file__).parents[1] / "tools" / "mcp" / "raw_server.py"
 PLUGIN = """
@@ -90,7 +90,7 @@ verified = []
 """
 
 
-def make_home(home: Path, *, fault: str = "none", child: bool = False) -> Loaded:
+def make_home(home: Path, *, fault: str = "none", child: bool = False) -> LoadedConfig:
     """Return the configuration of a home with a plugin, a platform and, maybe, an MCP server."""
     plugin = home / "faulty"
     plugin.mkdir(parents=True)

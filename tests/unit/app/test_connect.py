@@ -12,7 +12,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.outbox.traffic import Traffic
-from hermes.ports.channel import Accept, Accepted, Capabilities
+from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 
@@ -51,7 +51,7 @@ class Hook(MemoryChannel):
         if self.deaf is not None:
             raise self.deaf
 
-    async def hear(self) -> Accepted:
+    async def hear(self) -> Acceptance:
         assert self._accept is not None
         return await self._accept(EVENT)
 
@@ -103,8 +103,8 @@ class Desk:
         self.all.start()
         await settle()
 
-    async def _accept(self, event: MessageEvent) -> Accepted:
-        return Accepted(message_id=event.external_id)
+    async def _accept(self, event: MessageEvent) -> Acceptance:
+        return Acceptance(message_id=event.external_id)
 
     def stand(self, name: str = "line") -> tuple[str, str | None, bool | None]:
         assert self.all is not None

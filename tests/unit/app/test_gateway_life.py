@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes.app.gateway import Gateway
-from hermes.config import Loaded
+from hermes.config import LoadedConfig
 from hermes.ops.instance import find_running
 from tests.unit.app.faulty_home import children, held, make_home
 
@@ -85,7 +85,7 @@ def break_at(*steps: str) -> Callable[[str], None]:
     return checkpoint
 
 
-async def start_and_stop(loaded: Loaded) -> None:
+async def start_and_stop(loaded: LoadedConfig) -> None:
     """Start a gateway, wait until its platform is connected, and stop it."""
     async with Gateway(loaded) as gateway:
         await connected(gateway)

@@ -18,7 +18,7 @@ from hermes.outbox.traffic import Traffic
 from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import Auth, Manifest, Quality
 from hermes.plugins.registry import Platform, Registry
-from hermes.ports.channel import Accepted, Capabilities, Channel, PushChannel, WebhookChannel
+from hermes.ports.channel import Acceptance, Capabilities, Channel, PushChannel, WebhookChannel
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
@@ -50,7 +50,7 @@ def platform(name: str, make) -> Platform:
     return Platform(manifest, make, name)
 
 
-async def accept(event: MessageEvent) -> Accepted:
+async def accept(event: MessageEvent) -> Acceptance:
     raise AssertionError(f"nothing is heard here: {event}")
 
 
@@ -74,7 +74,7 @@ def made(home: Path, **environ: str) -> dict[str, Channel]:
             client=HttpClient(HttpSettings()),
             home=home,
             clock=clock,
-            shelf=MemoryFiles(),
+            media_cache=MemoryFiles(),
             outbox=MemoryOutboxStore(clock),
         )
     )

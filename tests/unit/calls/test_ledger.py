@@ -7,13 +7,13 @@ import pytest
 
 from hermes.calls.ledger import CallLedger
 from hermes.message.reply import Usage
-from hermes.ports.spend import PLATFORM, Account, CallLine, Meter, Spent
+from hermes.ports.spend import PLATFORM, Account, CallLine, Meter, SpendEntry
 from tests.contract.store.opening import opened
 
 
-def spent(person: str, *, tokens: int = 10) -> Spent:
+def spent(person: str, *, tokens: int = 10) -> SpendEntry:
     account = Account(person_id=person, channel="v1")
-    return Spent(day="2026-11-15", account=account, model="one", usage=Usage(tokens, 5))
+    return SpendEntry(day="2026-11-15", account=account, model="one", usage=Usage(tokens, 5))
 
 
 @pytest.mark.req("J21")

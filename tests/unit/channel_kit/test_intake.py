@@ -17,7 +17,7 @@ from hermes.errors import (
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 
 pytestmark = pytest.mark.req("J1", "W2")
 
@@ -42,10 +42,10 @@ class Inbox:
         self.told: list[HermesError] = []
         self.keep = patient(self._accept, sleep=self._sleep, on_wait=self.told.append)
 
-    async def _accept(self, event: MessageEvent) -> Accepted:
+    async def _accept(self, event: MessageEvent) -> Acceptance:
         if self.failures:
             raise self.failures.pop(0)
-        return Accepted(message_id=event.external_id)
+        return Acceptance(message_id=event.external_id)
 
     async def _sleep(self, seconds: float) -> None:
         self.naps.append(seconds)
@@ -55,7 +55,7 @@ class Inbox:
 async def test_a_database_that_fails_is_asked_again_for_ever_and_less_and_less_often() -> None:
     inbox = Inbox(*(StoreError("disk I/O error") for _ in range(100)))
 
-    assert await inbox.keep(EVENT) == Accepted(message_id="e1")
+    assert await inbox.keep(EVENT) == Acceptance(message_id="e1")
 
     assert inbox.naps == [1.0, 2.0, 4.0, 8.0, 16.0, *[30.0] * 95]
     assert len(inbox.told) == 100

@@ -11,7 +11,7 @@ from hermes.errors import NotFound, TooLarge
 from hermes.message.event import MessageEvent
 from hermes.message.parts import Media
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Accepted, Returned
+from hermes.ports.channel import Acceptance, ReturnedDelivery
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 from hermes.testing.email.server import EmailStandIn
@@ -45,10 +45,10 @@ class Rig:
     def __init__(self, folder: Path, **options: bool) -> None:
         self.folder = folder
         self.mail = EmailStandIn(**options)
-        self.shelf = Shelf()
+        self.media_cache = Shelf()
         self.events: list[MessageEvent] = []
         self.refusals: list[Exception] = []
-        self.returned: list[Returned] = []
+        self.returned: list[ReturnedDelivery] = []
         self.channels: list[EmailChannel] = []
         self._numbers = count(1)
 
@@ -62,7 +62,7 @@ class Rig:
             client=None,
             clock=SystemClock(),
             make_id=lambda kind: f"{kind}_{next(self._numbers)}",
-            media=self.shelf,
+            media=self.media_cache,
             state=self.folder / "state",
             returned=self.take_back,
         )
@@ -77,15 +77,15 @@ class Rig:
         await made.connect(self.accept)
         return made
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         if self.refusals:
             raise self.refusals.pop(0)
         known = any(one.external_id == event.external_id for one in self.events)
         if not known:
             self.events.append(event)
-        return Accepted(message_id=event.external_id, duplicate=known)
+        return Acceptance(message_id=event.external_id, duplicate=known)
 
-    async def take_back(self, back: Returned) -> None:
+    async def take_back(self, back: ReturnedDelivery) -> None:
         self.returned.append(back)
 
     def texts(self) -> list[str]:

@@ -18,7 +18,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Accepted, Delivery, Target
+from hermes.ports.channel import Acceptance, Delivery, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
 from hermes.testing.irc.server import IrcStandIn
@@ -34,13 +34,13 @@ class Inbox:
     events: list[MessageEvent] = field(default_factory=list)
     failures: list[HermesError] = field(default_factory=list)
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         # As the inbox does: what cannot be written down and read again is no event.
         assert msgspec.json.decode(msgspec.json.encode(event), type=MessageEvent) == event
         if self.failures:
             raise self.failures.pop(0)
         self.events.append(event)
-        return Accepted(message_id=event.external_id)
+        return Acceptance(message_id=event.external_id)
 
     @property
     def texts(self) -> list[str]:
@@ -74,7 +74,7 @@ class Rig:
 
     def lines(self, target: str) -> list[str]:
         """Return what the bot has written to a nick or a channel, codes and all."""
-        written = self.irc.town.written
+        written = self.irc.state.written
         return [one.text for one in written if one.target == target]
 
     async def heard(self, count: int) -> list[MessageEvent]:

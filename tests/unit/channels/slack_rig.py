@@ -18,7 +18,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
-from hermes.ports.channel import Accepted, Delivery, HttpRequest, Target
+from hermes.ports.channel import Acceptance, Delivery, HttpRequest, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.slack.platform import SlackStandIn
@@ -34,7 +34,7 @@ class Inbox:
     calls: list[MessageEvent] = field(default_factory=list)
     failures: list[HermesError] = field(default_factory=list)
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         # As the inbox does: what cannot be written down and read again is no event.
         assert msgspec.json.decode(msgspec.json.encode(event), type=MessageEvent) == event
         self.calls.append(event)
@@ -43,7 +43,7 @@ class Inbox:
         known = [one for one in self.events if one.external_id == event.external_id]
         if not known:
             self.events.append(event)
-        return Accepted(message_id=event.external_id, duplicate=bool(known))
+        return Acceptance(message_id=event.external_id, duplicate=bool(known))
 
     @property
     def texts(self) -> list[str]:
@@ -69,7 +69,7 @@ class Rig:
         return Delivery(id="o_1", target=self.target(chat, **target), parts=given, key=key)
 
     def target(self, chat: str, **more: Any) -> Target:
-        chat_id = self.slack.book.find_chat(chat).id
+        chat_id = self.slack.state.find_chat(chat).id
         return Target(platform="slack", account="default", chat_id=chat_id, **more)
 
 

@@ -11,9 +11,9 @@ import pytest
 import structlog
 
 from hermes.channels.email.addresses import read_address
-from hermes.channels.email.answer_rate import Pacing
+from hermes.channels.email.answer_rate import AnswerRate
 from hermes.channels.email.imap import Imap
-from hermes.channels.email.inbound import Reading
+from hermes.channels.email.inbound import MailReadRules
 from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.settings import Security, Server
 from hermes.channels.email.smtp import Smtp, SmtpFailed, Stage
@@ -31,11 +31,11 @@ from hermes.errors import (
 )
 from hermes.message.parts import FilePart, Media, Part, TextPart
 from hermes.outbox.channel_calls import ChannelCalls
-from hermes.ports.channel import Delivery, Returned, Target
+from hermes.ports.channel import Delivery, ReturnedDelivery, Target
 from hermes.ports.clock import SystemClock
 from hermes.testing.email.people import delivered
 from hermes.testing.email.state import PASSWORD
-from hermes.testing.stand_in import Fault, File, Said
+from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.unit.channels.email_rig import Rig, rig, scripted, serving, until
 
 ADA = "chat-1@people.test"
@@ -49,7 +49,7 @@ async def town(tmp_path: Path) -> AsyncIterator[Rig]:
 
 
 def seen(town: Rig) -> list[bool]:
-    return ["\\Seen" in mail.flags for mail in town.mail.office.inbox.mails]
+    return ["\\Seen" in mail.flags for mail in town.mail.state.inbox.mails]
 
 
 def reply(thread_id: str | None = None, reply_to: str | None = None) -> Delivery:
@@ -66,7 +66,7 @@ async def test_a_mail_that_takes_too_long_to_read_is_refused_and_not_fetched_aga
     raw = b"From: a@people.test\r\nContent-Type: text/html\r\n\r\n" + b"<b>a</b> " * 100_000
     await town.connected(read_s=0.01, trust="none")
     with structlog.testing.capture_logs() as logs:
-        town.mail.office.inbox.add(raw, at=time.time())  # noqa: TID251 - as a mail server does
+        town.mail.state.inbox.add(raw, at=time.time())  # noqa: TID251 - as a mail server does
         await until(lambda: seen(town) == [True])
     (refused,) = [one for one in logs if one["event"] == "email.refused"]
     assert refused["code"] == "too_large"
@@ -102,9 +102,9 @@ def held() -> Iterator[Held]:
 def intake(town: Rig, *, read_s: float) -> MailIntake:
     return MailIntake(
         town.accept,
-        reading=Reading(own=read_address("hermes@hermes.test"), authserv_id=None),
+        reading=MailReadRules(own=read_address("hermes@hermes.test"), authserv_id=None),
         setup=town.setup(),
-        pacing=Pacing(30, SystemClock()),
+        answer_rate=AnswerRate(30, SystemClock()),
         read_s=read_s,
     )
 
@@ -157,19 +157,19 @@ async def test_a_reader_whose_mail_nobody_waits_for_any_more_ends_without_a_word
 
 @pytest.mark.req("A8")
 def test_addresses_that_write_once_are_forgotten_when_they_are_many() -> None:
-    pacing = Pacing(1, SystemClock())
+    answer_rate = AnswerRate(1, SystemClock())
     for number in range(10_001):
-        assert pacing.wait_s(f"{number}@people.test") == 0
-        pacing.took(f"{number}@people.test")
-    assert pacing.wait_s("10000@people.test") > 0
-    assert pacing.wait_s("0@people.test") == 0
+        assert answer_rate.wait_s(f"{number}@people.test") == 0
+        answer_rate.took(f"{number}@people.test")
+    assert answer_rate.wait_s("10000@people.test") > 0
+    assert answer_rate.wait_s("0@people.test") == 0
 
 
 @pytest.mark.req("W2", "W10")
 async def test_old_mail_of_a_mailbox_is_never_answered_and_stays_unread(town: Rig) -> None:
-    inbox = town.mail.office.inbox
-    _, old = town.mail.people.write(Said(text="old", chat="a"))
-    _, new = town.mail.people.write(Said(text="new", chat="b"))
+    inbox = town.mail.state.inbox
+    _, old = town.mail.people.write(PersonMessage(text="old", chat="a"))
+    _, new = town.mail.people.write(PersonMessage(text="new", chat="b"))
     inbox.add(old, at=time.time() - 2 * 86400)  # noqa: TID251 - as a mail server does
     inbox.add(new, at=time.time() - 1000)  # noqa: TID251
     first = await town.connected()
@@ -177,7 +177,7 @@ async def test_old_mail_of_a_mailbox_is_never_answered_and_stays_unread(town: Ri
     await first.disconnect()
 
     await town.connected(first_age_s=10 * 86400)
-    await town.mail.say(Said(text="barrier", chat="c"))
+    await town.mail.say(PersonMessage(text="barrier", chat="c"))
     assert town.texts() == ["new", "barrier"]
     assert seen(town) == [False, True, True]
 
@@ -187,15 +187,15 @@ async def test_old_mail_of_a_mailbox_is_never_answered_and_stays_unread(town: Ri
 async def test_a_mail_is_marked_only_once_it_is_kept(town: Rig) -> None:
     town.refusals.append(Overloaded("full", retry_after=0.05))
     await town.connected()
-    saying = asyncio.create_task(town.mail.say(Said(text="hello")))
+    saying = asyncio.create_task(town.mail.say(PersonMessage(text="hello")))
     await until(lambda: not town.refusals)
     assert seen(town) == [False]
-    await town.mail.say(Said(text="behind it"))
+    await town.mail.say(PersonMessage(text="behind it"))
     await saying
     assert town.texts() == ["hello", "behind it"]
 
     town.refusals.append(BadRequest("never"))
-    await town.mail.say(Said(text="refused", chat="b"))
+    await town.mail.say(PersonMessage(text="refused", chat="b"))
     assert town.texts() == ["hello", "behind it"]
     assert seen(town) == [True, True, True]
 
@@ -203,16 +203,16 @@ async def test_a_mail_is_marked_only_once_it_is_kept(town: Rig) -> None:
 @pytest.mark.req("J1")
 async def test_a_folder_that_was_made_anew_repeats_nothing(town: Rig) -> None:
     channel = await town.connected()
-    await town.mail.say(Said(text="hello", times=2))
+    await town.mail.say(PersonMessage(text="hello", times=2))
     await channel.disconnect()
-    folder = town.mail.office.inbox
+    folder = town.mail.state.inbox
     folder.rebuild()
     for mail in folder.mails:
         mail.flags.clear()
 
     await town.connected()
     await until(lambda: all(seen(town)))
-    await town.mail.say(Said(text="barrier"))
+    await town.mail.say(PersonMessage(text="barrier"))
     assert town.texts() == ["hello", "barrier"]
 
 
@@ -222,22 +222,22 @@ async def test_without_idle_it_looks_again_and_moves_what_is_done(tmp_path: Path
         await town.connected(poll_s=0.05)
         picture = File(data=b"\x89PNG", mime="image/png", name="a.png")
         huge = File(data=bytes(200_000), mime="application/zip", name="b.zip")
-        await town.mail.say(Said(text="one", files=(picture, huge)))
-        folders = town.mail.office.folders.values()
+        await town.mail.say(PersonMessage(text="one", files=(picture, huge)))
+        folders = town.mail.state.folders.values()
         await until(lambda: [len(folder.mails) for folder in folders] == [0, 1, 0])
         assert "IDLE" not in town.mail.imap.commands
         assert town.mail.rejections == ()
     assert town.texts() == ["one\n\n[The attachment b.zip was not taken: it is too large]"]
-    assert list(town.shelf.kept.values()) == [b"\x89PNG"]
+    assert list(town.media_cache.kept.values()) == [b"\x89PNG"]
 
 
 @pytest.mark.req("W10")
 async def test_of_a_mail_that_is_too_large_only_the_beginning_is_read(town: Rig) -> None:
     await town.connected(max_bytes=100_000)
     huge = File(data=bytes(500_000), mime="application/zip", name="b.zip")
-    await town.mail.say(Said(text="look at this", files=(huge,)))
+    await town.mail.say(PersonMessage(text="look at this", files=(huge,)))
     assert town.texts() == ["look at this\n\n[The mail was too large to be read whole.]"]
-    assert town.shelf.kept == {}
+    assert town.media_cache.kept == {}
 
 
 @pytest.mark.req("W30")
@@ -246,10 +246,10 @@ async def test_more_mails_of_one_address_than_are_answered_wait_for_the_next_hou
 ) -> None:
     await town.connected(replies_per_hour=2)
     for text in ("one", "two"):
-        await town.mail.say(Said(text=text))
-    waiting = asyncio.create_task(town.mail.say(Said(text="three")))
+        await town.mail.say(PersonMessage(text=text))
+    waiting = asyncio.create_task(town.mail.say(PersonMessage(text="three")))
     await until(lambda: len(seen(town)) == 3)
-    await town.mail.say(Said(text="another", chat="b"))
+    await town.mail.say(PersonMessage(text="another", chat="b"))
     assert town.texts() == ["one", "two", "another"]
     assert seen(town) == [True, True, False, True]
     waiting.cancel()
@@ -258,11 +258,11 @@ async def test_more_mails_of_one_address_than_are_answered_wait_for_the_next_hou
 @pytest.mark.req("A8", "W30")
 async def test_what_is_forged_or_automatic_is_marked_and_never_a_message(town: Rig) -> None:
     await town.connected()
-    _, raw = town.mail.people.write(Said(text="I am Ada"))
+    _, raw = town.mail.people.write(PersonMessage(text="I am Ada"))
     bare = raw.partition(b"Received:")[2]
-    town.mail.office.inbox.add(delivered(b"Received:" + bare, sender=ADA, result="dmarc=fail"))
-    await town.mail.say(Said(text="I am a program", is_bot=True, chat="b"))
-    await town.mail.say(Said(text="barrier", chat="c"))
+    town.mail.state.inbox.add(delivered(b"Received:" + bare, sender=ADA, result="dmarc=fail"))
+    await town.mail.say(PersonMessage(text="I am a program", is_bot=True, chat="b"))
+    await town.mail.say(PersonMessage(text="barrier", chat="c"))
     assert town.texts() == ["barrier"]
     assert seen(town) == [True, True, True]
 
@@ -282,22 +282,22 @@ async def test_a_mail_that_comes_back_is_told_by_its_key_and_is_no_message(
     channel = await town.connected()
     await channel.send(reply(thread_id="root@people.test"))
     await town.mail.bounce(town.mail.posts(ADA)[0], status=status)
-    await town.mail.say(Said(text="barrier", chat="c"))
-    assert town.returned == [Returned(key="d.0", failure=failure, status=told)]
+    await town.mail.say(PersonMessage(text="barrier", chat="c"))
+    assert town.returned == [ReturnedDelivery(key="d.0", failure=failure, status=told)]
     assert town.texts() == ["barrier"]
 
 
 @pytest.mark.req("W11", "W10")
 async def test_after_a_restart_the_subject_is_still_known(town: Rig) -> None:
     channel = await town.connected()
-    first = await town.mail.say(Said(text="hello"))
+    first = await town.mail.say(PersonMessage(text="hello"))
     await channel.disconnect()
     again = await town.connected()
     event = town.events[0]
     await again.send(reply(thread_id=event.source.thread_id, reply_to=event.external_id))
     (post,) = town.mail.posts("chat-1")
     assert (post.text, post.reply_to, post.thread) == ("yes", first, first)
-    assert b"Subject: Re: A question\r\n" in town.mail.office.sent[0][1]
+    assert b"Subject: Re: A question\r\n" in town.mail.state.sent[0][1]
 
 
 @pytest.mark.req("J17")
@@ -315,7 +315,7 @@ async def test_what_was_filed_is_found_by_its_key(town: Rig) -> None:
 @pytest.mark.req("W17")
 async def test_a_file_goes_along(town: Rig) -> None:
     channel = await town.connected()
-    media = await town.shelf.keep(b"the notes", mime="text/plain", name="notes.txt")
+    media = await town.media_cache.keep(b"the notes", mime="text/plain", name="notes.txt")
     target = reply().target
     parts = (TextPart("here"), FilePart(media))
     await channel.send(Delivery(id="d", target=target, parts=parts, key="d.0"))
@@ -326,21 +326,23 @@ async def test_a_file_goes_along(town: Rig) -> None:
 @pytest.mark.req("W17", "J17")
 async def test_a_reply_with_two_files_is_one_mail_that_is_found_by_its_key(town: Rig) -> None:
     channel = await town.connected()
-    files = [await town.shelf.keep(b"x" * 9, mime="text/plain", name=name) for name in ("a", "b")]
+    files = [
+        await town.media_cache.keep(b"x" * 9, mime="text/plain", name=name) for name in ("a", "b")
+    ]
     parts = ChannelCalls(channel, timeout_s=1).chunks((TextPart("here"), *map(FilePart, files)))
     assert len(parts) == 1
     receipt = await channel.send(Delivery(id="d", target=reply().target, parts=parts[0], key="d.0"))
     (post,) = town.mail.posts("chat-1")
     assert (post.text, post.files) == ("here", ("a", "b"))
     assert await channel.find(reply().target, "d.0") == receipt
-    raw = town.mail.office.sent[0][1]
+    raw = town.mail.state.sent[0][1]
     assert (raw.count(b"text/html"), raw.count(b"Message-ID:")) == (1, 1)
 
 
 @pytest.mark.req("W17", "A26")
 async def test_a_file_that_is_gone_does_not_take_the_text_with_it(town: Rig) -> None:
     channel = await town.connected()
-    there = await town.shelf.keep(b"x", mime="text/plain", name="a.txt")
+    there = await town.media_cache.keep(b"x", mime="text/plain", name="a.txt")
     gone = FilePart(Media("text/plain", path="/gone", name="b`.txt", size=1))
 
     async def send(*parts: Part) -> None:

@@ -12,9 +12,9 @@ from hermes.channels.email import imap_wire, mail_text, mime, quotes, threads
 from hermes.channels.email.addresses import MailAddress, read_address
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.inbound import (
-    Ignored,
+    IgnoredMail,
     Mail,
-    Reading,
+    MailReadRules,
     event_id,
     message_id_of,
     read_mail,
@@ -25,8 +25,8 @@ from hermes.message.markup.html_reader import read_mail_html
 from hermes.message.parts import Media
 
 OWN = read_address("hermes@hermes.test")
-READING = Reading(own=OWN, authserv_id="mx.hermes.test")
-ANYBODY = Reading(own=OWN, authserv_id=None)
+READING = MailReadRules(own=OWN, authserv_id="mx.hermes.test")
+ANYBODY = MailReadRules(own=OWN, authserv_id=None)
 VOUCHED = "Authentication-Results: mx.hermes.test; dmarc=pass header.from=people.test"
 
 
@@ -35,7 +35,7 @@ def mail(*headers: str, body: str = "Hello.", top: str = VOUCHED) -> bytes:
     return "\r\n".join(lines).encode()
 
 
-def read(raw: bytes, reading: Reading = READING) -> Mail:
+def read(raw: bytes, reading: MailReadRules = READING) -> Mail:
     found = read_mail(raw, reading=reading, fallback_id="uid:7.8")
     assert isinstance(found, Mail)
     return found
@@ -201,7 +201,7 @@ def test_many_lines_of_unended_quotes_are_refused_at_once(pairs: int) -> None:
     ],
 )
 def test_what_programs_send_is_not_answered(header: str) -> None:
-    assert isinstance(read_mail(mail(header), reading=READING, fallback_id="f"), Ignored)
+    assert isinstance(read_mail(mail(header), reading=READING, fallback_id="f"), IgnoredMail)
 
 
 @pytest.mark.req("W30")
@@ -211,7 +211,7 @@ def test_what_programs_send_is_not_answered(header: str) -> None:
 )
 def test_senders_that_read_nothing_are_not_answered(sender: str) -> None:
     raw = mail().replace(b"ada@people.test", sender.encode())
-    assert isinstance(read_mail(raw, reading=ANYBODY, fallback_id="f"), Ignored)
+    assert isinstance(read_mail(raw, reading=ANYBODY, fallback_id="f"), IgnoredMail)
     assert isinstance(read_mail(mail("Auto-Submitted: no"), reading=READING, fallback_id="f"), Mail)
 
 

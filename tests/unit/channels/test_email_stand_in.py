@@ -15,7 +15,7 @@ import pytest
 from hermes.testing.email.people import People
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.email.state import ADDRESS, PASSWORD
-from hermes.testing.stand_in import Said
+from hermes.testing.stand_in import PersonMessage
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_libraries_of_others_send_and_read(mail: EmailStandIn) -> None:
         await smtp.send_message(good())
     assert [post.text for post in mail.posts("ada")] == ["hello"]
 
-    mail.office.inbox.add(People().write(Said(text="one"))[1])
+    mail.state.inbox.add(People().write(PersonMessage(text="one"))[1])
     imap = aioimaplib.IMAP4("127.0.0.1", mail.imap.port)
     await imap.wait_hello_from_server()
     await imap.login(ADDRESS, PASSWORD)
@@ -53,7 +53,7 @@ async def test_libraries_of_others_send_and_read(mail: EmailStandIn) -> None:
     fetched = await imap.uid("fetch", "1", "(UID BODY.PEEK[])")
     assert b"one" in bytes(fetched.lines[1])
     pushed = await imap.idle_start(timeout=10)
-    mail.office.inbox.add(People().write(Said(text="two"))[1])
+    mail.state.inbox.add(People().write(PersonMessage(text="two"))[1])
     assert await imap.wait_server_push() == [b"2 EXISTS"]
     imap.idle_done()
     await asyncio.wait_for(pushed, 5)
@@ -139,7 +139,7 @@ async def test_smtp_is_strict(mail: EmailStandIn, line: bytes, rule: str) -> Non
     ],
 )
 async def test_imap_is_strict(mail: EmailStandIn, command: str, rule: str) -> None:
-    mail.office.inbox.add(b"Subject: x\r\n\r\n")
+    mail.state.inbox.add(b"Subject: x\r\n\r\n")
     head = f'a LOGIN "{ADDRESS}" "{PASSWORD}"\r\nb SELECT INBOX\r\n'
     await _talk(mail.imap.port, f"{head}c {command}\r\nd LOGOUT\r\n".encode())
     assert any(rule in one for one in mail.rejections)

@@ -8,7 +8,7 @@ from hermes.channels.email.suggestions import judged, suggest
 from hermes.errors import ConfigurationError
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.testing.email.server import EmailStandIn
-from hermes.testing.stand_in import Said
+from hermes.testing.stand_in import PersonMessage
 
 
 async def looked_at(office: EmailStandIn, **changed: object) -> tuple[str, str]:
@@ -23,7 +23,7 @@ async def test_the_name_comes_from_the_mailbox_which_stays_unread() -> None:
     office = EmailStandIn()
     await office.start()
     assert await looked_at(office) == ("", judged(()).why)
-    saying = [asyncio.create_task(office.say(Said(text=text))) for text in ("one", "two")]
+    saying = [asyncio.create_task(office.say(PersonMessage(text=text))) for text in ("one", "two")]
     await asyncio.sleep(0)
 
     value, why = await looked_at(office)

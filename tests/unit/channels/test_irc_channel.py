@@ -38,7 +38,7 @@ from hermes.ports.channel import (
 from hermes.testing.irc.server import ALL_CAPS, IrcStandIn
 from hermes.testing.irc.state import Person
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.stand_in import Fault, Said
+from hermes.testing.stand_in import Fault, PersonMessage
 from tests.unit.channels.irc_rig import irc_rig, until
 
 LABELS = frozenset(ALL_CAPS)
@@ -51,8 +51,8 @@ LAB: dict[str, Any] = {"chat": "lab", "chat_type": "channel"}
 @pytest.mark.quality("sends confirmed by the server")
 async def test_messages_go_both_ways(tmp_path: Path, caps: frozenset[str]) -> None:
     async with irc_rig(tmp_path, IrcStandIn(caps=caps)) as rig:
-        await rig.irc.say(Said(text="hello"))
-        await rig.irc.say(Said(text="hi", mentions=True, **LAB))
+        await rig.irc.say(PersonMessage(text="hello"))
+        await rig.irc.say(PersonMessage(text="hi", mentions=True, **LAB))
         first, second = await rig.heard(2)
         receipt = await rig.channel.send(rig.delivery(first.source.chat_id, "**yes**"))
         await rig.channel.send(rig.delivery(second.source.chat_id, "one\ntwo"))
@@ -147,14 +147,14 @@ async def test_no_reply_can_give_the_server_a_command(tmp_path: Path) -> None:
 @pytest.mark.quality("nick regained")
 async def test_a_taken_nick_gets_a_sign_and_is_regained(tmp_path: Path) -> None:
     irc = IrcStandIn()
-    irc.town.people["hermes"] = Person(nick="hermes")
+    irc.state.people["hermes"] = Person(nick="hermes")
     async with irc_rig(tmp_path, irc) as rig:
         assert rig.channel.nick == "hermes_"
         await rig.channel.probe()
         assert rig.channel.nick == "hermes_"
         await rig.irc.leave("hermes")
         await until(lambda: rig.channel.nick == "hermes")
-        await rig.irc.say(Said(text="@hermes hi", **LAB))
+        await rig.irc.say(PersonMessage(text="@hermes hi", **LAB))
         await rig.heard(1)
         assert rig.inbox.events[0].addressed
 
@@ -172,10 +172,10 @@ async def test_a_kick_is_followed_by_a_new_join_ever_later(tmp_path: Path) -> No
 @pytest.mark.req("W2")
 async def test_keys_of_channels_and_refused_joins(tmp_path: Path) -> None:
     irc = IrcStandIn(rooms=("#open", "#closed", "#secret"))
-    irc.town.rooms = {"#closed": "k1", "#secret": "k2"}
+    irc.state.rooms = {"#closed": "k1", "#secret": "k2"}
     async with irc_rig(tmp_path, irc, channel_keys={"#SECRET": "k2"}) as rig:
         assert [one.chat_id for one in await rig.channel.directory()] == ["#open", "#secret"]
-        irc.town.rooms["#closed"] = ""
+        irc.state.rooms["#closed"] = ""
         await irc.bot("#closed")
         assert rig.naps[0] == 5.0
 
@@ -184,7 +184,7 @@ async def test_keys_of_channels_and_refused_joins(tmp_path: Path) -> None:
 @pytest.mark.quality("accounts, not nicks")
 async def test_a_reply_follows_the_person_and_not_the_nick(tmp_path: Path) -> None:
     async with irc_rig(tmp_path) as rig:
-        await rig.irc.say(Said(text="hello"))
+        await rig.irc.say(PersonMessage(text="hello"))
         (event,) = await rig.heard(1)
         assert event.source.chat_id == "account:user-1"
         await rig.irc.rename("Ada", "Countess")
@@ -195,11 +195,11 @@ async def test_a_reply_follows_the_person_and_not_the_nick(tmp_path: Path) -> No
         with pytest.raises(NotDelivered, match="signed in as user-1"):
             await rig.channel.send(rig.delivery(event.source.chat_id, "gone"))
         # Whoever takes the nick without the account gets nothing.
-        rig.irc.town.people["countess"] = Person(nick="Countess")
+        rig.irc.state.people["countess"] = Person(nick="Countess")
         with pytest.raises(NotDelivered, match="signed in as user-1"):
             await rig.channel.send(rig.delivery(event.source.chat_id, "gone"))
         # After a restart the server is asked who that is.
-        rig.irc.town.people["user-1"] = Person(nick="user-1", account="user-1")
+        rig.irc.state.people["user-1"] = Person(nick="user-1", account="user-1")
         await rig.channel.send(rig.delivery(event.source.chat_id, "back"))
         assert (rig.lines("Countess"), rig.lines("user-1")) == (["found you"], ["back"])
 
@@ -210,11 +210,11 @@ async def test_a_nick_that_was_not_heard_for_a_while_is_asked_about(
     tmp_path: Path, account: str
 ) -> None:
     async with irc_rig(tmp_path) as rig:
-        await rig.irc.say(Said(text="hello"))
+        await rig.irc.say(PersonMessage(text="hello"))
         (event,) = await rig.heard(1)
         rig.clock.advance(3600)
         # She has left where the bot does not see it, and somebody else has the nick.
-        rig.irc.town.people["ada"] = Person(nick="Ada", account=account)
+        rig.irc.state.people["ada"] = Person(nick="Ada", account=account)
         with pytest.raises(NotDelivered, match="signed in as user-1"):
             await rig.channel.send(rig.delivery(event.source.chat_id, "secret"))
         assert rig.lines("Ada") == []
@@ -223,14 +223,14 @@ async def test_a_nick_that_was_not_heard_for_a_while_is_asked_about(
 @pytest.mark.req("W30", "W11")
 async def test_without_accounts_a_nick_that_changed_hands_gets_nothing(tmp_path: Path) -> None:
     async with irc_rig(tmp_path, IrcStandIn(is_plain=True)) as rig:
-        await rig.irc.say(Said(text="hello"))
+        await rig.irc.say(PersonMessage(text="hello"))
         (event,) = await rig.heard(1)
         chat = event.source.chat_id
         assert chat == "ada!~ada@people.hermes.test"
         await rig.irc.rename("Ada", "Countess")
         await rig.channel.probe()
         await rig.channel.send(rig.delivery(chat, "found you"))
-        rig.irc.town.people["countess"] = Person(nick="Countess", host="elsewhere")
+        rig.irc.state.people["countess"] = Person(nick="Countess", host="elsewhere")
         rig.irc.links[0].send("Countess!~countess@elsewhere", "JOIN", "#lab")
         await rig.channel.probe()
         with pytest.raises(DeliveryRejected, match="somebody else's now"):
@@ -253,7 +253,7 @@ async def test_a_wrong_password_is_final(tmp_path: Path, is_plain: bool) -> None
 @pytest.mark.req("W2")
 async def test_nickserv_is_told_the_password_only_if_the_operator_says_so(tmp_path: Path) -> None:
     irc = IrcStandIn(caps=ALL_CAPS - {"sasl"})
-    irc.town.people["nickserv"] = Person(nick="NickServ")
+    irc.state.people["nickserv"] = Person(nick="NickServ")
     async with irc_rig(tmp_path, irc, connect=False) as rig:
         with pytest.raises(ConfigurationError, match="set nickserv"):
             await rig.channel.connect(rig.inbox.accept)
@@ -327,12 +327,12 @@ async def test_what_a_server_and_other_clients_ask_is_answered(tmp_path: Path) -
     async with irc_rig(tmp_path) as rig:
         await rig.irc.ping()
         link = await rig.irc.bot()
-        rig.irc.town.people["ada"] = Person(nick="Ada")
+        rig.irc.state.people["ada"] = Person(nick="Ada")
         for asked in ("\x01VERSION\x01", "\x01PING 1\x01", "\x01DCC CHAT chat 1 2\x01"):
             link.send("Ada!a@h", "PRIVMSG", "hermes", asked)
         await rig.channel.probe()
         await rig.channel.probe()
-        answers = [one.text for one in rig.irc.town.written if one.command == "NOTICE"]
+        answers = [one.text for one in rig.irc.state.written if one.command == "NOTICE"]
         assert [answer[:8] for answer in answers] == ["\x01VERSION"]
         assert link.pongs == ["irc.hermes.test"]
         assert rig.inbox.events == []
@@ -343,7 +343,7 @@ async def test_what_cannot_be_kept_now_is_kept_later_and_in_order(tmp_path: Path
     async with irc_rig(tmp_path) as rig:
         rig.inbox.failures = [Overloaded("full", retry_after=2), StoreError("busy"), Skipped("no")]
         for text in ("skipped in the end", "second", "third"):
-            await rig.irc.say(Said(text=text))
+            await rig.irc.say(PersonMessage(text=text))
         await rig.heard(2)
         assert rig.inbox.texts == ["second", "third"]
         assert rig.naps[:2] == [2, 1.0]
@@ -380,7 +380,7 @@ async def test_what_was_heard_outlives_a_reconnect(tmp_path: Path) -> None:
             await asyncio.Event().wait()
 
         await rig.channel.connect(never)  # type: ignore[arg-type]
-        await rig.irc.say(Said(text="held"))
+        await rig.irc.say(PersonMessage(text="held"))
         await held.wait()
         await rig.channel.connect(rig.inbox.accept)
         await rig.heard(1)

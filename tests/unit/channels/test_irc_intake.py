@@ -10,7 +10,7 @@ from hermes.errors import HermesError, RateLimited, StoreError
 from hermes.message.event import NO_RAW, MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.testing.manual_time import ManualTime, settle
 from tests.unit.channels.irc_rig import until
 
@@ -28,13 +28,13 @@ class Desk:
         self.said = 0
         self.problem: HermesError | None = None
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         if self.problem is not None:
             raise self.problem
         if event.source.user_id == "mallory":
             raise RateLimited("too many are waiting", 3600.0)
         self.kept.append(event)
-        return Accepted(message_id=event.external_id)
+        return Acceptance(message_id=event.external_id)
 
     async def say(self, text: str, *, by: str = "ada", chat: str = "#lab", **more: bool) -> None:
         self.said += 1

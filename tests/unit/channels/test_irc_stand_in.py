@@ -46,7 +46,7 @@ async def town(**options: object) -> AsyncIterator[tuple[IrcStandIn, Client]]:
 async def test_order_lengths_and_parameters() -> None:
     async with town() as (irc, client):
         assert " 451 " in await client.ask("PRIVMSG #lab :hi", " 451 ", " 404 ")
-        irc.town.people["ada"] = Person(nick="Ada")
+        irc.state.people["ada"] = Person(nick="Ada")
         assert " 433 " in await client.ask("NICK ada", " 433 ")
         assert " 432 " in await client.ask("NICK 1bot", " 432 ")
         assert " 461 " in await client.ask("NICK", " 461 ")
@@ -92,7 +92,7 @@ async def test_who_floods_is_thrown_out() -> None:
 @pytest.mark.req("W10")
 async def test_echoes_ids_times_and_labels() -> None:
     async with town() as (irc, client):
-        irc.town.people["ada"] = Person(nick="Ada")
+        irc.state.people["ada"] = Person(nick="Ada")
         await client.ask("CAP REQ :echo-message labeled-response message-tags server-time", " ACK ")
         await client.enter()
         echo = await client.ask("@label=a1 PRIVMSG Ada :hi", " PRIVMSG ")

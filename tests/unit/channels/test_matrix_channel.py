@@ -40,7 +40,7 @@ from hermes.ports.channel import (
 from hermes.ports.directory import ChatEntry
 from hermes.testing.matrix.people import MatrixStandIn, room_id, user_id
 from hermes.testing.matrix.state import BOT
-from hermes.testing.stand_in import Fault, File, Said
+from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.system.matrix_rig import Rig as AloneRig
 from tests.system.matrix_rig import picture
 
@@ -94,7 +94,9 @@ async def test_it_has_every_ability_that_its_manifest_declares(rig: Rig) -> None
 async def test_a_message_comes_in_with_its_place_and_its_author(rig: Rig) -> None:
     await rig.connected()
 
-    event_id = await rig.server.say(Said(text="hello", chat="c", user="ada", user_name="Ada L."))
+    event_id = await rig.server.say(
+        PersonMessage(text="hello", chat="c", user="ada", user_name="Ada L.")
+    )
 
     [event] = rig.events
     assert (event.external_id, event.text, event.addressed) == (event_id, "hello", True)
@@ -106,10 +108,10 @@ async def test_a_message_comes_in_with_its_place_and_its_author(rig: Rig) -> Non
 
 @pytest.mark.req("W10")
 async def test_what_was_said_before_the_first_start_is_not_taken(rig: Rig) -> None:
-    rig.server.write(Said(text="old", chat="c"))
+    rig.server.write(PersonMessage(text="old", chat="c"))
     await rig.connected()
 
-    await rig.server.say(Said(text="new", chat="c"))
+    await rig.server.say(PersonMessage(text="new", chat="c"))
 
     assert rig.texts() == ["new"]
 
@@ -118,11 +120,11 @@ async def test_what_was_said_before_the_first_start_is_not_taken(rig: Rig) -> No
 @pytest.mark.quality("gaps filled")
 async def test_what_is_said_while_it_is_away_is_taken_however_much_it_is(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="before", chat="c"))
+    await rig.server.say(PersonMessage(text="before", chat="c"))
     await channel.disconnect()
     said = [f"missed {number}" for number in range(230)]
     for text in said:
-        rig.server.write(Said(text=text, chat="c"))
+        rig.server.write(PersonMessage(text=text, chat="c"))
 
     await rig.connected()
     await rig.server.taken()
@@ -136,7 +138,7 @@ async def test_what_is_said_while_it_is_away_is_taken_however_much_it_is(rig: Ri
 async def test_the_place_moves_on_only_when_a_batch_was_accepted(rig: Rig) -> None:
     channel = await rig.connected()
     rig.refusals = [Overloaded("full", 3600.0)]
-    rig.server.write(Said(text="held", chat="c"))
+    rig.server.write(PersonMessage(text="held", chat="c"))
     await until(lambda: not rig.refusals)
     with pytest.raises(Overloaded, match="held back"):
         await channel.probe()
@@ -154,8 +156,8 @@ async def test_a_message_that_is_refused_for_good_holds_up_no_other(rig: Rig) ->
     await rig.connected()
     rig.refusals = [BadRequest("no")]
 
-    await rig.server.say(Said(text="refused", chat="c"))
-    await rig.server.say(Said(text="next", chat="c"))
+    await rig.server.say(PersonMessage(text="refused", chat="c"))
+    await rig.server.say(PersonMessage(text="next", chat="c"))
 
     assert rig.texts() == ["next"]
 
@@ -165,7 +167,7 @@ async def test_a_full_inbox_is_asked_again(rig: Rig) -> None:
     await rig.connected()
     rig.refusals = [Overloaded("full", 0.01), Overloaded("full", 0.01)]
 
-    await rig.server.say(Said(text="patient", chat="c"))
+    await rig.server.say(PersonMessage(text="patient", chat="c"))
 
     assert rig.texts() == ["patient"]
 
@@ -175,15 +177,15 @@ async def test_what_a_sender_with_too_many_waiting_writes_is_passed_over(rig: Ri
     await rig.connected()
     rig.refusals = [RateLimited("too many are waiting", 3600.0)]
 
-    await rig.server.say(Said(text="one more", chat="c", user="mallory"))
-    await rig.server.say(Said(text="/stop", chat="c", user="ann"))
+    await rig.server.say(PersonMessage(text="one more", chat="c", user="mallory"))
+    await rig.server.say(PersonMessage(text="/stop", chat="c", user="ann"))
 
     assert rig.texts() == ["/stop"]
 
 
 @pytest.mark.req("W10")
 async def test_in_a_new_room_what_was_said_since_the_invitation_counts(rig: Rig) -> None:
-    town = rig.server.town
+    town = rig.server.state
     await rig.connected(join="allowed")
     room = rig.server.invite("den", "ada", is_direct=True, history=("old",))
     town.add(room, user_id("ada"), "m.room.message", {"msgtype": "m.text", "body": "at once"})
@@ -191,7 +193,7 @@ async def test_in_a_new_room_what_was_said_since_the_invitation_counts(rig: Rig)
 
     await until(lambda: town.rooms[room_id("cave")].membership(BOT) == "join")
     await rig.server.taken()
-    await rig.server.say(Said(text="later", chat="cave", user="ada"))
+    await rig.server.say(PersonMessage(text="later", chat="cave", user="ada"))
 
     assert rig.texts() == ["at once", "later"]
     assert town.direct == {user_id("ada"): [room, room_id("cave")]}
@@ -217,18 +219,18 @@ async def test_invitations_are_accepted_by_policy(
     await rig.connected(**settings)
 
     room = rig.server.invite("den", "ada", is_direct=direct)
-    await rig.server.say(Said(text="barrier", chat="other"))
+    await rig.server.say(PersonMessage(text="barrier", chat="other"))
 
-    membership = rig.server.town.rooms[room].membership(BOT)
+    membership = rig.server.state.rooms[room].membership(BOT)
     assert membership == ("join" if joined else "invite")
 
 
 @pytest.mark.req("W11", "W30")
 async def test_in_a_group_it_is_addressed_by_name_or_by_answering_it(rig: Rig) -> None:
     channel = await rig.connected()
-    said = Said(chat="g", chat_type="group")
+    said = PersonMessage(chat="g", chat_type="group")
 
-    def saying(text: str, **more: object) -> Said:
+    def saying(text: str, **more: object) -> PersonMessage:
         return msgspec.structs.replace(said, text=text, **more)
 
     await rig.server.say(saying("just talking"))
@@ -248,8 +250,8 @@ async def test_in_a_group_it_is_addressed_by_name_or_by_answering_it(rig: Rig) -
 @pytest.mark.req("W11")
 async def test_edits_reactions_and_its_own_words_are_no_messages(rig: Rig) -> None:
     channel = await rig.connected()
-    town = rig.server.town
-    first = await rig.server.say(Said(text="one", chat="c"))
+    town = rig.server.state
+    first = await rig.server.say(PersonMessage(text="one", chat="c"))
     ada, room = user_id("user-1"), room_id("c")
     edit = {
         "msgtype": "m.text",
@@ -262,7 +264,7 @@ async def test_edits_reactions_and_its_own_words_are_no_messages(rig: Rig) -> No
     town.add(room, ada, "m.room.redaction", {"redacts": first})
     await channel.send(to("c", "mine"))
 
-    await rig.server.say(Said(text="barrier", chat="c"))
+    await rig.server.say(PersonMessage(text="barrier", chat="c"))
 
     assert rig.texts() == ["one", "barrier"]
 
@@ -271,7 +273,7 @@ async def test_edits_reactions_and_its_own_words_are_no_messages(rig: Rig) -> No
 async def test_the_same_event_again_is_the_same_message(rig: Rig) -> None:
     await rig.connected()
 
-    await rig.server.say(Said(text="once", chat="c", times=3))
+    await rig.server.say(PersonMessage(text="once", chat="c", times=3))
 
     assert rig.texts() == ["once"]
 
@@ -299,9 +301,11 @@ async def test_an_encrypted_room_is_told_once_and_the_operator_is_told(rig: Rig)
 @pytest.mark.req("W9")
 async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
     content = {"algorithm": "m.megolm.v1.aes-sha2"}
-    rig.server.town.add(room_id("c"), user_id("user-1"), "m.room.encryption", content, state_key="")
+    rig.server.state.add(
+        room_id("c"), user_id("user-1"), "m.room.encryption", content, state_key=""
+    )
     await rig.server.taken()
 
     with pytest.raises(DeliveryRejected, match="nothing is sent there in the clear"):
@@ -313,7 +317,7 @@ async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> No
 @pytest.mark.req("A26", "J17")
 async def test_the_key_of_a_send_finds_it_again(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
     rig.server.plan(Fault(kind="reset_after"))
     delivery = to("c", "**once**", key="d/1 ?#.0")
 
@@ -342,7 +346,7 @@ async def test_a_failed_send_says_what_is_known(
     rig: Rig, kind: Any, error: type[DeliveryError], failure: FailureClass
 ) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
     rig.server.plan(Fault(kind=kind))
 
     with pytest.raises(error) as caught:
@@ -356,7 +360,7 @@ async def test_a_failed_send_says_what_is_known(
 @pytest.mark.req("A26")
 async def test_nobody_listening_is_certainly_not_delivered(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
     await rig.server.stop()
 
     with pytest.raises(NotDelivered):
@@ -366,7 +370,7 @@ async def test_nobody_listening_is_certainly_not_delivered(rig: Rig) -> None:
 @pytest.mark.req("W10", "W19")
 async def test_a_message_is_edited_and_taken_back(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
     sent = await channel.send(to("c", "draft"))
     target = to("c", "").target
 
@@ -384,9 +388,9 @@ async def test_a_message_is_edited_and_taken_back(rig: Rig) -> None:
 @pytest.mark.req("W10", "W11")
 async def test_an_answer_stays_in_its_thread(rig: Rig) -> None:
     channel = await rig.connected()
-    root = await rig.server.say(Said(text="topic", chat="g", chat_type="group"))
+    root = await rig.server.say(PersonMessage(text="topic", chat="g", chat_type="group"))
     inside = await rig.server.say(
-        Said(text="Hermes, and?", chat="g", chat_type="group", thread=root)
+        PersonMessage(text="Hermes, and?", chat="g", chat_type="group", thread=root)
     )
     source = rig.events[1].source
 
@@ -405,14 +409,14 @@ async def test_pictures_go_both_ways(rig: Rig, knows_new_media: bool) -> None:
     channel = await rig.connected()
     file = File(data=PNG, mime="image/png", name="cat.png")
 
-    await rig.server.say(Said(text="look", chat="c", files=(file,)))
+    await rig.server.say(PersonMessage(text="look", chat="c", files=(file,)))
     [event] = rig.events
     text, picture = event.parts
     assert isinstance(picture, ImagePart)
     fetched = await channel.fetch(picture.media, limit=1000)
     with pytest.raises(TooLarge):
         await channel.fetch(picture.media, limit=10)
-    kept = await rig.shelf.keep(PNG, mime="image/png", name="dog.png")
+    kept = await rig.media_cache.keep(PNG, mime="image/png", name="dog.png")
     delivery = msgspec.structs.replace(to("c", ""), parts=(ImagePart(kept),))
     await channel.send(delivery)
 
@@ -437,8 +441,8 @@ async def test_a_reference_that_is_no_address_is_not_fetched(rig: Rig) -> None:
 @pytest.mark.req("W10")
 async def test_an_attachment_that_cannot_be_uploaded_was_not_delivered(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c"))
-    kept = await rig.shelf.keep(PNG, mime="image/png", name="dog.png")
+    await rig.server.say(PersonMessage(text="hi", chat="c"))
+    kept = await rig.media_cache.keep(PNG, mime="image/png", name="dog.png")
     delivery = msgspec.structs.replace(to("c", ""), parts=(ImagePart(kept),))
     rig.server.plan(Fault(op="any", kind="reset_after", times=2))
 
@@ -451,7 +455,7 @@ async def test_an_attachment_that_cannot_be_uploaded_was_not_delivered(rig: Rig)
 @pytest.mark.req("W10")
 async def test_what_was_read_and_that_it_writes_is_shown(rig: Rig) -> None:
     channel = await rig.connected()
-    event_id = await rig.server.say(Said(text="hi", chat="c"))
+    event_id = await rig.server.say(PersonMessage(text="hi", chat="c"))
     await until(lambda: rig.server.wire.read == [(room_id("c"), event_id)])
 
     await channel.typing(to("c", "").target)
@@ -465,10 +469,10 @@ async def test_what_was_read_and_that_it_writes_is_shown(rig: Rig) -> None:
 @pytest.mark.req("W2")
 async def test_a_cut_connection_is_opened_again_without_loss(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="one", chat="c"))
+    await rig.server.say(PersonMessage(text="one", chat="c"))
 
     await rig.server.cut()
-    await rig.server.say(Said(text="two", chat="c"))
+    await rig.server.say(PersonMessage(text="two", chat="c"))
 
     assert rig.texts() == ["one", "two"]
     await channel.probe()
@@ -478,12 +482,12 @@ async def test_a_cut_connection_is_opened_again_without_loss(rig: Rig) -> None:
 async def test_a_homeserver_that_stays_away_is_told(rig: Rig) -> None:
     channel = await rig.connected()
     rig.server.plan(Fault(op="any", kind="server_error", times=100))
-    hearing = asyncio.create_task(channel.lost())
+    sync_loop = asyncio.create_task(channel.lost())
     await rig.server.cut()
 
     with pytest.raises(NotDelivered):
         async with asyncio.timeout(30):
-            await hearing
+            await sync_loop
 
 
 @pytest.mark.req("W2")
@@ -503,7 +507,7 @@ async def test_a_revoked_token_is_final(rig: Rig) -> None:
 async def test_with_a_password_it_signs_in_again_as_the_same_device(rig: Rig) -> None:
     settings = {**rig.server.password_settings, "access_token": None}
     channel = await rig.connected(**settings)
-    await rig.server.say(Said(text="one", chat="c"))
+    await rig.server.say(PersonMessage(text="one", chat="c"))
     device = rig.server.wire.device
 
     rig.server.revoke()
@@ -511,7 +515,7 @@ async def test_with_a_password_it_signs_in_again_as_the_same_device(rig: Rig) ->
         await channel.lost()
     assert not isinstance(caught.value, ConfigurationError)
     await channel.connect(rig.accept)
-    await rig.server.say(Said(text="two", chat="c"))
+    await rig.server.say(PersonMessage(text="two", chat="c"))
 
     assert (rig.texts(), rig.server.wire.device) == (["one", "two"], device)
 
@@ -556,15 +560,15 @@ def test_settings_that_cannot_work_are_named(table: dict[str, object], words: st
 @pytest.mark.req("W10")
 async def test_a_place_that_the_homeserver_does_not_know_loses_nothing(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="one", chat="c"))
+    await rig.server.say(PersonMessage(text="one", chat="c"))
     await channel.disconnect()
     file = rig.folder / "state" / "stream.json"
     kept = msgspec.json.decode(file.read_bytes())
     file.write_bytes(msgspec.json.encode({**kept, "since": "s999999"}))
-    rig.server.write(Said(text="two", chat="c"))
+    rig.server.write(PersonMessage(text="two", chat="c"))
 
     await rig.connected()
-    await rig.server.say(Said(text="three", chat="c"))
+    await rig.server.say(PersonMessage(text="three", chat="c"))
 
     assert rig.handed == ["one", "two", "three"]
 
@@ -576,10 +580,10 @@ async def test_a_place_of_another_account_is_not_used(rig: Rig) -> None:
     file = rig.folder / "state" / "stream.json"
     kept = msgspec.json.decode(file.read_bytes())
     file.write_bytes(msgspec.json.encode({**kept, "user_id": "@else:hermes.test"}))
-    rig.server.write(Said(text="old", chat="c"))
+    rig.server.write(PersonMessage(text="old", chat="c"))
 
     await rig.connected()
-    await rig.server.say(Said(text="new", chat="c"))
+    await rig.server.say(PersonMessage(text="new", chat="c"))
 
     assert rig.texts() == ["new"]
 
@@ -587,8 +591,8 @@ async def test_a_place_of_another_account_is_not_used(rig: Rig) -> None:
 @pytest.mark.req("W10")
 async def test_rooms_are_listed_by_their_names(rig: Rig) -> None:
     channel = await rig.connected()
-    await rig.server.say(Said(text="hi", chat="c", user="ada", user_name="Ada"))
-    await rig.server.say(Said(text="hi", chat="g", chat_type="group"))
+    await rig.server.say(PersonMessage(text="hi", chat="c", user="ada", user_name="Ada"))
+    await rig.server.say(PersonMessage(text="hi", chat="g", chat_type="group"))
 
     dm = ChatEntry(
         platform="matrix", chat_id=room_id("c"), kind="dm", name="Ada", user_id=user_id("ada")

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.channels.matrix.client import MatrixClient
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ async def test_a_large_answer_is_read_on_another_thread(http, size, threads):
     # Half a character, for which everything is read again.
     body = b'{"next_batch":"s1","x":"\\ud800","y":[' + b"[]," * size + b"1]}"
 
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
     async with ScriptedHttp(answer) as server:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hermes.channels.matrix.inbound import (
     Bot,
     EventRoom,
-    Quoted,
+    QuotedMessage,
     media_place,
     plain_body,
     to_event,
@@ -41,7 +41,9 @@ def wire(content: dict[str, Any], **more: Any) -> bytes:
     return json.dumps(event).encode()
 
 
-def read(body: bytes, *, direct: bool = True, quoted: Quoted | None = None) -> MessageEvent | None:
+def read(
+    body: bytes, *, direct: bool = True, quoted: QuotedMessage | None = None
+) -> MessageEvent | None:
     place = EventRoom(room_id="!r:example.org", is_direct=direct, user_name="Ada")
     return to_event(read_event(body), place, bot=BOT, account="default", now=NOW, quoted=quoted)
 
@@ -180,7 +182,7 @@ def test_a_reply_has_its_context_and_no_quotation() -> None:
         message_id="$before", text="first line\nsecond", user_id="@eve:example.org"
     )
     assert not event.addressed
-    own = said(text("I agree", **relation), direct=False, quoted=Quoted(BOT.user_id, "mine"))
+    own = said(text("I agree", **relation), direct=False, quoted=QuotedMessage(BOT.user_id, "mine"))
     assert own.addressed
     assert own.reply_to == ReplyContext(message_id="$before", text="mine", user_id=BOT.user_id)
 

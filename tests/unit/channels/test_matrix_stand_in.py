@@ -13,7 +13,7 @@ import pytest
 from hermes.testing.matrix.people import MatrixStandIn, room_id
 from hermes.testing.matrix.rules import MatrixError, check_filter, check_html, check_message
 from hermes.testing.matrix.server import PASSWORD
-from hermes.testing.stand_in import Fault, Said
+from hermes.testing.stand_in import Fault, PersonMessage
 
 V3 = "/_matrix/client/v3"
 FILTER = json.dumps({"room": {"timeline": {"limit": 2}}})
@@ -106,7 +106,7 @@ async def test_a_token_in_an_address_is_refused(client: Client) -> None:
 async def test_an_event_that_cannot_stand_is_refused(
     client: Client, content: object, answer: tuple[int, str]
 ) -> None:
-    client.server.write(Said(text="hi", chat="c"))
+    client.server.write(PersonMessage(text="hi", chat="c"))
 
     assert await client.send(content) == answer
     assert client.server.posts("c") == ()
@@ -123,7 +123,7 @@ async def test_a_room_that_the_bot_is_not_in_is_forbidden(client: Client) -> Non
 
 @pytest.mark.req("W9", "J17")
 async def test_a_transaction_is_carried_out_once_for_a_device(client: Client) -> None:
-    client.server.write(Said(text="hi", chat="c"))
+    client.server.write(PersonMessage(text="hi", chat="c"))
 
     first, second = await client.send(text("x")), await client.send(text("y"))
     other = await client.send(text("y"), txn="t2")
@@ -134,7 +134,7 @@ async def test_a_transaction_is_carried_out_once_for_a_device(client: Client) ->
 
 @pytest.mark.req("W9")
 async def test_somebody_elses_message_cannot_be_edited(client: Client) -> None:
-    theirs = client.server.write(Said(text="hi", chat="c"))
+    theirs = client.server.write(PersonMessage(text="hi", chat="c"))
     edit = {"m.relates_to": {"rel_type": "m.replace", "event_id": theirs}}
 
     assert await client.send(text("* x", **{"m.new_content": text("x")}, **edit)) == (
@@ -145,7 +145,7 @@ async def test_somebody_elses_message_cannot_be_edited(client: Client) -> None:
 
 @pytest.mark.req("A26")
 async def test_too_many_sends_are_held_back_when_that_is_switched_on(client: Client) -> None:
-    client.server.write(Said(text="hi", chat="c"))
+    client.server.write(PersonMessage(text="hi", chat="c"))
     client.server.wire.sends_per_second = 1
 
     assert (await client.send(text("x"), txn="t1"))[0] == 200
@@ -155,11 +155,11 @@ async def test_too_many_sends_are_held_back_when_that_is_switched_on(client: Cli
 
 @pytest.mark.req("W9")
 async def test_a_stream_has_gaps_that_pages_fill(client: Client) -> None:
-    client.server.write(Said(text="zero", chat="c"))
+    client.server.write(PersonMessage(text="zero", chat="c"))
     _, start = await client.call("GET", f"{V3}/sync?filter={quote(FILTER)}")
     since = start["next_batch"]
     for word in ("one", "two", "three", "four"):
-        client.server.write(Said(text=word, chat="c"))
+        client.server.write(PersonMessage(text=word, chat="c"))
 
     _, told = await client.call("GET", f"{V3}/sync?filter={quote(FILTER)}&since={since}")
     timeline = told["rooms"]["join"][room_id("c")]["timeline"]
@@ -173,12 +173,12 @@ async def test_a_stream_has_gaps_that_pages_fill(client: Client) -> None:
 
 @pytest.mark.req("W9")
 async def test_a_poll_waits_until_something_happens(client: Client) -> None:
-    client.server.write(Said(text="zero", chat="c"))
+    client.server.write(PersonMessage(text="zero", chat="c"))
     _, start = await client.call("GET", f"{V3}/sync?filter={quote(FILTER)}")
     path = f"{V3}/sync?filter={quote(FILTER)}&timeout=60000&since={start['next_batch']}"
 
     poll = asyncio.create_task(client.call("GET", path))
-    client.server.write(Said(text="one", chat="c"))
+    client.server.write(PersonMessage(text="one", chat="c"))
     _, told = await poll
 
     [event] = told["rooms"]["join"][room_id("c")]["timeline"]["events"]
@@ -255,7 +255,7 @@ def test_what_is_right_passes() -> None:
 
 @pytest.mark.req("W9")
 async def test_a_lost_answer_is_of_something_that_happened(client: Client) -> None:
-    client.server.write(Said(text="hi", chat="c"))
+    client.server.write(PersonMessage(text="hi", chat="c"))
     client.server.plan(Fault(kind="reset_after", times=2))
 
     with pytest.raises(aiohttp.ClientError):

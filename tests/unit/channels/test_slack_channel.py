@@ -30,7 +30,7 @@ from hermes.message.parts import FilePart, ImagePart, Media
 from hermes.ports.channel import Target
 from hermes.testing.slack.arguments import ALL_SCOPES
 from hermes.testing.slack.state import BOT_USER, TEAM
-from hermes.testing.stand_in import Fault, File, Said
+from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.unit.channels.slack_rig import as_request, slack_rig
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
@@ -41,7 +41,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 async def test_a_message_comes_in_whole(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
         name = await rig.slack.say(
-            Said(text="a <b> & https://x.org", chat="lab", chat_type="channel")
+            PersonMessage(text="a <b> & https://x.org", chat="lab", chat_type="channel")
         )
 
     event = rig.inbox.events[0]
@@ -59,7 +59,7 @@ async def test_a_message_comes_in_whole(tmp_path: Path, mode) -> None:
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_a_mention_tells_twice_and_is_one_event(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
-        said = Said(
+        said = PersonMessage(
             text="hi", chat="lab", chat_type="channel", mentions=True, thread="t1", times=2,
             files=(File(data=PNG, mime="image/png", name="a.png"),),
         )  # fmt: skip
@@ -75,10 +75,14 @@ async def test_a_mention_tells_twice_and_is_one_event(tmp_path: Path, mode) -> N
 @pytest.mark.req("W9")
 async def test_a_mention_begins_a_thread_that_is_followed(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel", mentions=True))
+        name = await rig.slack.say(
+            PersonMessage(text="hi", chat="lab", chat_type="channel", mentions=True)
+        )
         ts = name.partition(":")[2]
-        await rig.slack.say(Said(text="and?", chat="lab", chat_type="channel", thread=ts))
-        await rig.slack.say(Said(text="other", chat="lab", chat_type="channel", thread="t2"))
+        await rig.slack.say(PersonMessage(text="and?", chat="lab", chat_type="channel", thread=ts))
+        await rig.slack.say(
+            PersonMessage(text="other", chat="lab", chat_type="channel", thread="t2")
+        )
 
     found = [(one.text, one.source.thread_id == ts, one.addressed) for one in rig.inbox.events]
     assert found == [("hi", True, True), ("and?", True, True), ("other", False, False)]
@@ -87,10 +91,12 @@ async def test_a_mention_begins_a_thread_that_is_followed(tmp_path: Path) -> Non
 @pytest.mark.req("W9")
 async def test_a_reply_to_the_bot_is_addressed_to_it(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        await rig.slack.say(Said(text="x", chat="lab", chat_type="channel"))
+        await rig.slack.say(PersonMessage(text="x", chat="lab", chat_type="channel"))
         receipt = await rig.channel.send(rig.delivery("lab", "news"))
         await rig.slack.say(
-            Said(text="why?", chat="lab", chat_type="channel", reply_to=receipt.platform_message_id)
+            PersonMessage(
+                text="why?", chat="lab", chat_type="channel", reply_to=receipt.platform_message_id
+            )
         )
 
     assert [one.addressed for one in rig.inbox.events] == [False, True]
@@ -100,10 +106,10 @@ async def test_a_reply_to_the_bot_is_addressed_to_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_commands_and_buttons_are_messages(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
-        await rig.slack.command(Said(text="what is up", chat="lab", chat_type="channel"))
-        await rig.slack.command(Said(text="now"), "/new")
-        await rig.slack.command(Said(text=""))
-        await rig.slack.press(Said(text="yes", chat="lab", chat_type="channel"))
+        await rig.slack.command(PersonMessage(text="what is up", chat="lab", chat_type="channel"))
+        await rig.slack.command(PersonMessage(text="now"), "/new")
+        await rig.slack.command(PersonMessage(text=""))
+        await rig.slack.press(PersonMessage(text="yes", chat="lab", chat_type="channel"))
 
     assert rig.inbox.texts == ["what is up", "/new now", "/help", "yes"]
     assert [one.addressed for one in rig.inbox.events] == [True] * 4
@@ -115,11 +121,11 @@ async def test_commands_and_buttons_are_messages(tmp_path: Path, mode) -> None:
 async def test_only_what_is_kept_is_acknowledged(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
         rig.inbox.failures += [Overloaded("full", 0.1), Overloaded("full", 0.1)]
-        await rig.slack.say(Said(text="one"))
+        await rig.slack.say(PersonMessage(text="one"))
         rig.inbox.failures.append(Skipped("a hook"))
-        await rig.slack.say(Said(text="two"))
+        await rig.slack.say(PersonMessage(text="two"))
         rig.inbox.failures.append(BadRequest("never"))
-        await rig.slack.say(Said(text="three"))
+        await rig.slack.say(PersonMessage(text="three"))
 
     assert [one.text for one in rig.inbox.calls] == ["one", "one", "one", "two", "three"]
     assert rig.inbox.texts == ["one"]
@@ -134,7 +140,7 @@ async def test_while_too_much_waits_no_more_envelopes_are_taken_and_none_is_lost
     people = [f"person-{number}" for number in range(20)]
     async with slack_rig(tmp_path) as rig:
         rig.inbox.failures = [StoreError("disk I/O error")] * 500
-        said = [Said(text=f"from {one}", chat=one, user=one) for one in people]
+        said = [PersonMessage(text=f"from {one}", chat=one, user=one) for one in people]
         saying = [asyncio.create_task(rig.slack.say(one)) for one in said]
         while len(rig.inbox.failures) > 450:  # noqa: ASYNC110 - the channel tells nobody
             await asyncio.sleep(0.01)
@@ -153,8 +159,8 @@ async def test_what_a_sender_with_too_many_waiting_writes_is_passed_over(
 ) -> None:
     async with slack_rig(tmp_path, mode) as rig:
         rig.inbox.failures.append(RateLimited("too many are waiting", 30.0))
-        await rig.slack.say(Said(text="one more"))
-        await rig.slack.say(Said(text="hi", user="ann"))
+        await rig.slack.say(PersonMessage(text="one more"))
+        await rig.slack.say(PersonMessage(text="hi", user="ann"))
 
     assert [one.text for one in rig.inbox.calls] == ["one more", "hi"]
     assert rig.inbox.texts == ["hi"]
@@ -164,9 +170,9 @@ async def test_what_a_sender_with_too_many_waiting_writes_is_passed_over(
 async def test_a_name_that_cannot_be_had_holds_nothing_up(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         rig.slack.plan(Fault(op="any", kind="hang"))
-        await rig.slack.say(Said(text="one", user="eve", user_name="Eve"))
-        await rig.slack.say(Said(text="two", user="eve", user_name="Eve"))
-        await rig.slack.say(Said(text="three", user="bob", user_name="Bob"))
+        await rig.slack.say(PersonMessage(text="one", user="eve", user_name="Eve"))
+        await rig.slack.say(PersonMessage(text="two", user="eve", user_name="Eve"))
+        await rig.slack.say(PersonMessage(text="three", user="bob", user_name="Bob"))
 
     found = [(one.text, one.source.user_name) for one in rig.inbox.events]
     assert found == [("one", None), ("two", None), ("three", "Bob")]
@@ -179,11 +185,13 @@ async def test_messages_of_a_chat_keep_their_order_while_names_are_looked_up(
 ) -> None:
     async with slack_rig(tmp_path) as rig:
         rig.slack.plan(Fault(op="any", kind="hang"))
-        slow = rig.slack.events.happen(Said(text="slow", chat="lab", chat_type="channel"))
+        slow = rig.slack.events.happen(PersonMessage(text="slow", chat="lab", chat_type="channel"))
         quick = rig.slack.events.happen(
-            Said(text="quick", chat="lab", chat_type="channel", user="U0QUICK001")
+            PersonMessage(text="quick", chat="lab", chat_type="channel", user="U0QUICK001")
         )
-        other = rig.slack.events.happen(Said(text="other", chat="x", chat_type="channel", user="z"))
+        other = rig.slack.events.happen(
+            PersonMessage(text="other", chat="x", chat_type="channel", user="z")
+        )
         await asyncio.gather(*(rig.slack.tell(one.calls[0]) for one in (slow, quick, other)))
 
     assert rig.inbox.texts == ["other", "slow", "quick"]
@@ -195,9 +203,9 @@ async def test_a_warning_brings_a_new_connection_before_the_old_one_goes(tmp_pat
     async with slack_rig(tmp_path) as rig:
         lost = asyncio.create_task(rig.channel.lost())
         await rig.slack.sockets.disconnect("warning")
-        await rig.slack.say(Said(text="after the warning"))
+        await rig.slack.say(PersonMessage(text="after the warning"))
         await rig.slack.sockets.disconnect("refresh_requested")
-        await rig.slack.say(Said(text="after the refresh"))
+        await rig.slack.say(PersonMessage(text="after the refresh"))
         await rig.channel.probe()
 
         assert (rig.inbox.texts, lost.done()) == (["after the warning", "after the refresh"], False)
@@ -213,7 +221,7 @@ async def test_a_cut_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
             await rig.channel.lost()
         with pytest.raises(ConnectFailed, match="socket is closed"):
             await rig.channel.probe()
-        saying = asyncio.create_task(rig.slack.say(Said(text="meanwhile")))
+        saying = asyncio.create_task(rig.slack.say(PersonMessage(text="meanwhile")))
         await rig.channel.disconnect()
         await rig.channel.connect(rig.inbox.accept)
         await saying
@@ -233,7 +241,7 @@ async def test_socket_mode_switched_off_is_final(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_a_revoked_token_is_final_and_told(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
-        rig.slack.book.open_chat("lab", chat_type="channel")
+        rig.slack.state.open_chat("lab", chat_type="channel")
         rig.slack.revoke()
         with pytest.raises(DeliveryRejected) as refused:
             await rig.channel.send(rig.delivery("lab", "hello"))
@@ -281,7 +289,9 @@ async def test_a_wrong_setting_refuses_the_start(tmp_path: Path, settings, words
 @pytest.mark.req("W10", "A26")
 async def test_a_reply_is_posted_edited_found_and_deleted(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel", mentions=True))
+        name = await rig.slack.say(
+            PersonMessage(text="hi", chat="lab", chat_type="channel", mentions=True)
+        )
         thread = rig.inbox.events[0].source.thread_id or ""
         delivery = rig.delivery("lab", "**bold** & <b>", key="o_1.0", thread_id=thread)
         receipt = await rig.channel.send(delivery)
@@ -304,8 +314,8 @@ async def test_a_reply_is_posted_edited_found_and_deleted(tmp_path: Path) -> Non
 @pytest.mark.req("W10")
 async def test_a_reply_without_a_thread_begins_one_where_it_is_wanted(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        name = await rig.slack.say(Said(text="hi", chat="lab", chat_type="channel"))
-        direct = await rig.slack.say(Said(text="hi", chat="ada"))
+        name = await rig.slack.say(PersonMessage(text="hi", chat="lab", chat_type="channel"))
+        direct = await rig.slack.say(PersonMessage(text="hi", chat="ada"))
         await rig.channel.send(rig.delivery("lab", "one", reply_to=name))
         await rig.channel.send(rig.delivery("ada", "two", reply_to=direct))
         plain = rig.speak(reply_in_thread=False)
@@ -322,7 +332,7 @@ async def test_a_lost_answer_is_unknown_and_found_in_the_history(
     tmp_path: Path, kind, thread
 ) -> None:
     async with slack_rig(tmp_path) as rig:
-        await rig.slack.say(Said(text="hi", chat="ada", thread=thread))
+        await rig.slack.say(PersonMessage(text="hi", chat="ada", thread=thread))
         ts = rig.inbox.events[0].source.thread_id
         target = rig.target("ada", **({} if ts is None else {"thread_id": ts}))
         rig.slack.plan(Fault(kind=kind))
@@ -330,7 +340,7 @@ async def test_a_lost_answer_is_unknown_and_found_in_the_history(
         with pytest.raises(DeliveryUnknown) as lost:
             await rig.channel.send(delivery)
         for _ in range(250):
-            rig.slack.events.happen(Said(text="chatter", chat="ada", thread=thread))
+            rig.slack.events.happen(PersonMessage(text="chatter", chat="ada", thread=thread))
         found = await rig.channel.find(target, "o_9.0")
 
         assert lost.value.failure is FailureClass.NETWORK_TIMEOUT
@@ -343,7 +353,7 @@ async def test_a_lost_answer_is_unknown_and_found_in_the_history(
 async def test_a_file_whose_answer_was_lost_is_found_after_a_restart(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         media = await rig.channel._setup.media.keep(PNG, mime="image/png", name="a.png")
-        rig.slack.book.open_chat("ada")
+        rig.slack.state.open_chat("ada")
         rig.slack.plan(Fault(kind="reset_after"))
         delivery = rig.delivery("ada", ImagePart(media), key="o_7.1")
         with pytest.raises(DeliveryUnknown):
@@ -369,7 +379,7 @@ async def test_a_send_that_fails_says_what_is_known(
     tmp_path: Path, kind, error, failure, wait
 ) -> None:
     async with slack_rig(tmp_path) as rig:
-        rig.slack.book.open_chat("ada")
+        rig.slack.state.open_chat("ada")
         rig.slack.plan(Fault(kind=kind))
         with pytest.raises(error) as failed:
             await rig.channel.send(rig.delivery("ada", "secret words"))
@@ -383,10 +393,10 @@ async def test_a_send_that_fails_says_what_is_known(
 async def test_chats_that_cannot_be_written_in_are_invalid_recipients(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         codes = []
-        archived = rig.slack.book.open_chat("old", chat_type="channel")
-        rig.slack.book.channels[archived].is_archived = True
-        foreign = rig.slack.book.open_chat("foreign", chat_type="channel")
-        rig.slack.book.channels[foreign].is_member = False
+        archived = rig.slack.state.open_chat("old", chat_type="channel")
+        rig.slack.state.channels[archived].is_archived = True
+        foreign = rig.slack.state.open_chat("foreign", chat_type="channel")
+        rig.slack.state.channels[foreign].is_member = False
         for chat_id in (archived, foreign, "C0NOTHING1"):
             target = Target(platform="slack", account="default", chat_id=chat_id)
             delivery = msgspec.structs.replace(rig.delivery("old", "x"), target=target)
@@ -401,7 +411,7 @@ async def test_chats_that_cannot_be_written_in_are_invalid_recipients(tmp_path: 
 @pytest.mark.req("W17")
 async def test_files_go_in_and_out(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        said = Said(
+        said = PersonMessage(
             text="look", chat="ada", files=(File(data=PNG, mime="image/png", name="a.png"),)
         )
         await rig.slack.say(said)
@@ -412,7 +422,7 @@ async def test_files_go_in_and_out(tmp_path: Path) -> None:
             await rig.channel.fetch(part.media, limit=10)
         kept = await rig.channel._setup.media.keep(data, mime="text/plain", name="b.txt")
         receipt = await rig.channel.send(rig.delivery("ada", "*a* <note>", FilePart(kept)))
-        stored = rig.slack.book.files[receipt.platform_message_id]
+        stored = rig.slack.state.files[receipt.platform_message_id]
         await rig.channel.delete(rig.target("ada"), receipt.platform_message_id)
         post = rig.slack.posts("ada")[0]
 
@@ -440,7 +450,7 @@ async def test_the_token_goes_to_no_other_host(tmp_path: Path, address) -> None:
 @pytest.mark.req("W17")
 async def test_a_sign_in_page_is_not_taken_for_a_file(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        said = Said(text="look", files=(File(data=PNG, mime="image/png", name="a.png"),))
+        said = PersonMessage(text="look", files=(File(data=PNG, mime="image/png", name="a.png"),))
         await rig.slack.say(said)
         rig.slack.revoke()
         part = rig.inbox.events[0].parts[1]
@@ -452,11 +462,11 @@ async def test_a_sign_in_page_is_not_taken_for_a_file(tmp_path: Path) -> None:
 @pytest.mark.req("W10")
 async def test_chats_people_and_status(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        await rig.slack.say(Said(text="x", chat="lab", chat_type="channel", thread="t1"))
-        await rig.slack.say(Said(text="x", chat="dm-ada"))
+        await rig.slack.say(PersonMessage(text="x", chat="lab", chat_type="channel", thread="t1"))
+        await rig.slack.say(PersonMessage(text="x", chat="dm-ada"))
         thread = rig.inbox.events[0].source.thread_id or ""
-        rig.slack.book.channels[
-            rig.slack.book.open_chat("no", chat_type="channel")
+        rig.slack.state.channels[
+            rig.slack.state.open_chat("no", chat_type="channel")
         ].is_member = False
         directory = await rig.channel.directory()
         info = await rig.channel.chat_info(rig.target("lab"))
@@ -480,7 +490,7 @@ async def test_chats_people_and_status(tmp_path: Path) -> None:
 @pytest.mark.quality("authentication before reading")
 async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
-        call = rig.slack.events.happen(Said(text="hi")).calls[0]
+        call = rig.slack.events.happen(PersonMessage(text="hi")).calls[0]
         body = msgspec.json.encode(call)
         kind = "application/json"
         good = rig.slack.calls.headers(body, kind)
@@ -499,7 +509,7 @@ async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
 async def test_a_call_that_was_not_taken_may_come_again_as_it_was(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
         rig.inbox.failures.append(Overloaded("full"))
-        body = msgspec.json.encode(rig.slack.events.happen(Said(text="hi")).calls[0])
+        body = msgspec.json.encode(rig.slack.events.happen(PersonMessage(text="hi")).calls[0])
         headers = rig.slack.calls.headers(body, "application/json")
         with pytest.raises(Overloaded):
             await rig.channel.webhook(as_request(body, headers))
@@ -529,7 +539,7 @@ async def test_what_is_signed_but_no_call_is_not_repeated(tmp_path: Path) -> Non
 async def test_before_it_is_connected_only_the_challenge_is_answered(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http", connect=False) as rig:
         challenge = b'{"type":"url_verification","challenge":"abc"}'
-        event = msgspec.json.encode(rig.slack.events.happen(Said(text="hi")).calls[0])
+        event = msgspec.json.encode(rig.slack.events.happen(PersonMessage(text="hi")).calls[0])
         headers = rig.slack.calls.headers(challenge, "application/json")
         answer = await rig.channel.webhook(as_request(challenge, headers))
         headers = rig.slack.calls.headers(event, "application/json")
@@ -557,7 +567,7 @@ async def test_the_bots_own_messages_are_not_heard(tmp_path: Path) -> None:
             "ts": "1.1",
         }
         await rig.slack.tell(rig.slack.events.call(own))
-        await rig.slack.say(Said(text="barrier"))
+        await rig.slack.say(PersonMessage(text="barrier"))
 
     assert rig.inbox.texts == ["barrier"]
 
@@ -565,7 +575,7 @@ async def test_the_bots_own_messages_are_not_heard(tmp_path: Path) -> None:
 @pytest.mark.req("W10")
 async def test_a_missing_scope_is_named(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        rig.slack.book.open_chat("ada")
+        rig.slack.state.open_chat("ada")
         rig.slack._scopes = ALL_SCOPES - {
             "im:history",
             "channels:history",

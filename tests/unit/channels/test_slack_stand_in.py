@@ -16,14 +16,14 @@ from hermes.channels.slack.outbound import SlackRejected
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.testing.slack.platform import APP_TOKEN, BOT_TOKEN, SlackStandIn
 from hermes.testing.slack.state import BOT_USER
-from hermes.testing.stand_in import Said
+from hermes.testing.stand_in import PersonMessage
 
 
 @pytest.fixture
 async def slack() -> AsyncIterator[SlackStandIn]:
     slack = SlackStandIn(resend_s=0.5)
     await slack.start()
-    slack.book.open_chat("C0LAB00001", chat_type="channel")
+    slack.state.open_chat("C0LAB00001", chat_type="channel")
     yield slack
     await slack.stop()
 
@@ -73,10 +73,10 @@ async def test_the_sdks_socket_takes_its_envelopes(slack: SlackStandIn) -> None:
     socket.socket_mode_request_listeners.append(listen)
     await socket.connect()
     try:
-        await slack.say(Said(text="hello"))
-        await slack.command(Said(text="there"))
+        await slack.say(PersonMessage(text="hello"))
+        await slack.command(PersonMessage(text="there"))
         await slack.sockets.disconnect("refresh_requested")
-        await slack.say(Said(text="again"))
+        await slack.say(PersonMessage(text="again"))
     finally:
         await socket.close()
         await socket.aiohttp_client_session.close()
@@ -199,7 +199,7 @@ async def test_an_envelope_goes_to_one_connection_and_again_until_acknowledged(
         socket.socket_mode_request_listeners.append(on_request)
         await socket.connect()
         sockets.append(socket)
-    await slack.say(Said(text="hello"))
+    await slack.say(PersonMessage(text="hello"))
     for socket in sockets:
         await socket.close()
         await socket.aiohttp_client_session.close()

@@ -35,7 +35,7 @@ from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import (
-    Accepted,
+    Acceptance,
     DeletingChannel,
     Delivery,
     DraftChannel,
@@ -52,7 +52,7 @@ from hermes.ports.channel import (
 )
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
-from hermes.testing.stand_in import Fault, FaultKind, File, Said
+from hermes.testing.stand_in import Fault, FaultKind, File, PersonMessage
 from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
 
 HOOK = "https://hermes.example.org/webhooks/telegram"
@@ -65,20 +65,20 @@ class Rig:
     def __init__(self, telegram: TelegramStandIn, channel: TelegramChannel, folder: Path) -> None:
         self.telegram = telegram
         self.channel = channel
-        self.shelf = MediaCache(folder, HttpClient(HttpSettings()))
+        self.media_cache = MediaCache(folder, HttpClient(HttpSettings()))
         self.events: list[MessageEvent] = []
         self.answers: list[HermesError] = []
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         """Keep an event, unless something else is planned."""
         if self.answers:
             raise self.answers.pop(0)
         self.events.append(event)
-        return Accepted(message_id=event.external_id)
+        return Acceptance(message_id=event.external_id)
 
     async def target(self, **more: Any) -> Target:
         """Let somebody write, and return where the reply goes."""
-        await self.telegram.say(Said(**{"text": "hi", **more}))
+        await self.telegram.say(PersonMessage(**{"text": "hi", **more}))
         source = self.events[-1].source
         return Target(
             platform="telegram",
@@ -110,7 +110,7 @@ async def rig(
     await telegram.start()
     client = HttpClient(HttpSettings(timeout_s=timeout_s))
     manifest = load_manifest("hermes.channels.telegram")
-    shelf = MediaCache(folder, client)
+    media_cache = MediaCache(folder, client)
     changed = {"api_url": api_url.format(port=telegram.port)}
     channel = make(
         ChannelSetup(
@@ -121,7 +121,7 @@ async def rig(
             client=client,
             clock=SystemClock(),
             make_id=make_id,
-            media=shelf,
+            media=media_cache,
             state=folder,
             webhook_url=webhook_url,
         )
@@ -174,8 +174,10 @@ async def test_it_has_every_ability_that_the_manifest_declares(one: Rig) -> None
 @pytest.mark.quality("acknowledged after it is kept")
 async def test_an_update_is_confirmed_only_once_it_was_taken(one: Rig) -> None:
     one.answers = [Overloaded("full", retry_after=0.01)]
-    first = asyncio.create_task(one.telegram.say(Said(text="one")))
-    second = asyncio.create_task(one.telegram.say(Said(text="two", chat="chat-2", user="user-2")))
+    first = asyncio.create_task(one.telegram.say(PersonMessage(text="one")))
+    second = asyncio.create_task(
+        one.telegram.say(PersonMessage(text="two", chat="chat-2", user="user-2"))
+    )
     await asyncio.gather(first, second)
 
     # What came behind the one that had to come again is told twice; the inbox knows it.
@@ -187,13 +189,13 @@ async def test_an_update_is_confirmed_only_once_it_was_taken(one: Rig) -> None:
 @pytest.mark.req("J1", "A28")
 async def test_a_sender_who_has_too_many_waiting_holds_back_nobody_else(tmp_path: Path) -> None:
     async with rig(tmp_path) as made:
-        group = Said(text="/stop", chat="lab", chat_type="group", user="ann")
+        group = PersonMessage(text="/stop", chat="lab", chat_type="group", user="ann")
         said = [msgspec.structs.replace(group, text="spam", user="mallory")] * 120
-        said += [group, Said(text="hi", chat="chat-2")]
+        said += [group, PersonMessage(text="hi", chat="chat-2")]
         tasks = [asyncio.create_task(made.telegram.say(one)) for one in said]
         await until(lambda: made.telegram.updates.info["pending_update_count"] == len(said))
 
-        async def accept(event: MessageEvent) -> Accepted:
+        async def accept(event: MessageEvent) -> Acceptance:
             if event.text == "spam":
                 raise RateLimited("too many are waiting", 3600.0)
             return await made.accept(event)
@@ -208,7 +210,7 @@ async def test_a_sender_who_has_too_many_waiting_holds_back_nobody_else(tmp_path
 async def test_what_is_refused_for_good_is_confirmed(one: Rig) -> None:
     one.answers = [Skipped("a hook said no"), BadRequest("not that")]
     for text in ("one", "two", "three"):
-        await one.telegram.say(Said(text=text))
+        await one.telegram.say(PersonMessage(text=text))
 
     assert [event.text for event in one.events] == ["three"]
 
@@ -216,7 +218,7 @@ async def test_what_is_refused_for_good_is_confirmed(one: Rig) -> None:
 @pytest.mark.req("A2")
 async def test_an_update_that_nobody_can_read_does_not_stop_the_others(one: Rig) -> None:
     bad = one.telegram.updates.push("message", {"message_id": "x"}, chat=1)
-    await one.telegram.say(Said(text="after"))
+    await one.telegram.say(PersonMessage(text="after"))
 
     assert bad.taken.is_set()
     assert [event.text for event in one.events] == ["after"]
@@ -228,7 +230,7 @@ async def test_a_chat_keeps_its_order_within_a_batch(tmp_path: Path) -> None:
         chats = ("a", "b", "c")
         said = [
             asyncio.create_task(
-                made.telegram.say(Said(text=f"{chat}{number}", chat=chat, user=chat))
+                made.telegram.say(PersonMessage(text=f"{chat}{number}", chat=chat, user=chat))
             )
             for number in range(30)
             for chat in chats
@@ -245,12 +247,12 @@ async def test_a_chat_keeps_its_order_within_a_batch(tmp_path: Path) -> None:
 
 @pytest.mark.req("W2")
 async def test_a_cut_connection_is_polled_again_and_nothing_is_lost(one: Rig) -> None:
-    await one.telegram.say(Said(text="one"))
+    await one.telegram.say(PersonMessage(text="one"))
     await one.telegram.cut()
-    await one.telegram.say(Said(text="two"))
+    await one.telegram.say(PersonMessage(text="two"))
     one.telegram.plan(Fault(op="any", kind="server_error"))
     await one.telegram.cut()
-    await one.telegram.say(Said(text="three"))
+    await one.telegram.say(PersonMessage(text="three"))
 
     assert [event.text for event in one.events] == ["one", "two", "three"]
 
@@ -297,7 +299,7 @@ async def test_a_webhook_that_somebody_sets_is_explained_and_deleted_on_the_way_
         await asyncio.wait_for(lost, 15)
     await one.channel.disconnect()
     await one.channel.connect(one.accept)
-    await one.telegram.say(Said(text="again"))
+    await one.telegram.say(PersonMessage(text="again"))
     assert [event.text for event in one.events] == ["again"]
 
 
@@ -369,8 +371,8 @@ async def test_what_people_press_is_answered_and_taken(one: Rig) -> None:
 async def test_text_edits_drafts_typing_pictures_and_files_both_ways(one: Rig) -> None:
     target = await one.target(files=(File(data=JPEG, mime="image/jpeg"),))
     fetched = one.events[0].parts[-1]
-    picture = ImagePart(await one.shelf.keep(JPEG, mime="image/jpeg", name="a.jpg"))
-    broken = await one.shelf.keep(b"no picture", mime="image/png", name="b.png")
+    picture = ImagePart(await one.media_cache.keep(JPEG, mime="image/jpeg", name="a.jpg"))
+    broken = await one.media_cache.keep(b"no picture", mime="image/png", name="b.png")
     odd = ImagePart(msgspec.structs.replace(broken, mime="image/png"))
 
     sent = await one.send(target, TextPart("**one**"))
@@ -391,7 +393,7 @@ async def test_text_edits_drafts_typing_pictures_and_files_both_ways(one: Rig) -
         ("", ("a.jpg",), 0, True),
     ]
     assert one.telegram.drafts("chat-1")[0].text == "so far"
-    assert one.telegram.book.actions == [(int(target.chat_id), "typing")]
+    assert one.telegram.state.actions == [(int(target.chat_id), "typing")]
     assert one.telegram.rejections == ()
     await one.send(target, odd)
     assert one.telegram.posts("chat-1")[-1].files == ("b.png",)
@@ -425,8 +427,8 @@ async def test_a_topic_and_a_quote_are_kept(one: Rig) -> None:
 @pytest.mark.quality("groups that move are followed")
 async def test_a_group_that_moved_is_followed(one: Rig) -> None:
     target = await one.target(chat="g", chat_type="group", mentions=True)
-    new = one.telegram.people.open_chat(Said(chat="g2", chat_type="group")).id
-    one.telegram.book.chats[int(target.chat_id)].moved_to = new
+    new = one.telegram.people.open_chat(PersonMessage(chat="g2", chat_type="group")).id
+    one.telegram.state.chats[int(target.chat_id)].moved_to = new
 
     await one.send(target, TextPart("one"))
     await one.send(target, TextPart("two"))
@@ -477,7 +479,7 @@ async def test_nobody_listening_is_certainly_not_delivered(one: Rig) -> None:
 @pytest.mark.req("J17")
 async def test_an_album_that_follows_its_text_half_way_is_unknown(one: Rig) -> None:
     target = await one.target()
-    picture = ImagePart(await one.shelf.keep(JPEG, mime="image/jpeg", name="a.jpg"))
+    picture = ImagePart(await one.media_cache.keep(JPEG, mime="image/jpeg", name="a.jpg"))
     long = TextPart("x" * 1100)
 
     sent = await one.send(target, long, picture)
@@ -487,7 +489,7 @@ async def test_an_album_that_follows_its_text_half_way_is_unknown(one: Rig) -> N
     gone = ImagePart(Media("image/png", path=place, name="b"))
     with pytest.raises(DeliveryRejected, match="no such file"):
         await one.send(target, gone)
-    empty = ImagePart(await one.shelf.keep(b"", mime="image/jpeg", name="e.jpg"))
+    empty = ImagePart(await one.media_cache.keep(b"", mime="image/jpeg", name="e.jpg"))
     with pytest.raises(DeliveryUnknown, match="another part of the same message has arrived"):
         await one.send(target, long, empty)
 
@@ -496,7 +498,7 @@ async def test_an_album_that_follows_its_text_half_way_is_unknown(one: Rig) -> N
 async def test_markup_that_telegram_does_not_take_goes_out_as_plain_text(one: Rig) -> None:
     target = await one.target()
     # No text is known whose markup would be refused, so the platform refuses any.
-    one.telegram.book.bad_markups = 1
+    one.telegram.state.bad_markups = 1
 
     await one.send(target, TextPart("**bold** & plain"))
 
@@ -529,7 +531,7 @@ async def test_a_probe_finds_a_webhook_that_leads_elsewhere_or_fails(tmp_path: P
             await made.channel.probe()
         made.telegram.updates.url = HOOK
         made.telegram.point_at("http://127.0.0.1:9/")
-        said = asyncio.create_task(made.telegram.say(Said(text="hi")))
+        said = asyncio.create_task(made.telegram.say(PersonMessage(text="hi")))
         await until(lambda: "last_error_date" in made.telegram.updates.info)
         with pytest.raises(NotDelivered, match="1 updates wait"):
             await made.channel.probe()

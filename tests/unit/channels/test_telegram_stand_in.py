@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.stand_in import File, Said
+from hermes.testing.stand_in import File, PersonMessage
 from hermes.testing.telegram.html_text import parse_html
 from hermes.testing.telegram.refusal import ApiError
 from hermes.testing.telegram.server import TOKEN, TelegramStandIn
@@ -35,7 +35,7 @@ class Bot:
 async def bot() -> AsyncIterator[Bot]:
     telegram = TelegramStandIn(clock=ManualClock())
     await telegram.start()
-    telegram.people.open_chat(Said())
+    telegram.people.open_chat(PersonMessage())
     async with aiohttp.ClientSession() as http:
         yield Bot(telegram, http)
     await telegram.stop()
@@ -148,7 +148,7 @@ def test_markup_that_telegram_would_drop_is_a_broken_rule() -> None:
 
 @pytest.mark.req("W10")
 async def test_polls_are_told_until_they_confirm_and_only_one_may_wait(bot: Bot) -> None:
-    said = asyncio.create_task(bot.telegram.say(Said(text="one")))
+    said = asyncio.create_task(bot.telegram.say(PersonMessage(text="one")))
     first = await bot.ask("getUpdates", timeout=5)
     again = await bot.ask("getUpdates", timeout=5)
     after = first[0]["update_id"] + 1
@@ -159,7 +159,7 @@ async def test_polls_are_told_until_they_confirm_and_only_one_may_wait(bot: Bot)
     assert first == again
     assert (await older)[0] == 409
     assert "terminated by other getUpdates" in (await older)[1]
-    later = asyncio.create_task(bot.telegram.say(Said(text="two")))
+    later = asyncio.create_task(bot.telegram.say(PersonMessage(text="two")))
     assert [one["message"]["text"] for one in await newer] == ["two"]
     assert await bot.ask("setWebhook", url="https://e.org/x", secret_token="s") is True
     assert (await bot.ask("getUpdates"))[1].startswith(
@@ -183,8 +183,8 @@ async def test_updates_that_were_not_asked_for_are_not_told(bot: Bot) -> None:
 async def test_who_is_too_fast_is_told_when_to_come_back() -> None:
     clock = ManualClock()
     telegram = TelegramStandIn(clock=clock, is_limited=True)
-    chat = telegram.people.open_chat(Said(chat="g", chat_type="group")).id
-    book = telegram.book
+    chat = telegram.people.open_chat(PersonMessage(chat="g", chat_type="group")).id
+    book = telegram.state
 
     book.send_text({"chat_id": chat, "text": "1"})
     with pytest.raises(ApiError) as caught:
@@ -203,7 +203,7 @@ async def test_who_is_too_fast_is_told_when_to_come_back() -> None:
 @pytest.mark.req("W17")
 async def test_files_can_be_downloaded_up_to_the_limit(bot: Bot) -> None:
     files = (File(data=b"small", mime="text/plain"), File(data=b"0" * 20_971_521, mime="a/b"))
-    wire = bot.telegram.people.messages(Said(files=files))
+    wire = bot.telegram.people.messages(PersonMessage(files=files))
     small, large = (one["document"]["file_id"] for one in wire)
 
     info = await bot.ask("getFile", file_id=small)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.channels.webhook.inbound import MAX_BODY, MAX_DEPTH, to_event
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import Signed
+from hermes.channels.webhook.signatures import SignedCall
 from hermes.errors import BadRequest, TooLarge
 from hermes.message.event import MessageEvent
 
@@ -20,7 +20,7 @@ def event_of(body: bytes, *, event: str = "push", **route: Any) -> MessageEvent 
     return to_event(
         "ci",
         Route(secret=SECRET, **route),
-        signed=Signed("d-1", event),
+        signed=SignedCall("d-1", event),
         body=body,
         external_id="d-1",
         at=5.0,

@@ -26,7 +26,7 @@ from hermes.control.models import ModelsReport, RouteReport, models_report, rout
 from hermes.control.operations import Operations
 from hermes.control.runtime import ReloadReport, RuntimeHandles
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
-from hermes.control.tokens import LinkWish, SignInLink
+from hermes.control.tokens import SignInLink, SignInLinkOrder
 from hermes.control.why import WhyAsk, WhyReport, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
@@ -38,7 +38,7 @@ from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.dreams import Dream
 from hermes.ports.provider import ProviderInfo
-from hermes.ports.spend import Account, KillSwitch, Spent
+from hermes.ports.spend import Account, KillSwitch, SpendEntry
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
@@ -143,8 +143,10 @@ async def a_ledger(path: Path) -> SqliteStore:
     unpriced = Usage(7, 3, unpriced=10)
     await store.spend.add(
         [
-            Spent(day=day, account=account, model="a:one", usage=priced),
-            Spent(day=day, account=account, model="b:odd\x1b[2J", usage=unpriced, assumed_usd=0.5),
+            SpendEntry(day=day, account=account, model="a:one", usage=priced),
+            SpendEntry(
+                day=day, account=account, model="b:odd\x1b[2J", usage=unpriced, assumed_usd=0.5
+            ),
         ]
     )
     return store
@@ -196,7 +198,7 @@ async def main(home: Path) -> int:
     async def hooks() -> HooksReport:
         return HooksReport(running=True)
 
-    async def link(_wish: LinkWish, _maker: str) -> SignInLink:
+    async def link(_wish: SignInLinkOrder, _maker: str) -> SignInLink:
         return SignInLink(link=f"{address}/signin?code={await access.make_signin_code()}")
 
     operations = ToldOperations(

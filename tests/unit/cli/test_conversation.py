@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from hermes.cli.chat_screen import PlainScreen
-from hermes.cli.conversation import Conversation, MessageResult, Outgoing
+from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
 
@@ -29,10 +29,10 @@ class PlayedLine:
 
     def __init__(self, *plays: Play) -> None:
         self._plays = list(plays)
-        self.sent: list[Outgoing] = []
+        self.sent: list[OutgoingMessage] = []
 
     @contextmanager
-    def send(self, message: Outgoing) -> Iterator[Iterator[ServerEvent]]:
+    def send(self, message: OutgoingMessage) -> Iterator[Iterator[ServerEvent]]:
         self.sent.append(message)
         yield self._play(self._plays.pop(0))
 
@@ -91,7 +91,7 @@ def test_an_answer_is_shown_piece_by_piece_with_what_happens_beside_it():
         tokens_out=2,
         cost_usd=0.5,
     )
-    assert line.sent == [Outgoing(sender="cli", text="hi", conversation="c_1", id="x_1")]
+    assert line.sent == [OutgoingMessage(sender="cli", text="hi", conversation="c_1", id="x_1")]
 
 
 @pytest.mark.req("A8", "J1")

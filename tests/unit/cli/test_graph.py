@@ -12,7 +12,7 @@ from tests.unit.cli.conftest import environment
 from tests.unit.cli.terminal import Terminal
 from tests.warm.python import run
 
-STAND_IN = "tests.unit.cli.stand_in_shelf"
+STAND_IN = "tests.unit.cli.stand_in_graphs"
 ROOT = Path(__file__).parents[3]
 ANN, BOB = "agent:main:rest:dm:ann", "agent:main:rest:dm:bob"
 

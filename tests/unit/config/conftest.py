@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.config import Loaded, load
+from hermes.config import LoadedConfig, load
 from hermes.errors import ConfigurationError
 
 Write = Callable[..., None]
-LoadHome = Callable[..., Loaded]
+LoadHome = Callable[..., LoadedConfig]
 Refusal = Callable[..., str]
 
 
@@ -34,7 +34,7 @@ def write(home: Path) -> Write:
 
 @pytest.fixture
 def load_home(home: Path) -> LoadHome:
-    def load_it(**environ: str) -> Loaded:
+    def load_it(**environ: str) -> LoadedConfig:
         return load(environ, home)
 
     return load_it

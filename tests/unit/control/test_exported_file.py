@@ -10,14 +10,14 @@ from hermes.errors import BadRequest, NotFound
 from hermes.graph.exports import export_rows, write_jsonl
 from hermes.graph.exports.parquet import read_parquet, write_parquet
 from hermes.graph.exports.report import Report
-from tests.unit.control.memory_shelf import a_shelf
+from tests.unit.control.memory_graph_reader import a_graph_reader
 
 
 def rows() -> list[dict]:
-    shelf = a_shelf()
-    graphs = [shelf.open(entry.name) for entry in shelf.graphs()]
+    reader = a_graph_reader()
+    graphs = [reader.open(entry.name) for entry in reader.graphs()]
     return list(
-        export_rows(graphs, "openai", may_train=lambda _: True, salt=shelf.salt(), report=Report())
+        export_rows(graphs, "openai", may_train=lambda _: True, salt=reader.salt(), report=Report())
     )
 
 

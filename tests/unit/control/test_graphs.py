@@ -17,24 +17,24 @@ from hermes.graph import MemoryStorage, MessageGraph, Problem
 from hermes.graph.exports import Refusal, verify_row
 from hermes.graph.exports.parquet import read_parquet, write_parquet
 from hermes.ports.graph_reader import GraphReader
-from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
+from tests.unit.control.memory_graph_reader import MemoryGraphReader, a_graph_reader
 
 ANN, BOB = "agent:main:rest:dm:ann", "agent:main:rest:dm:bob"
 
 
-def names(shelf: GraphReader, *wanted: str) -> list[str]:
-    return [entry.name for entry in find_all(shelf, wanted)]
+def names(reader: GraphReader, *wanted: str) -> list[str]:
+    return [entry.name for entry in find_all(reader, wanted)]
 
 
 @pytest.mark.req("G7")
 def test_a_session_is_found_by_its_name_a_part_of_it_or_one_epoch():
-    shelf = a_shelf()
+    reader = a_graph_reader()
 
-    assert names(shelf, ANN) == [f"{ANN}#1", f"{ANN}#0"]
-    assert names(shelf, "ann") == [f"{ANN}#1", f"{ANN}#0"]
-    assert names(shelf, "ann#0") == names(shelf, f"{ANN}#0") == [f"{ANN}#0"]
-    assert names(shelf, "bob", "ann#1", "bob#0") == [f"{BOB}#0", f"{ANN}#1"]
-    assert [entry.name for entry in list_graphs(shelf).graphs] == [
+    assert names(reader, ANN) == [f"{ANN}#1", f"{ANN}#0"]
+    assert names(reader, "ann") == [f"{ANN}#1", f"{ANN}#0"]
+    assert names(reader, "ann#0") == names(reader, f"{ANN}#0") == [f"{ANN}#0"]
+    assert names(reader, "bob", "ann#1", "bob#0") == [f"{BOB}#0", f"{ANN}#1"]
+    assert [entry.name for entry in list_graphs(reader).graphs] == [
         f"{BOB}#0",
         f"{ANN}#1",
         f"{ANN}#0",
@@ -44,7 +44,7 @@ def test_a_session_is_found_by_its_name_a_part_of_it_or_one_epoch():
 
 @pytest.mark.req("G7")
 def test_the_conversation_of_now_is_the_current_epoch_or_the_last():
-    entries = find_graphs(a_shelf().graphs(), "ann")
+    entries = find_graphs(a_graph_reader().graphs(), "ann")
     ended = [msgspec.structs.replace(entry, is_current=False) for entry in entries]
 
     assert current(entries).epoch == 1
@@ -54,47 +54,47 @@ def test_the_conversation_of_now_is_the_current_epoch_or_the_last():
 
 @pytest.mark.req("G7")
 def test_an_exact_name_is_not_ambiguous_and_a_part_of_several_is():
-    shelf = MemoryShelf()
+    reader = MemoryGraphReader()
     for session in ("chat", "chat:1", "chat:2", "#7"):
         name = f"{session}#0"
-        graph = MessageGraph([], name=name, storage=shelf.storage(name))
+        graph = MessageGraph([], name=name, storage=reader.storage(name))
         graph.save()
-        shelf.put(graph)
+        reader.put(graph)
 
-    assert names(shelf, "chat") == ["chat#0"]
-    assert names(shelf, "#7") == ["#7#0"]
+    assert names(reader, "chat") == ["chat#0"]
+    assert names(reader, "#7") == ["#7#0"]
     with pytest.raises(BadRequest, match=r"3 conversations match 'cha': .*chat:1.*Write more"):
-        find_all(shelf, ["cha"])
+        find_all(reader, ["cha"])
 
 
 @pytest.mark.req("G7")
 def test_the_last_part_of_a_name_goes_first_and_chats_of_subagents_last():
-    shelf = MemoryShelf()
+    reader = MemoryGraphReader()
     for session in ("a:dm:sub", "a:dm:sub/m_1.0", "a:dm:subway", "a:dm:ann", "a:dm:ann/m_2.0"):
         name = f"{session}#0"
-        graph = MessageGraph([], name=name, storage=shelf.storage(name))
+        graph = MessageGraph([], name=name, storage=reader.storage(name))
         graph.save()
-        shelf.put(graph)
+        reader.put(graph)
 
-    assert names(shelf, "sub") == names(shelf, "sub#0") == ["a:dm:sub#0"]
-    assert names(shelf, "an") == ["a:dm:ann#0"]
-    assert names(shelf, "m_1") == names(shelf, "m_1.0") == ["a:dm:sub/m_1.0#0"]
+    assert names(reader, "sub") == names(reader, "sub#0") == ["a:dm:sub#0"]
+    assert names(reader, "an") == ["a:dm:ann#0"]
+    assert names(reader, "m_1") == names(reader, "m_1.0") == ["a:dm:sub/m_1.0#0"]
     with pytest.raises(BadRequest, match="2 conversations match 'su': "):
-        find_all(shelf, ["su"])
+        find_all(reader, ["su"])
 
 
 @pytest.mark.req("G7")
 def test_rows_that_a_graph_lacks_and_those_of_no_graph_are_damage():
-    shelf = a_shelf()
-    shelf.wrong = {
+    reader = a_graph_reader()
+    reader.wrong = {
         f"{BOB}#0": [Problem("missing", "branch main", "it made 2 calls, and 1 are there")],
         "": [Problem("missing", "graph number 7", "there is no graph of this number any more")],
     }
 
-    whole = check_graphs(shelf, shelf.graphs(), progress=lambda *_: None, whole=True)
-    some = check_graphs(shelf, find_all(shelf, ["ann"]), progress=lambda *_: None)
-    none = msgspec.structs.replace(shelf.graphs()[1], branches=())
-    empty = check_graphs(shelf, [none], progress=lambda *_: None)
+    whole = check_graphs(reader, reader.graphs(), progress=lambda *_: None, whole=True)
+    some = check_graphs(reader, find_all(reader, ["ann"]), progress=lambda *_: None)
+    none = msgspec.structs.replace(reader.graphs()[1], branches=())
+    empty = check_graphs(reader, [none], progress=lambda *_: None)
 
     assert [(one.graph, one.where) for one in whole.damage] == [
         (f"{BOB}#0", "branch main"),
@@ -106,19 +106,19 @@ def test_rows_that_a_graph_lacks_and_those_of_no_graph_are_damage():
 
 @pytest.mark.req("G7")
 def test_what_is_not_known_is_said_with_what_is():
-    shelf = a_shelf()
+    reader = a_graph_reader()
 
     with pytest.raises(NotFound, match=rf"known as 'carl'\. The last ones used: {BOB}, {ANN}; "):
-        find_all(shelf, ["carl"])
+        find_all(reader, ["carl"])
     with pytest.raises(NotFound, match=r"no epoch 7\. It has: 1, 0\."):
-        find_all(shelf, ["ann#7"])
+        find_all(reader, ["ann#7"])
     with pytest.raises(NotFound, match="known as ''"):
-        find_all(shelf, [""])
+        find_all(reader, [""])
     with pytest.raises(NotFound, match="Nothing is stored here yet"):
-        find_all(MemoryShelf(), ["ann"])
-    entry = msgspec.structs.replace(shelf.graphs()[0], branches=())
+        find_all(MemoryGraphReader(), ["ann"])
+    entry = msgspec.structs.replace(reader.graphs()[0], branches=())
     with pytest.raises(NotFound, match="has no branch"):
-        branches_of(shelf, entry)
+        branches_of(reader, entry)
 
 
 class Spoiled(MemoryStorage):
@@ -142,22 +142,22 @@ class Spoiled(MemoryStorage):
         return super().moves(graph, branch)
 
 
-def spoiled(shelf: MemoryShelf, name: str) -> Spoiled:
+def spoiled(reader: MemoryGraphReader, name: str) -> Spoiled:
     """Return the storage of a graph as one that can be spoiled."""
     storage = Spoiled()
-    storage.__dict__.update(shelf.storages[name].__dict__)
-    shelf.storages[name] = storage
+    storage.__dict__.update(reader.storages[name].__dict__)
+    reader.storages[name] = storage
     return storage
 
 
 @pytest.mark.req("J24", "G7")
 def test_verifying_looks_at_every_branch_and_tells_erased_from_damaged():
-    shelf, steps = a_shelf(), []
-    clean = check_graphs(shelf, shelf.graphs(), progress=lambda *step: steps.append(step))
-    spoiled(shelf, f"{BOB}#0").erased = b"2+2"
-    spoiled(shelf, f"{ANN}#1").lost = b"Blue."
+    reader, steps = a_graph_reader(), []
+    clean = check_graphs(reader, reader.graphs(), progress=lambda *step: steps.append(step))
+    spoiled(reader, f"{BOB}#0").erased = b"2+2"
+    spoiled(reader, f"{ANN}#1").lost = b"Blue."
 
-    report = check_graphs(shelf, shelf.graphs(), progress=lambda *_: None)
+    report = check_graphs(reader, reader.graphs(), progress=lambda *_: None)
 
     assert (clean.graphs, clean.branches, clean.calls) == (3, 4, 4)
     assert (clean.damage, clean.erased) == ([], [])
@@ -175,10 +175,10 @@ def test_verifying_looks_at_every_branch_and_tells_erased_from_damaged():
 
 @pytest.mark.req("G7")
 def test_a_graph_that_cannot_be_opened_is_damage_and_stops_nothing():
-    shelf = a_shelf()
-    spoiled(shelf, f"{BOB}#0").broken = True
+    reader = a_graph_reader()
+    spoiled(reader, f"{BOB}#0").broken = True
 
-    report = check_graphs(shelf, shelf.graphs(), progress=lambda *_: None)
+    report = check_graphs(reader, reader.graphs(), progress=lambda *_: None)
 
     assert [(one.graph, one.trouble, one.where) for one in report.damage] == [
         (f"{BOB}#0", "damaged", "branch")
@@ -189,9 +189,9 @@ def test_a_graph_that_cannot_be_opened_is_damage_and_stops_nothing():
 
 @pytest.mark.req("G4", "G7")
 def test_two_calls_differ_in_messages_model_tools_and_sampling():
-    shelf = a_shelf()
+    reader = a_graph_reader()
 
-    found = diff_calls(shelf, "m_2.1", "m_3.1")
+    found = diff_calls(reader, "m_2.1", "m_3.1")
 
     assert (found.before.graph, found.before.messages) == (f"{ANN}#1", 2)
     assert (found.after.messages, found.after.model) == (4, "openai:small-1")
@@ -205,9 +205,9 @@ def test_two_calls_differ_in_messages_model_tools_and_sampling():
 
 @pytest.mark.req("G7")
 def test_calls_of_two_graphs_can_be_compared_and_one_with_itself():
-    shelf = a_shelf()
+    reader = a_graph_reader()
 
-    across, same = diff_calls(shelf, "m_1.1", "m_4.1"), diff_calls(shelf, "m_1.1", "m_1.1")
+    across, same = diff_calls(reader, "m_1.1", "m_4.1"), diff_calls(reader, "m_1.1", "m_1.1")
 
     assert [(one.kind, one.before, one.after) for one in across.changes] == [
         (
@@ -220,24 +220,24 @@ def test_calls_of_two_graphs_can_be_compared_and_one_with_itself():
     assert across.tools == ToolsDiff()
     assert (same.same_context, same.same_answer, same.changes) == (True, True, ())
     with pytest.raises(NotFound, match=r"No call is known as 'm_9\.1'"):
-        diff_calls(shelf, "m_1.1", "m_9.1")
+        diff_calls(reader, "m_1.1", "m_9.1")
 
 
 @pytest.mark.req("G4")
 def test_tools_are_told_apart_by_name():
-    shelf = MemoryShelf()
-    graph = MessageGraph([], name="a#0", storage=shelf.storage("a#0"))
+    reader = MemoryGraphReader()
+    graph = MessageGraph([], name="a#0", storage=reader.storage("a#0"))
     one: list[dict] = [{"type": "function", "function": {"name": "look"}}, {"name": "go", "x": 1}]
     two: list[dict] = [{"name": "go", "x": 2}, {"name": "stop"}]
     for call_id, tools in (("c1", one), ("c2", two), ("c3", None)):
         graph.record_call(None, model="m", call_id=call_id, tools=tools)
     graph.save()
-    shelf.put(graph)
+    reader.put(graph)
 
-    assert diff_calls(shelf, "c1", "c2").tools == ToolsDiff(
+    assert diff_calls(reader, "c1", "c2").tools == ToolsDiff(
         removed=("look",), added=("stop",), changed=("go",)
     )
-    assert diff_calls(shelf, "c3", "c2").tools == ToolsDiff(added=("go", "stop"))
+    assert diff_calls(reader, "c3", "c2").tools == ToolsDiff(added=("go", "stop"))
 
 
 def plan(
@@ -256,12 +256,12 @@ def usual_umask():
 @pytest.mark.req("G6")
 @pytest.mark.usefixtures("usual_umask")
 def test_an_export_writes_one_whole_file_of_those_who_agreed(tmp_path):
-    shelf, steps = a_shelf(), []
+    reader, steps = a_graph_reader(), []
     folder = tmp_path / "new" / "data"
 
     report = export_graphs(
-        shelf,
-        shelf.graphs(),
+        reader,
+        reader.graphs(),
         plan=plan(folder),
         progress=lambda *step: steps.append(step),
     )
@@ -286,16 +286,16 @@ def test_an_export_writes_one_whole_file_of_those_who_agreed(tmp_path):
 @pytest.mark.req("G6")
 @pytest.mark.usefixtures("usual_umask")
 def test_an_export_as_parquet_holds_the_same_rows(tmp_path):
-    shelf = a_shelf()
+    reader = a_graph_reader()
     file = tmp_path / "openai.parquet"
 
     report = export_graphs(
-        shelf,
-        shelf.graphs(),
+        reader,
+        reader.graphs(),
         plan=plan(tmp_path, file=file.name, write=write_parquet),
         progress=lambda *_: None,
     )
-    export_graphs(shelf, shelf.graphs(), plan=plan(tmp_path), progress=lambda *_: None)
+    export_graphs(reader, reader.graphs(), plan=plan(tmp_path), progress=lambda *_: None)
 
     lines = (tmp_path / "openai.jsonl").read_text().splitlines()
     assert list(read_parquet(file)) == [json.loads(line) for line in lines]
@@ -305,11 +305,11 @@ def test_an_export_as_parquet_holds_the_same_rows(tmp_path):
 
 @pytest.mark.req("G6")
 def test_without_a_row_nothing_is_written_and_what_was_there_stays(tmp_path):
-    shelf = a_shelf()
+    reader = a_graph_reader()
     (tmp_path / "openai.jsonl").write_text("from before")
 
     report = export_graphs(
-        shelf, find_all(shelf, ["bob"]), plan=plan(tmp_path), progress=lambda *_: None
+        reader, find_all(reader, ["bob"]), plan=plan(tmp_path), progress=lambda *_: None
     )
 
     assert (report.file, report.rows, report.bytes) == (None, 0, 0)
@@ -319,7 +319,7 @@ def test_without_a_row_nothing_is_written_and_what_was_there_stays(tmp_path):
 
 @pytest.mark.req("G6")
 def test_an_export_that_fails_on_its_way_leaves_the_old_file_and_no_other(tmp_path):
-    shelf = a_shelf()
+    reader = a_graph_reader()
     (tmp_path / "openai.jsonl").write_text("from before")
 
     def full(rows, path):
@@ -328,7 +328,7 @@ def test_an_export_that_fails_on_its_way_leaves_the_old_file_and_no_other(tmp_pa
 
     with pytest.raises(BadRequest, match=r"openai\.jsonl cannot be written: No space left"):
         export_graphs(
-            shelf, shelf.graphs(), plan=plan(tmp_path, write=full), progress=lambda *_: None
+            reader, reader.graphs(), plan=plan(tmp_path, write=full), progress=lambda *_: None
         )
 
     assert (tmp_path / "openai.jsonl").read_text() == "from before"
@@ -337,10 +337,10 @@ def test_an_export_that_fails_on_its_way_leaves_the_old_file_and_no_other(tmp_pa
 
 @pytest.mark.req("G6")
 def test_a_graph_that_cannot_be_opened_is_named_and_the_others_are_exported(tmp_path):
-    shelf = a_shelf()
-    spoiled(shelf, f"{ANN}#0").broken = True
+    reader = a_graph_reader()
+    spoiled(reader, f"{ANN}#0").broken = True
 
-    report = export_graphs(shelf, shelf.graphs(), plan=plan(tmp_path), progress=lambda *_: None)
+    report = export_graphs(reader, reader.graphs(), plan=plan(tmp_path), progress=lambda *_: None)
 
     assert [(one.graph, one.text) for one in report.unopened] == [(f"{ANN}#0", "the page is gone")]
     assert report.rows == 2

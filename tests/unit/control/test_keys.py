@@ -14,7 +14,7 @@ from hermes.control.keys import KeyEnd, NewKey, key_digest
 from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.reply import Usage
-from hermes.ports.spend import Account, Spent
+from hermes.ports.spend import Account, SpendEntry
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
@@ -48,9 +48,9 @@ def operations(store: SqliteStore, clock: ManualClock) -> Operations:
     )
 
 
-def spent(key: str, day: str, *, tokens: int, usd: float) -> Spent:
+def spent(key: str, day: str, *, tokens: int, usd: float) -> SpendEntry:
     account = Account(person_id="p_1", channel="v1", key=key)
-    return Spent(day=day, account=account, model="a:b", usage=Usage(tokens, 0, cost_usd=usd))
+    return SpendEntry(day=day, account=account, model="a:b", usage=Usage(tokens, 0, cost_usd=usd))
 
 
 @pytest.mark.req("A22", "W35")

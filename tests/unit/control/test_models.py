@@ -7,7 +7,7 @@ import pytest
 from hermes.config import Settings, load
 from hermes.control.models import ModelLine, RouteCandidate, models_report, route_report
 from hermes.ports.provider import ProviderInfo
-from hermes.routing.plan import CallNeeds, Dropped, ProviderOffer
+from hermes.routing.plan import CallNeeds, DroppedProvider, ProviderOffer
 from hermes.routing.prices import Price
 
 
@@ -113,9 +113,11 @@ def test_a_route_is_that_of_the_default_agent_unless_a_tier_or_model_is_asked_ab
     assert named.candidates[0].price == Price(0.30, 2.50, "list", 0.03)
     assert tier.candidates == ()
     assert tier.dropped == (
-        Dropped("claude-sonnet", "no provider serves claude-sonnet-4-6; set ANTHROPIC_API_KEY"),
-        Dropped("mine", "not in the chain of tier pro"),
-        Dropped("gemini", "not in the chain of tier pro"),
+        DroppedProvider(
+            "claude-sonnet", "no provider serves claude-sonnet-4-6; set ANTHROPIC_API_KEY"
+        ),
+        DroppedProvider("mine", "not in the chain of tier pro"),
+        DroppedProvider("gemini", "not in the chain of tier pro"),
     )
     assert tier.problem is not None
     assert tier.problem.startswith("no model can answer (claude-sonnet: ")

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.control.sign_in import SignInOperations
-from hermes.control.tokens import LinkWish
+from hermes.control.tokens import SignInLinkOrder
 
 
 class Access:
@@ -17,6 +17,6 @@ class Access:
 async def test_a_link_knows_who_asked_for_it() -> None:
     operations = SignInOperations(Access(), address="https://chat.example")
 
-    made = await operations.link(LinkWish(revoke_others=True), "t_1")
+    made = await operations.link(SignInLinkOrder(revoke_others=True), "t_1")
 
     assert made.link == "https://chat.example/signin?code=t_1-True"

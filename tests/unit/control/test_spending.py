@@ -13,7 +13,7 @@ from hermes.control.spending import CostAsk, SwitchOrder, SwitchReport, costs, d
 from hermes.errors import BadRequest
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
-from hermes.ports.spend import Account, CostRow, Spent
+from hermes.ports.spend import Account, CostRow, SpendEntry
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
@@ -51,8 +51,8 @@ def spent(
     usage: Usage = USUAL,
     assumed_usd: float = 0.0,
     is_cached: bool = False,
-) -> Spent:
-    return Spent(
+) -> SpendEntry:
+    return SpendEntry(
         day=day,
         account=account,
         model=model,

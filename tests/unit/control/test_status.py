@@ -5,7 +5,7 @@ import pytest
 
 from hermes.control.status import (
     ChannelStatus,
-    Live,
+    LiveStatus,
     ProviderStatus,
     StatusReport,
     StoreStatus,
@@ -17,7 +17,7 @@ from hermes.ports.operations import LastTraffic
 from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
-LIVE = Live(
+LIVE = LiveStatus(
     pid=4711,
     version="0.1.0",
     address="http://127.0.0.1:8080",

@@ -16,7 +16,7 @@ from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, Users
 from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
 from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
-from hermes.ports.people import PairingAsk, Standing
+from hermes.ports.people import ChannelAccess, PairingAsk
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
@@ -88,9 +88,13 @@ async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(
     await operations.pairing.revoke(PairOrder(user="telegram:1"))
 
     await operations.users.activate(UserOrder(user="telegram:1"))
-    one = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
+    one = [
+        store.users.channel_access(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))
+    ]
     await operations.users.activate(UserOrder(user=person))
-    both = [store.users.standing(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))]
+    both = [
+        store.users.channel_access(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))
+    ]
 
     assert (one, both) == ([True, False], [True, True])
 
@@ -177,7 +181,7 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(operations, 
 
     assert denied == PairReport(platform="telegram", user_id="7")
     assert [one.changed for one in revoked] == [True, False]
-    assert store.users.standing("telegram", "8") == Standing(added.user.id)
+    assert store.users.channel_access("telegram", "8") == ChannelAccess(added.user.id)
 
 
 @pytest.mark.req("A3", "A18")

@@ -3,7 +3,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from hermes.control.why import WhyCandidate, WhyDropped, WhyRoute, explain
+from hermes.control.why import WhyCandidate, WhyDroppedProvider, WhyRoute, explain
 from hermes.control.why_answer import span
 from hermes.errors import NotFound
 from hermes.message.event import MessageEvent
@@ -162,7 +162,7 @@ def test_the_route_names_the_rule_behind_the_model_and_what_was_left_out():
         wanted="auto",
         rule="the last resort",
         candidates=(WhyCandidate("local:smollm2", "the last resort"),),
-        dropped=(WhyDropped("openai", "no key"),),
+        dropped=(WhyDroppedProvider("openai", "no key"),),
     )
 
 

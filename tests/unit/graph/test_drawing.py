@@ -19,7 +19,7 @@ from hermes.graph.growth import CallView, grow, no_tip
 from hermes.graph.mermaid import mermaid
 from hermes.graph.message_text import first_line, lines_of
 from hermes.graph.reader import ObjectReader
-from hermes.graph.sketch import Child, Sum, Wrote, draw
+from hermes.graph.sketch import Child, SketchAuthor, SketchSummary, draw
 from hermes.graph.text_drawing import rows
 from tests.unit.graph.said import (
     assistant,
@@ -115,7 +115,13 @@ def test_equal_answers_keep_their_own_calls_when_messages_move():
 
     written = [line.by for line in draw([graph]).branches[0].lines]
 
-    assert written == [None, None, Wrote("c1", "small-1"), None, Wrote("c2", "small-1")]
+    assert written == [
+        None,
+        None,
+        SketchAuthor("c1", "small-1"),
+        None,
+        SketchAuthor("c2", "small-1"),
+    ]
 
 
 @pytest.mark.req("G1")
@@ -141,7 +147,7 @@ def test_equal_answers_of_one_turn_which_is_one_version_keep_their_own_calls():
         CallView(id=name, lead=(), start=0, stop=at, response=blobs[at], model="small-1")
         for name, at in (("c1", 1), ("c2", 3))
     ]
-    turn = grow(no_tip("talk", "main", reader), blobs, sights=calls, actor="", reason="", at=0.0)
+    turn = grow(no_tip("talk", "main", reader), blobs, views=calls, actor="", reason="", at=0.0)
     storage.write(turn.batch)
 
     lines = draw([MessageGraph.open("talk", storage)]).branches[0].lines
@@ -162,7 +168,7 @@ def test_a_summary_says_how_much_it_stands_for_and_expanding_brings_the_calls_ba
     text = drawn(graph)
     graph.expand(0)
 
-    assert [line.summary for line in squished] == [Sum(2, "c2"), None]
+    assert [line.summary for line in squished] == [SketchSummary(2, "c2"), None]
     assert text[2] == "       ≡ stands for 2 messages, written by c2"
     assert drawn(graph)[1:] == [
         "    0  user       Name a colour.",

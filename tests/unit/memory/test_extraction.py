@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ProviderRejected
 from hermes.memory.extraction import extraction_request, read_extraction
-from hermes.memory.fact_merge import Learnt
+from hermes.memory.fact_merge import LearntFact
 from hermes.ports.memory import ReadExchange
 
 HEARD = (
@@ -34,7 +34,7 @@ def test_facts_are_cleaned_named_alike_and_have_the_message_that_taught_them() -
 
     found = read_extraction(answer, HEARD)
 
-    assert found.learnt == (Learnt("favourite_venue", "Old Man's", "m_2"),)
+    assert found.learnt == (LearntFact("favourite_venue", "Old Man's", "m_2"),)
     assert found.forget == ("dog",)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.config import MemorySettings
 from hermes.errors import ProviderUnavailable
-from hermes.memory.recall import Recall, Recalled, Why
+from hermes.memory.recall import Recall, RecalledFacts, Why
 from hermes.message.ids import make_id
 from hermes.ports.memory import Fact, FactChange
 from hermes.store.sqlite.store import SqliteStore
@@ -79,8 +79,8 @@ async def test_the_facts_that_a_message_is_about_are_found_and_no_structural_one
         fresh = await recall(store, embed).of(ann, "wine, dog, wine")
 
         dog, drink, _ = store.facts.of(ann)
-        assert first == Recalled(("- dog: a dog called Rex",), ids=(dog.id,))
-        assert again == Recalled(("- drink: red wine",), ids=(drink.id,))
+        assert first == RecalledFacts(("- dog: a dog called Rex",), ids=(dog.id,))
+        assert again == RecalledFacts(("- drink: red wine",), ids=(drink.id,))
         assert set(fresh.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
         # Each fact was embedded once, whoever looked.
         assert sorted(text for text in embed.texts if ": " in text) == [
@@ -140,7 +140,7 @@ async def test_without_an_embedder_or_when_it_fails_nothing_is_recalled(
         await learn(store, ann, dog="a dog")
         looking = recall(store, embed, **settings)
 
-        assert await looking.of(ann, "dog") == Recalled((), why)
+        assert await looking.of(ann, "dog") == RecalledFacts((), why)
         assert (looking.problem is None) == (why == "failed")
 
 
@@ -172,7 +172,7 @@ async def test_vectors_that_take_long_are_made_behind_the_message(tmp_path: Path
                 await asyncio.sleep(0)
         late = await looking.of(ann, "dog")
 
-        assert early == Recalled()
+        assert early == RecalledFacts()
         assert late.lines == ("- dog: a dog called Rex",)
         assert sum(": " in text for text in embed.texts) == 1
 
@@ -227,5 +227,5 @@ async def test_whatever_an_embedder_does_wrong_the_message_goes_on(tmp_path: Pat
         await learn(store, ann, dog="a dog")
         looking = recall(store, WordEmbed(ZeroDivisionError("a fault of its own")))
 
-        assert await looking.of(ann, "dog") == Recalled((), "failed")
+        assert await looking.of(ann, "dog") == RecalledFacts((), "failed")
         assert looking.counts == {"semantic_recall_failed": 1}

@@ -12,7 +12,7 @@ from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.provider import ModelRequest
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 PNG = b"\x89PNG\r\n\x1a\n and so on"
 KINDS = {
@@ -45,7 +45,7 @@ def showing(*parts: Part) -> ModelRequest:
 def giving(
     body: bytes = PNG, kind: str = "image/png", *, status: int = 200, **headers: str
 ) -> ScriptedHttp:
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(status, body, kind=kind, **headers)
 
     return ScriptedHttp(answer)
@@ -101,7 +101,7 @@ async def test_pictures_are_fetched_at_the_same_time_and_the_same_one_once(clien
     asked: list[str] = []
     both = asyncio.Event()
 
-    async def answer(received: Received, out: Out) -> None:
+    async def answer(received: ReceivedRequest, out: Out) -> None:
         asked.append(received.path)
         if len(asked) == 2:
             both.set()
@@ -150,7 +150,7 @@ async def test_the_pictures_of_one_call_together_have_a_limit(client):
 
 @pytest.mark.req("M7", "A23")
 async def test_a_picture_that_drips_is_waited_for_no_longer_than_its_limit(client):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.begin("image/png")
         out.frame(PNG)
         await asyncio.Event().wait()

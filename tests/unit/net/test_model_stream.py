@@ -12,8 +12,8 @@ from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.provider import CallEnd, ModelEvent, TextDelta
 from hermes.provider_kit.sse_parser import SseParser
-from hermes.provider_kit.stream import Assembling, ModelEndpoint, call_json, stream_model
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.provider_kit.stream import AnswerAssembly, ModelEndpoint, call_json, stream_model
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 END = CallEnd((), "end", Usage(), "m")
 
@@ -38,7 +38,7 @@ class Echo:
         return END
 
 
-async def hang(_received: Received, _out: Out) -> None:
+async def hang(_received: ReceivedRequest, _out: Out) -> None:
     await asyncio.Event().wait()
 
 
@@ -50,14 +50,14 @@ async def client() -> AsyncIterator[HttpClient]:
 
 
 async def streamed(client: HttpClient, head: str, body: bytes) -> list[ModelEvent]:
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         length = f"Content-Length: {len(body)}\r\n"
         out.raw(f"HTTP/1.1 200 OK\r\n{head}{length}\r\n".encode() + body)
 
     async with ScriptedHttp(answer) as server:
         endpoint = ModelEndpoint(provider="m", url=server.origin, headers={})
 
-        async def prepare() -> tuple[ModelEndpoint, bytes, Assembling]:
+        async def prepare() -> tuple[ModelEndpoint, bytes, AnswerAssembly]:
             return endpoint, b"{}", Echo()
 
         events = stream_model(client, prepare=prepare, parser=SseParser())
@@ -122,7 +122,7 @@ class Headers(UserDict[str, str]):
 @pytest.mark.req("A8")
 @pytest.mark.parametrize(("size", "elsewhere"), [(1_000, False), (40_000, True)])
 async def test_a_large_request_that_failed_is_searched_beside_the_loop(client, size, elsewhere):
-    async def refuse(_received: Received, out: Out) -> None:
+    async def refuse(_received: ReceivedRequest, out: Out) -> None:
         out.raw(b"HTTP/1.1 400 Bad\r\nContent-Length: 11\r\n\r\nno, sesame!")
 
     headers = Headers()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hermes.ops.log_reader import LineWish, Mark, follow, last_lines, mark_of
+from hermes.ops.log_reader import LineFilter, Mark, follow, last_lines, mark_of
 from hermes.ops.log_stream import RotatingFile
 
 
@@ -27,8 +27,8 @@ def test_the_last_lines_come_over_rotated_files_in_order(tmp_path):
 
     kept = sorted(one.name for one in tmp_path.iterdir())
     assert kept == ["hermes.log", "hermes.log.1", "hermes.log.2"]
-    assert events(last_lines(path, LineWish(), limit=100, until=mark_of(path))) == list("23456")
-    assert events(last_lines(path, LineWish(), limit=2, until=mark_of(path))) == list("56")
+    assert events(last_lines(path, LineFilter(), limit=100, until=mark_of(path))) == list("23456")
+    assert events(last_lines(path, LineFilter(), limit=2, until=mark_of(path))) == list("56")
 
 
 @pytest.mark.req("W35")
@@ -40,7 +40,7 @@ def test_nothing_is_kept_beside_the_file_where_that_is_wanted(tmp_path):
     file.close()
 
     assert [one.name for one in tmp_path.iterdir()] == ["hermes.log"]
-    assert events(last_lines(path, LineWish(), limit=9, until=mark_of(path))) == ["2"]
+    assert events(last_lines(path, LineFilter(), limit=9, until=mark_of(path))) == ["2"]
 
 
 @pytest.mark.req("W35")
@@ -56,16 +56,16 @@ def test_lines_are_chosen_by_level_message_and_time(tmp_path):
     )
     end = mark_of(path)
 
-    by_level = last_lines(path, LineWish(level="error"), limit=9, until=end)
-    by_message = last_lines(path, LineWish(message="m_1"), limit=9, until=end)
-    since = last_lines(path, LineWish(since="2026-11-15T10:00:03"), limit=9, until=end)
+    by_level = last_lines(path, LineFilter(level="error"), limit=9, until=end)
+    by_message = last_lines(path, LineFilter(message="m_1"), limit=9, until=end)
+    since = last_lines(path, LineFilter(since="2026-11-15T10:00:03"), limit=9, until=end)
 
     assert [events(found) for found in (by_level, by_message, since)] == [
         ["3", "4"],
         ["2", "3"],
         ["3", "4"],
     ]
-    assert last_lines(tmp_path / "none", LineWish(), limit=9, until=Mark()) == []
+    assert last_lines(tmp_path / "none", LineFilter(), limit=9, until=Mark()) == []
 
 
 @pytest.mark.req("W35")
@@ -85,8 +85,8 @@ def test_following_misses_and_repeats_nothing_over_half_lines_and_rotations(tmp_
             file.write(content)
         return not content
 
-    shown = events(last_lines(path, LineWish(), limit=9, until=end))
-    followed = events(follow(path, LineWish(), start=end, wait=wait))
+    shown = events(last_lines(path, LineFilter(), limit=9, until=end))
+    followed = events(follow(path, LineFilter(), start=end, wait=wait))
     file.close()
 
     assert shown == ["1"]
@@ -104,4 +104,4 @@ def test_a_log_that_is_not_there_yet_is_waited_for(tmp_path):
             return False
         return True
 
-    assert events(follow(path, LineWish(), start=mark_of(path), wait=wait)) == ["1"]
+    assert events(follow(path, LineFilter(), start=mark_of(path), wait=wait)) == ["1"]

@@ -123,7 +123,7 @@ def test_a_gateway_that_does_not_react_is_made_to_end_before_the_home_is_taken(t
         drain_s=0.0,
         clock=SystemClock(),
         tell=told.append,
-        patience_s=0.05,
+        grace_s=0.05,
     )
 
     assert holder.wait(5) == -signal.SIGKILL

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.app.run_state import AtEnd, Ending, RunState
+from hermes.app.run_state import AtEnd, RunState, ShutdownCause
 from hermes.config.server_settings import ProcessSettings
 from hermes.control.status import ChannelStatus, Runtime, offline_status
 from hermes.ops.forensics import Shutdown, TurnAtEnd
@@ -47,7 +47,7 @@ def test_crashes_in_a_row_leave_what_ran_alone_and_then_what_waited(home):
 def test_a_proper_end_is_no_crash_and_old_crashes_are_forgotten(home):
     clock = ManualClock()
     for _ in range(5):
-        begin(home, clock).ended(Ending(reason="asked"), cut_off=0)
+        begin(home, clock).ended(ShutdownCause(reason="asked"), cut_off=0)
     assert begin(home, clock).comeback.leaves == "nothing"
     begin(home, clock)
     clock.advance(601)
@@ -86,11 +86,11 @@ async def test_an_unexpected_end_is_written_down_and_an_expected_one_is_not(home
     turn = TurnAtEnd(message_id="m_1", session="agent:main:rest:dm:ann", steps=2)
     there = AtEnd(turns=(turn,), sessions=(turn.session,), platforms=(UP,), waiting_messages=3)
     life = begin(home, clock)
-    life.ending(Ending(reason="asked"), there)
-    life.ended(Ending(reason="asked"), cut_off=0)
+    life.ending(ShutdownCause(reason="asked"), there)
+    life.ended(ShutdownCause(reason="asked"), cut_off=0)
     assert not (home / "logs" / "gateway_shutdown.json").exists()
 
-    sudden = Ending(reason="a signal", exit_code=75, signal="SIGTERM", is_expected=False)
+    sudden = ShutdownCause(reason="a signal", exit_code=75, signal="SIGTERM", is_expected=False)
     life = begin(home, clock)
     life.ending(sudden, there)
     assert shutdown_of(home).cut_off is None
@@ -122,7 +122,7 @@ async def test_files_that_cannot_be_written_stop_neither_a_start_nor_an_end(home
     for name in ("run", "logs"):
         (home / name).rmdir()
     life = begin(home, ManualClock())
-    sudden = Ending(reason="a signal", exit_code=75, signal="SIGTERM", is_expected=False)
+    sudden = ShutdownCause(reason="a signal", exit_code=75, signal="SIGTERM", is_expected=False)
 
     life.found(())
     life.stands("connected", ())
@@ -139,9 +139,9 @@ def test_every_state_can_be_read_from_outside_and_after_the_end(home):
     seen = [read_runtime(home)]
     life.stands("connected", (UP,))
     seen.append(read_runtime(home))
-    life.ending(Ending(reason="asked"), AtEnd(platforms=(UP,)))
+    life.ending(ShutdownCause(reason="asked"), AtEnd(platforms=(UP,)))
     seen.append(read_runtime(home))
-    life.ended(Ending(reason="asked"), cut_off=0)
+    life.ended(ShutdownCause(reason="asked"), cut_off=0)
     seen.append(read_runtime(home))
     begin(home, clock).failed("port 8080 is taken")
     seen.append(read_runtime(home))

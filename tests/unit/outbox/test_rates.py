@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.errors import FailureClass, NotDelivered
-from hermes.outbox.rates import Limits, RateGate, Spacing, after_slot, limits_of
+from hermes.outbox.rates import Limits, RateGate, SendTimes, after_slot, limits_of
 from hermes.ports.channel import Capabilities, Target
 from hermes.ports.outbox import DeliveryRecord
 from hermes.testing.manual_time import ManualClock, settle
@@ -68,11 +68,11 @@ def test_the_manifests_numbers_become_gaps() -> None:
 
 @pytest.mark.req("A28")
 def test_a_chat_that_waits_does_not_use_up_the_platforms_next_slots() -> None:
-    before = Spacing(platform_at=10.0, chat_at=13.0)
+    before = SendTimes(platform_at=10.0, chat_at=13.0)
 
     after = after_slot(before, 9.0, gap_s=0.5, chat_gap_s=1.0)
 
-    assert after == Spacing(platform_at=10.5, chat_at=14.0)
+    assert after == SendTimes(platform_at=10.5, chat_at=14.0)
 
 
 @pytest.mark.req("A28")

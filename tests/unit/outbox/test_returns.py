@@ -8,7 +8,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.chunk_sends import sent_under
 from hermes.outbox.returns import take_returns
-from hermes.ports.channel import Returned, Target
+from hermes.ports.channel import ReturnedDelivery, Target
 from hermes.ports.outbox import NewDelivery
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
@@ -27,7 +27,7 @@ async def test_a_return_ends_as_a_dead_letter_that_alerts_hear_of() -> None:
 
     with capture_logs() as logs:
         for key in ("o_1.0", "o_1.0", "o_9.0", "nothing"):
-            await take(Returned(key=key, failure=FailureClass.REJECTED, status="5.7.1"))
+            await take(ReturnedDelivery(key=key, failure=FailureClass.REJECTED, status="5.7.1"))
 
     row = store.get("o_1")
     assert (row.state, row.failure, row.chunk) == ("dead", "rejected", 0)

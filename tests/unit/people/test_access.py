@@ -7,11 +7,11 @@ import pytest
 from hermes.config import Settings, load
 from hermes.message.source import ChatType, Source
 from hermes.people.access import PlatformRules, admit, is_vouched_for, platform_rules
-from hermes.ports.people import Standing, Unknown
+from hermes.ports.people import ChannelAccess, Unknown
 
-STRANGER = Standing("p_1")
-LET_IN = Standing("p_1", is_active=True)
-BLOCKED = Standing("p_1", is_active=True, is_blocked=True)
+STRANGER = ChannelAccess("p_1")
+LET_IN = ChannelAccess("p_1", is_active=True)
+BLOCKED = ChannelAccess("p_1", is_active=True, is_blocked=True)
 
 
 def settings_of(tmp_path: Path, yaml: str) -> Settings:
@@ -29,7 +29,7 @@ def verdict(
     user: str = "7",
     chat: str = "c",
     kind: ChatType = "dm",
-    standing: Standing = STRANGER,
+    channel_access: ChannelAccess = STRANGER,
     parent: str | None = None,
 ) -> str:
     source = Source(
@@ -40,7 +40,7 @@ def verdict(
         user_name="12",
         parent_chat_id=parent,
     )
-    return admit(source, standing, rules=made).verdict
+    return admit(source, channel_access, rules=made).verdict
 
 
 @pytest.mark.req("W30", "A3")
@@ -60,8 +60,12 @@ def test_strangers_get_what_the_platform_says_and_groups_follow(
 
     assert verdict(made) == directly
     assert verdict(made, kind="group") == in_a_group
-    assert verdict(made, standing=LET_IN) == verdict(made, kind="group", standing=LET_IN) == "in"
-    assert verdict(made, standing=BLOCKED) == "blocked"
+    assert (
+        verdict(made, channel_access=LET_IN)
+        == verdict(made, kind="group", channel_access=LET_IN)
+        == "in"
+    )
+    assert verdict(made, channel_access=BLOCKED) == "blocked"
 
 
 @pytest.mark.req("W30")
@@ -106,7 +110,7 @@ def test_only_the_allowed_chats_are_answered_and_everybody_in_them(tmp_path: Pat
 
     assert verdict(made, chat="-100", kind="group") == "in"
     assert verdict(made, chat="9", parent="-100", kind="thread") == "in"
-    assert verdict(made, chat="-200", kind="group", standing=LET_IN) == "ignore"
+    assert verdict(made, chat="-200", kind="group", channel_access=LET_IN) == "ignore"
     assert verdict(made, chat="7") == "pair"
     assert not rules(tmp_path, "telegram: {allowed_chats: [-100]}").is_open
 
@@ -124,7 +128,7 @@ def test_the_switch_lets_everybody_in_but_the_blocked(tmp_path: Path, yaml: str)
 
     assert made.is_open
     assert verdict(made) == verdict(made, kind="group") == "in"
-    assert verdict(made, standing=BLOCKED) == "blocked"
+    assert verdict(made, channel_access=BLOCKED) == "blocked"
 
 
 @pytest.mark.req("W30")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.people.pairing import LETTERS, PAIRING, make_code, read_code, spoken
 from hermes.people.reception import LINKING, link_text, minutes
-from hermes.ports.people import Asked, Doorstep, Settled, WrongCodes
+from hermes.ports.people import PairingAskResult, PairingBacklog, PairingCodeResult, WrongCodes
 
 NOW = 1_700_000_000.0
 
@@ -50,11 +50,13 @@ def test_what_is_no_code_is_none(text: str) -> None:
 
 @pytest.mark.req("W31")
 def test_a_message_that_is_told_twice_asks_once() -> None:
-    assert PAIRING.asking(Doorstep(NOW, 3, is_same_message=True), NOW) == Asked("again")
-    assert PAIRING.asking(Doorstep(NOW, 0), NOW) == Asked("early", NOW + 600)
-    assert PAIRING.asking(Doorstep(NOW, 0), NOW + 600) == Asked("new")
-    assert PAIRING.asking(Doorstep(None, 3), NOW) == Asked("full")
-    assert PAIRING.asking(Doorstep(None, 2), NOW) == Asked("new")
+    assert PAIRING.asking(PairingBacklog(NOW, 3, is_same_message=True), NOW) == PairingAskResult(
+        "again"
+    )
+    assert PAIRING.asking(PairingBacklog(NOW, 0), NOW) == PairingAskResult("early", NOW + 600)
+    assert PAIRING.asking(PairingBacklog(NOW, 0), NOW + 600) == PairingAskResult("new")
+    assert PAIRING.asking(PairingBacklog(None, 3), NOW) == PairingAskResult("full")
+    assert PAIRING.asking(PairingBacklog(None, 2), NOW) == PairingAskResult("new")
 
 
 @pytest.mark.req("W31")
@@ -101,6 +103,6 @@ def test_waiting_is_told_in_whole_minutes() -> None:
         "2 minutes",
         "10 minutes",
     ]
-    locked = Settled(verdict="locked", until=NOW + 600)
+    locked = PairingCodeResult(verdict="locked", until=NOW + 600)
     assert "10 minutes" in link_text(locked, now=NOW)
     assert LINKING.valid_s == 900

@@ -4,9 +4,9 @@ import pytest
 
 from hermes.config import AccessSettings
 from hermes.message.source import ChatType, Source
-from hermes.people.slash_access import Where, is_named_admin, may_use, where_of
+from hermes.people.slash_access import CommandPlace, is_named_admin, may_use, where_of
 
-DM, GROUP = Where("telegram", "dm"), Where("telegram", "group")
+DM, GROUP = CommandPlace("telegram", "dm"), CommandPlace("telegram", "group")
 COMMANDS = ("help", "whoami", "stop", "new", "status")
 
 
@@ -15,7 +15,7 @@ def access(**scopes: object) -> AccessSettings:
     return AccessSettings.model_validate({"platforms": platforms})
 
 
-def usable(who: str, where: Where, settings: AccessSettings) -> list[str]:
+def usable(who: str, where: CommandPlace, settings: AccessSettings) -> list[str]:
     return [name for name in COMMANDS if may_use(name, who, where=where, settings=settings)]
 
 
@@ -43,7 +43,7 @@ def test_groups_and_platforms_are_told_apart() -> None:
 
     assert usable("7", GROUP, settings) == ["help", "whoami"]
     assert usable("7", DM, settings) == list(COMMANDS)
-    assert usable("7", Where("signal", "group"), settings) == list(COMMANDS)
+    assert usable("7", CommandPlace("signal", "group"), settings) == list(COMMANDS)
 
 
 @pytest.mark.req("W32")

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, FullAnswer, Trying
+from hermes.calls.events import CallEvent, CallStart, FullAnswer
 from hermes.calls.model_caller import CallSpec
 from hermes.config import Settings
 from hermes.message.parts import Part, TextPart
@@ -34,7 +34,7 @@ def answers(*parts: Part, candidate: Candidate = SMALL, cached_from: str | None 
     """Return a call that shows the text of some parts and then answers with all of them."""
 
     async def run(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Trying(candidate)
+        yield CallStart(candidate)
         for part in parts:
             if isinstance(part, TextPart):
                 yield TextDelta(part.text)

@@ -15,11 +15,11 @@ from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.parts import ImagePart, Media, Part, TextPart, ToolCallPart, ToolResultPart
 from hermes.message.source import ChatType, Source
 from hermes.pipeline.interrupts import Interrupt
-from hermes.pipeline.turn import Prepared, Turn
+from hermes.pipeline.turn import PreparedTurn, Turn
 from hermes.ports.approvals import NewApproval
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.provider import ToolSpec
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, PaidBy, Step, StepKind, TimelineEvent
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.ports.transcripts import TranscriptEntry
@@ -46,8 +46,8 @@ class KeptJournal:
         self.notes: list[tuple[str, dict[str, object]]] = []
         self.started: list[Step] = []
         self.ended: list[Step] = []
-        self.paid: list[Spent] = []
-        self.prepared: list[Prepared | None] = []
+        self.paid: list[SpendEntry] = []
+        self.prepared: list[PreparedTurn | None] = []
         self.claimed: list[str] = []
         self.joined: tuple[str, ...] = ()
         self.parked: list[NewApproval] = []
@@ -68,7 +68,7 @@ class KeptJournal:
     def note(self, kind: str, **data: object) -> None:
         self.notes.append((kind, data))
 
-    def spend(self, spent: tuple[Spent, ...]) -> None:
+    def spend(self, spent: tuple[SpendEntry, ...]) -> None:
         self.paid.extend(spent)
 
     async def begin(self, turn: Turn) -> None:
@@ -82,7 +82,7 @@ class KeptJournal:
         *,
         name: str,
         arguments: bytes = b"",
-        prepared: Prepared | None = None,
+        prepared: PreparedTurn | None = None,
     ) -> int:
         self.prepared.append(prepared)
         self.lease = LEASE
@@ -161,7 +161,7 @@ class KeptJournal:
         ended, self.ended = tuple(self.ended), []
         return ended
 
-    def take_spent(self) -> tuple[Spent, ...]:
+    def take_spent(self) -> tuple[SpendEntry, ...]:
         spent, self.paid = tuple(self.paid), []
         return spent
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes.config import SessionSettings, Settings
-from hermes.memory.recall import Recalled, Why
+from hermes.memory.recall import RecalledFacts, Why
 from hermes.message.chat import ChatMessage
 from hermes.message.event import ReplyContext
 from hermes.message.parts import NotePart, TextPart
@@ -32,11 +32,11 @@ DIET = Fact(
 class Memory:
     """Recalls what it was given, and counts who asked."""
 
-    def __init__(self, recalled: Recalled | None = None) -> None:
-        self._recalled = recalled or Recalled(why="no_facts")
+    def __init__(self, recalled: RecalledFacts | None = None) -> None:
+        self._recalled = recalled or RecalledFacts(why="no_facts")
         self.asked: list[tuple[str, str]] = []
 
-    async def of(self, person_id: str, text: str) -> Recalled:
+    async def of(self, person_id: str, text: str) -> RecalledFacts:
         self.asked.append((person_id, text))
         return self._recalled
 
@@ -87,7 +87,7 @@ async def test_a_message_without_news_is_what_the_person_wrote_and_nothing_else(
 
 @pytest.mark.req("A4", "A12")
 async def test_a12_what_was_recalled_stands_in_a_note_behind_the_message() -> None:
-    recalled = Recalled(("- dog: Rex",), "recalled", ("f7",))
+    recalled = RecalledFacts(("- dog: Rex",), "recalled", ("f7",))
     ctx = Context(Services(Memory(recalled)))
 
     turn = await build(personal(make_turn(make_event("how is he?"))), ctx)
@@ -106,7 +106,7 @@ async def test_a12_what_was_recalled_stands_in_a_note_behind_the_message() -> No
 async def test_a12_why_nothing_was_recalled_is_noted_where_it_could_have_been(
     why: Why, is_noted: bool
 ) -> None:
-    ctx = Context(Services(Memory(Recalled(why=why))))
+    ctx = Context(Services(Memory(RecalledFacts(why=why))))
 
     turn = await build(personal(make_turn()), ctx)
 
@@ -117,7 +117,7 @@ async def test_a12_why_nothing_was_recalled_is_noted_where_it_could_have_been(
 
 @pytest.mark.req("A12", "A15")
 async def test_a15_where_others_read_along_nothing_of_the_person_is_asked_or_told() -> None:
-    memory = Memory(Recalled(("- dog: Rex",), "recalled", ("f7",)))
+    memory = Memory(RecalledFacts(("- dog: Rex",), "recalled", ("f7",)))
     ctx = Context(Services(memory, Facts((DIET,))))
 
     turn = await build(make_turn(), ctx)
@@ -178,7 +178,7 @@ async def test_w17_what_is_answered_is_quoted_unless_the_model_still_sees_it() -
 @pytest.mark.req("W18")
 async def test_a_message_that_is_answered_again_keeps_its_words_and_its_notes() -> None:
     turn = msgspec.structs.replace(personal(make_turn()), retry=1)
-    ctx = Context(Services(Memory(Recalled(("- dog: Rex",), "recalled", ("f7",)))))
+    ctx = Context(Services(Memory(RecalledFacts(("- dog: Rex",), "recalled", ("f7",)))))
 
     assert await build_messages(turn, ctx) is turn
     assert ctx.services.recall.asked == []

@@ -9,7 +9,7 @@ import pytest
 
 from hermes.agents.roster import Agent
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, Failed, Trying, Waiting
+from hermes.calls.events import CallEvent, CallFailure, CallStart, SlotWait
 from hermes.calls.model_caller import CallSpec
 from hermes.config import AgentSettings, Settings
 from hermes.errors import (
@@ -29,7 +29,7 @@ from hermes.message.reply import Reply, Usage
 from hermes.pipeline.stages.call_model import call_model
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import TextDelta
-from hermes.ports.spend import Account, Spent
+from hermes.ports.spend import Account, SpendEntry
 from hermes.ports.tool import ToolTraits
 from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.model_parts import (
@@ -57,7 +57,7 @@ from tests.unit.pipeline.stage_parts import (
 )
 
 HELLO = answers(TextPart("Hello Ann"))
-SPENT = Spent(
+SPENT = SpendEntry(
     day="2023-11-14",
     account=Account(person_id="p_ann"),
     model="house:small",
@@ -70,7 +70,7 @@ def breaks(error: HermesError, *shown: str, is_sent: bool = True) -> Script:
 
     async def run(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
         if is_sent:
-            yield Trying(SMALL)
+            yield CallStart(SMALL)
             receipt.add(SPENT)
         for text in shown:
             yield TextDelta(text)
@@ -274,9 +274,9 @@ async def test_a8_where_no_model_can_be_chosen_nothing_is_called() -> None:
 @pytest.mark.req("A23")
 async def test_a23_each_try_has_a_step_and_the_answer_is_that_of_the_last() -> None:
     async def fails_over(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Trying(SMALL)
+        yield CallStart(SMALL)
         receipt.add(SPENT)
-        yield Failed(SMALL, ProviderRejected("too long", status=413))
+        yield CallFailure(SMALL, ProviderRejected("too long", status=413))
         receipt.add(SPENT)
         async for event in answers(TextPart("Hello Ann"), candidate=LARGE)(spec, receipt):
             yield event
@@ -351,7 +351,7 @@ async def test_a21_a_call_that_waits_for_a_place_says_so_at_once(error: Exceptio
     seen: list[bool] = []
 
     async def waits(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Waiting()
+        yield SlotWait()
         seen.append(ctx.journal.waits_for_place)
         async for event in HELLO(spec, receipt):
             yield event
@@ -367,7 +367,7 @@ async def test_a21_a_call_that_waits_for_a_place_says_so_at_once(error: Exceptio
 @pytest.mark.req("J12")
 async def test_j12_stopped_while_it_speaks_the_turn_ends_with_what_was_shown() -> None:
     async def speaks(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Trying(SMALL)
+        yield CallStart(SMALL)
         yield TextDelta("Once upon")
         asyncio.get_running_loop().call_soon(ctx.interrupt.press, "m_2")
         await asyncio.Event().wait()

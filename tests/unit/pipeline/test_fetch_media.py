@@ -11,7 +11,7 @@ from hermes.errors import BadRequest, HermesError, NotFound, TooLarge
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, NotePart, TextPart
 from hermes.pipeline.stages.fetch_media import fetch_media
 from hermes.pipeline.turn import Turn
-from hermes.ports.media import Brought, MediaOwner
+from hermes.ports.media import LocalMedia, MediaOwner
 from tests.unit.pipeline.stage_parts import Context, make_event, make_turn
 
 PHOTO = ImagePart(Media("image/jpeg", ref="photo", name="cat.jpg"))
@@ -21,12 +21,12 @@ HERE = Media("image/png", path="/shelf/1", name="cat.jpg", size=12)
 class Shelf:
     """Brings what it has; raises what it was given for the rest."""
 
-    def __init__(self, *found: tuple[str, Brought | Exception]) -> None:
+    def __init__(self, *found: tuple[str, LocalMedia | Exception]) -> None:
         self._found = dict(found)
         self.owners: list[MediaOwner] = []
         self.running = self.most = 0
 
-    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> Brought:
+    async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia:
         self.owners.append(owner)
         self.running += 1
         self.most = max(self.most, self.running)
@@ -55,10 +55,10 @@ async def fetch(turn: Turn, ctx: Context[Services]) -> Turn:
 
 @pytest.mark.req("A4", "W17")
 async def test_a_message_without_attachments_passes_untouched() -> None:
-    turn, shelf = make_turn(), Shelf()
+    turn, media_cache = make_turn(), Shelf()
 
-    assert await fetch_media(turn, Context(Services(shelf))) is turn
-    assert shelf.owners == []
+    assert await fetch_media(turn, Context(Services(media_cache))) is turn
+    assert media_cache.owners == []
 
 
 @pytest.mark.req("A4", "W17")
@@ -71,11 +71,11 @@ async def test_where_nobody_fetches_attachments_stay_as_they_came() -> None:
 @pytest.mark.req("W17")
 async def test_attachments_are_fetched_at_once_and_keep_their_places() -> None:
     sound = AudioPart(Media("audio/ogg", ref="sound"))
-    shelf = Shelf(
-        ("photo", Brought(HERE)),
-        ("sound", Brought(Media("audio/ogg", path="/shelf/2", size=2_000), seconds=61.0)),
+    media_cache = Shelf(
+        ("photo", LocalMedia(HERE)),
+        ("sound", LocalMedia(Media("audio/ogg", path="/shelf/2", size=2_000), seconds=61.0)),
     )
-    ctx = Context(Services(shelf))
+    ctx = Context(Services(media_cache))
 
     turn = await fetch(make_turn(make_event("look", attached=(PHOTO, sound))), ctx)
 
@@ -84,15 +84,15 @@ async def test_attachments_are_fetched_at_once_and_keep_their_places() -> None:
     assert isinstance(audio, AudioPart)
     assert isinstance(note, NotePart)
     assert "2 kB, 1:01 long" in note.text
-    assert (shelf.most, shelf.owners) == (2, [MediaOwner("p_ann", "m_1")] * 2)
+    assert (media_cache.most, media_cache.owners) == (2, [MediaOwner("p_ann", "m_1")] * 2)
     assert (turn.missed, ctx.journal.notes) == ("", [])
 
 
 @pytest.mark.req("W17")
 async def test_what_the_bytes_are_counts_and_not_what_the_sender_called_them() -> None:
-    shelf = Shelf(("photo", Brought(Media("application/pdf", path="/shelf/3", size=3))))
+    media_cache = Shelf(("photo", LocalMedia(Media("application/pdf", path="/shelf/3", size=3))))
 
-    turn = await fetch(make_turn(make_event("", attached=(PHOTO,))), Context(Services(shelf)))
+    turn = await fetch(make_turn(make_event("", attached=(PHOTO,))), Context(Services(media_cache)))
 
     assert [type(part) for part in turn.event.parts] == [FilePart, NotePart]
 
@@ -135,26 +135,26 @@ async def test_one_that_does_not_come_in_time_is_given_up() -> None:
 @pytest.mark.req("W17")
 async def test_more_than_the_setting_allows_are_not_fetched() -> None:
     settings = Settings(media=MediaSettings(max_files=1))
-    shelf = Shelf(("photo", Brought(HERE)))
+    media_cache = Shelf(("photo", LocalMedia(HERE)))
 
     turn = await fetch(
-        make_turn(make_event("", attached=(PHOTO, PHOTO))), Context(Services(shelf, settings))
+        make_turn(make_event("", attached=(PHOTO, PHOTO))), Context(Services(media_cache, settings))
     )
 
     assert turn.event.parts[0] == ImagePart(HERE)
     assert turn.missed == "I could not open cat.jpg: it is one too many."
-    assert len(shelf.owners) == 1
+    assert len(media_cache.owners) == 1
 
 
 @pytest.mark.req("W17", "W20")
 async def test_joined_messages_may_bring_as_many_each_and_the_own_event_keeps_its_own() -> None:
     settings = Settings(media=MediaSettings(max_files=1))
-    shelf = Shelf(("photo", Brought(HERE)))
+    media_cache = Shelf(("photo", LocalMedia(HERE)))
     own = make_event("", attached=(PHOTO,))
     turn = make_turn(make_event("", attached=(PHOTO, PHOTO)))
     turn = msgspec.structs.replace(turn, own=own, joined=("m_2",))
 
-    fetched = await fetch(turn, Context(Services(shelf, settings)))
+    fetched = await fetch(turn, Context(Services(media_cache, settings)))
 
     assert fetched.event.parts == (ImagePart(HERE), ImagePart(HERE))
     assert fetched.own is not None
@@ -164,9 +164,11 @@ async def test_joined_messages_may_bring_as_many_each_and_the_own_event_keeps_it
 @pytest.mark.req("W17")
 async def test_one_that_came_by_value_is_not_fetched() -> None:
     inline = ImagePart(Media("image/png", url="DATA:image/png;base64,AA=="))
-    shelf = Shelf()
+    media_cache = Shelf()
 
-    turn = await fetch(make_turn(make_event("", attached=(inline,))), Context(Services(shelf)))
+    turn = await fetch(
+        make_turn(make_event("", attached=(inline,))), Context(Services(media_cache))
+    )
 
     assert turn.event.parts == (inline,)
-    assert shelf.owners == []
+    assert media_cache.owners == []

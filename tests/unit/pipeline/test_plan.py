@@ -44,7 +44,7 @@ def test_a4_a_turn_is_prepared_in_this_order() -> None:
 @pytest.mark.req("A4")
 def test_a4_pictures_come_first_then_the_model_then_its_tools_then_the_model_again() -> None:
     turn = make_turn()
-    pictured = msgspec.structs.replace(turn, sight=PendingImages(intent="general", own=1))
+    pictured = msgspec.structs.replace(turn, pending_images=PendingImages(intent="general", own=1))
     asked = asking(turn, CALL)
     result = ChatMessage("tool", (ToolResultPart(CALL.id, CALL.name, "seen"),))
     answered = asked.plus(result, ordinal=2)

@@ -12,7 +12,7 @@ from hermes.message.parts import NotePart, TextPart
 from hermes.pipeline.pending_images import NOTE_BEGINS
 from hermes.pipeline.stages.route_images import route_images
 from hermes.pipeline.turn import PendingImages, Turn
-from hermes.ports.vision import VisionAsked, VisionPipeline
+from hermes.ports.vision import VisionPipeline, VisionRequest
 from hermes.tools.image_intents import ImageIntents
 from tests.unit.pipeline.stage_parts import PICTURE, Context, make_event, make_turn, said
 
@@ -23,7 +23,7 @@ class Calories:
     intent = "calories"
     words = ("kcal",)
 
-    async def answer(self, asked: VisionAsked) -> str:
+    async def answer(self, asked: VisionRequest) -> str:
         raise AssertionError("nothing is answered while the path is chosen")
 
 
@@ -55,7 +55,7 @@ async def test_a16_a_caption_tells_the_intent_and_whether_a_plugin_is_for_it(
     turn = await route_images(make_turn(make_event("kcal?", attached=(PICTURE, PICTURE))), ctx)
 
     assert isinstance(turn, Turn)
-    assert turn.sight == PendingImages(intent="calories", rule="kcal", own=2)
+    assert turn.pending_images == PendingImages(intent="calories", rule="kcal", own=2)
     noted = {"count": 2, "intent": "calories", "rule": "kcal", "pipeline": pipeline}
     assert ctx.journal.notes == [("images", noted)]
 
@@ -65,7 +65,7 @@ async def test_a16_a_picture_without_words_is_of_no_special_intent() -> None:
     turn = await route_images(make_turn(make_event("", attached=(PICTURE,))), Context(Services()))
 
     assert isinstance(turn, Turn)
-    assert turn.sight == PendingImages(intent="general", own=1)
+    assert turn.pending_images == PendingImages(intent="general", own=1)
 
 
 @pytest.mark.req("A16")
@@ -78,7 +78,7 @@ async def test_a16_pictures_of_earlier_messages_are_looked_at_without_a_line_in_
     routed = await route_images(turn, ctx)
 
     assert isinstance(routed, Turn)
-    assert routed.sight == PendingImages(intent="general", own=0)
+    assert routed.pending_images == PendingImages(intent="general", own=0)
     assert ctx.journal.notes == []
 
 

@@ -14,13 +14,13 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outcome
 from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
-from hermes.pipeline.approval_waits import Parked, binding
+from hermes.pipeline.approval_waits import ApprovalWait, binding
 from hermes.pipeline.needs import Follow, PutChild
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.stages.run_tools import run_tools
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.memory import Soul
 from hermes.ports.steps import Step, StepState
 from hermes.ports.tool import Approver, Tool, ToolContext, ToolTraits
@@ -101,7 +101,7 @@ class Agents:
         return Agent(key, AgentSettings())
 
 
-async def _no_child(event: MessageEvent, lane: str) -> Accepted:
+async def _no_child(event: MessageEvent, lane: str) -> Acceptance:
     raise AssertionError("no subagent is started in these tests")
 
 
@@ -258,7 +258,7 @@ async def test_j9_a_tool_that_needs_approval_parks_the_turn_and_does_not_run() -
     a = SmallTool("a", traits=ASKS)
     ctx = context(a)
 
-    with pytest.raises(Parked, match="a_1"):
+    with pytest.raises(ApprovalWait, match="a_1"):
         await run_tools(asked(A), ctx)
 
     assert a.runs == 0
@@ -296,7 +296,7 @@ async def test_j9_after_the_approval_the_call_runs_once() -> None:
     assert results(turn) == [ToolResultPart("c1", "a", "a ran")]
     assert a.seen[0].approved_by == "person"
     assert ctx.journal.spent == {"a_1"}
-    with pytest.raises(Parked):
+    with pytest.raises(ApprovalWait):
         await run_tools(turn.plus(asked(A).exchanged[-1].message, ordinal=9), ctx)
     assert a.runs == 1
 
@@ -318,7 +318,7 @@ async def test_j9_an_approval_of_other_arguments_counts_for_nothing() -> None:
     a = SmallTool("a", traits=ASKS)
     store, step = decided("approved", arguments=b"other")
 
-    with pytest.raises(Parked):
+    with pytest.raises(ApprovalWait):
         await run_tools(asked(A), context(a, store=store, steps=(step,)))
     assert a.runs == 0
 
@@ -333,7 +333,7 @@ async def test_j9_a_tool_may_say_of_each_call_who_has_to_agree(
             return who
 
     ctx = context(Sends("a"))
-    with pytest.raises(Parked):
+    with pytest.raises(ApprovalWait):
         await run_tools(asked(A), ctx)
 
     assert ctx.journal.parked[0].chat_type == chat_type
@@ -442,6 +442,6 @@ async def test_j9_an_approval_that_was_used_before_a_crash_is_used_up() -> None:
     store, asked_for = decided("approved")
     ctx = context(a, store=store, steps=(asked_for, ran_before("done")))
 
-    with pytest.raises(Parked):
+    with pytest.raises(ApprovalWait):
         await run_tools(asked(A), ctx)
     assert a.runs == 0

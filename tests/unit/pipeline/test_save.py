@@ -8,7 +8,7 @@ import pytest
 
 from hermes.config import MemorySettings, Settings
 from hermes.errors import LeaseLost, StorageFull, StoreError, StoreRejected
-from hermes.message.event import Scheduled
+from hermes.message.event import ScheduledRun
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart, ToolCallPart
 from hermes.message.reply import Reply, Usage
@@ -163,7 +163,7 @@ async def test_a14_what_the_person_said_is_left_to_be_learnt_from() -> None:
 
 @pytest.mark.req("A14")
 async def test_a14_nothing_is_learnt_from_programs_subagents_jobs_or_where_it_is_off() -> None:
-    job = Scheduled(job="j", due_at=NOW)
+    job = ScheduledRun(job="j", due_at=NOW)
     events = [
         make_event(internal=True),
         make_event(key="k_1"),
@@ -378,7 +378,7 @@ async def test_j14_a_subagents_answer_goes_to_its_parent_and_to_no_chat() -> Non
 @pytest.mark.req("W27")
 async def test_w27_a_scheduled_reply_answers_no_message_of_its_chat() -> None:
     ctx = context()
-    event = msgspec.structs.replace(make_event(), scheduled=Scheduled(job="j", due_at=NOW))
+    event = msgspec.structs.replace(make_event(), scheduled=ScheduledRun(job="j", due_at=NOW))
 
     await save(answered(make_turn(event)), ANSWER, ctx)
 

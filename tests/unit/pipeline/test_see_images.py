@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, Trying
+from hermes.calls.events import CallEvent, CallStart
 from hermes.calls.model_caller import CallSpec
 from hermes.config import Settings
 from hermes.errors import HermesError, NoCredits, ProviderUnavailable
@@ -19,7 +19,7 @@ from hermes.message.reply import Reply, Usage
 from hermes.pipeline.stages.see_images import see_images
 from hermes.pipeline.turn import PendingImages, Turn
 from hermes.ports.steps import Step
-from hermes.ports.vision import VisionAsked
+from hermes.ports.vision import VisionRequest
 from tests.unit.pipeline.model_parts import (
     PLAN,
     SMALL,
@@ -50,9 +50,9 @@ class Plugin:
     def __init__(self, answer: str = "{}", *, error: Exception | None = None) -> None:
         self._answer = answer
         self._error = error
-        self.asked: list[VisionAsked] = []
+        self.asked: list[VisionRequest] = []
 
-    async def answer(self, asked: VisionAsked) -> str:
+    async def answer(self, asked: VisionRequest) -> str:
         self.asked.append(asked)
         if self._error is not None:
             raise self._error
@@ -61,7 +61,7 @@ class Plugin:
 
 def fails(error: HermesError) -> Script:
     async def run(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Trying(SMALL)
+        yield CallStart(SMALL)
         raise error
 
     return run
@@ -70,8 +70,8 @@ def fails(error: HermesError) -> Script:
 def pictured(intent: str = "general", *, rule: str = "", blind: bool | None = None) -> Turn:
     turn = make_turn(make_event("what is it?", attached=(PICTURE,)))
     user = ChatMessage("user", turn.event.parts)
-    sight = PendingImages(intent=intent, rule=rule, own=1, blind=blind)
-    return msgspec.structs.replace(turn, user=user, sight=sight)
+    pending_images = PendingImages(intent=intent, rule=rule, own=1, blind=blind)
+    return msgspec.structs.replace(turn, user=user, pending_images=pending_images)
 
 
 def context(
@@ -99,7 +99,7 @@ async def test_a16_a_model_that_can_see_gets_the_pictures_as_they_are() -> None:
 
     seen = await see(turn, ctx)
 
-    assert (seen.sight, seen.user, seen.plan) == (None, turn.user, PLAN)
+    assert (seen.pending_images, seen.user, seen.plan) == (None, turn.user, PLAN)
     assert (ctx.services.calls.specs, ctx.journal.started) == ([], [])
 
 
@@ -113,7 +113,7 @@ async def test_w17_for_a_model_that_cannot_see_another_one_describes_them() -> N
     note = seen.user.parts[-1]
     assert isinstance(note, NotePart)
     assert note.text.endswith("Picture 1:\n> A cat.")
-    assert (seen.sight, seen.unseen) == (None, "")
+    assert (seen.pending_images, seen.unseen) == (None, "")
     assert seen.usage == Usage(tokens_in=10, tokens_out=2)
     assert [(one.kind, one.state) for one in ctx.journal.ended] == [
         ("look", "done"),
@@ -128,7 +128,7 @@ async def test_a8_pictures_that_nobody_could_look_at_are_said_to_be_unseen() -> 
 
     seen = await see(pictured(), ctx)
 
-    assert seen.sight is None
+    assert seen.pending_images is None
     assert seen.unseen == "I could not look at your picture: looking at it failed just now."
 
 
@@ -169,7 +169,7 @@ async def test_a16_a_plugin_that_has_no_answer_leaves_the_pictures_to_the_model(
 
     seen = await see(turn, ctx)
 
-    assert (seen.sight, seen.exchanged, seen.user) == (None, (), turn.user)
+    assert (seen.pending_images, seen.exchanged, seen.user) == (None, (), turn.user)
     assert len(plugin.asked) == 1
 
 
@@ -180,7 +180,7 @@ async def test_a16_a_plugin_of_another_intent_is_not_asked() -> None:
 
     seen = await see(pictured("general"), ctx)
 
-    assert (seen.sight, plugin.asked) == (None, [])
+    assert (seen.pending_images, plugin.asked) == (None, [])
 
 
 @pytest.mark.req("A16")
@@ -232,7 +232,7 @@ async def test_a5_credits_that_are_gone_meanwhile_end_the_turn_with_the_upgrade(
 @pytest.mark.req("J12")
 async def test_j12_stopped_while_it_looks_the_turn_ends_and_says_by_whom() -> None:
     async def waits(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
-        yield Trying(SMALL)
+        yield CallStart(SMALL)
         asyncio.get_running_loop().call_soon(ctx.interrupt.press, "m_2")
         await asyncio.Event().wait()
 

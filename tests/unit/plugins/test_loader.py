@@ -209,7 +209,7 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
             client=HttpClient(HttpSettings()),
             home=tmp_path,
             clock=ManualClock(),
-            shelf=MemoryFiles(),
+            media_cache=MemoryFiles(),
         )
     with pytest.raises(ConfigurationError, match="is not known"):
         registry.make_provider("p", "wire", settings=None, client=None)

@@ -26,7 +26,7 @@ from hermes.providers.gemini.settings import GeminiSettings
 from hermes.testing.gemini_frames import SIGNATURE
 from hermes.testing.gemini_server import GeminiServer
 from hermes.testing.model_script import ScriptedTurn, in_order
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 NEW = "gemini-3-pro-preview"
 TOOLS = (ToolSpec("clock", "Tells the time.", msgspec.Raw(b'{"type":"object"}')),)
@@ -188,7 +188,7 @@ async def test_an_image_file_is_sent_as_its_bytes(client, server, tmp_path):
 async def test_a_picture_at_an_address_is_fetched_only_for_models_that_take_none(
     server, model, is_fetched
 ):
-    async def picture(_received: Received, out: Out) -> None:
+    async def picture(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, b"\x89PNG\r\n\x1a\n", kind="image/png")
 
     client = HttpClient(HttpSettings(exempt=("127.0.0.1/32",)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.message.parts import TextPart, ToolCallPart, tool_calls_of
 from hermes.ports.provider import ModelEvent, TextDelta, ToolCallDelta
-from hermes.providers.local.answer import Astray, ConstrainedAnswer
+from hermes.providers.local.answer import ConstrainedAnswer, MalformedAnswer
 
 TRICKY = 'é "q" \\ / \b\f\n\r\t \x01 \U0001f600 } ] , end'
 TWO_CALLS = (
@@ -159,7 +159,7 @@ def test_of_a_cut_answer_the_text_and_the_whole_calls_remain():
 def test_a_wrong_character_is_found_at_once(written, has_begun):
     answer = reading()
 
-    with pytest.raises(Astray):
+    with pytest.raises(MalformedAnswer):
         fed(answer, written)
 
     assert answer.has_begun is has_begun
@@ -167,5 +167,5 @@ def test_a_wrong_character_is_found_at_once(written, has_begun):
 
 @pytest.mark.req("M6")
 def test_json_that_is_none_is_never_whole():
-    with pytest.raises(Astray):
+    with pytest.raises(MalformedAnswer):
         fed(reading(json_answer=True), '{"answer":{a}}')

@@ -9,7 +9,7 @@ from hermes.message.parts import ImagePart, Media, ToolCallPart, ToolResultPart
 from hermes.ports.provider import ModelRequest
 from hermes.providers.local.prompt import (
     FittedPrompt,
-    Fitting,
+    PromptFit,
     PromptMessage,
     fit,
     lines_of,
@@ -89,7 +89,7 @@ def test_what_may_not_be_cut_is_taken_whole_or_not_at_all():
         PromptMessage("user", "a" * 90),
         PromptMessage("user", "b"),
     )
-    fitting = Fitting(lines, allowed=1, may_cut=False)
+    fitting = PromptFit(lines, allowed=1, may_cut=False)
 
     assert fitting.fitted == FittedPrompt(lines)
     assert not fitting.shrink(9)
@@ -99,7 +99,7 @@ def test_what_may_not_be_cut_is_taken_whole_or_not_at_all():
 @pytest.mark.req("P6")
 def test_what_may_be_cut_shrinks_until_only_the_last_message_is_left():
     lines = tuple(PromptMessage("user", str(number) * 76) for number in range(4))
-    fitting = Fitting(lines, allowed=200, may_cut=True)
+    fitting = PromptFit(lines, allowed=200, may_cut=True)
 
     tries = [fitting.fitted]
     while fitting.shrink(250):

@@ -16,7 +16,7 @@ from hermes.ports.provider import Embedder, Embedding, ModelRequest
 from hermes.providers.ollama.provider import OllamaProvider
 from hermes.providers.ollama.settings import OllamaSettings
 from hermes.testing.ollama_server import OllamaServer
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def test_it_is_available_when_it_is_enabled_and_has_a_model(
 @pytest.mark.req("P6")
 @pytest.mark.parametrize(("status", "body"), [(500, b"{}"), (200, b"<html>"), (404, b"")])
 async def test_a_server_that_is_none_is_not_available(client, status, body):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(status, body)
 
     async with ScriptedHttp(answer) as server:
@@ -59,7 +59,7 @@ async def test_a_server_that_is_none_is_not_available(client, status, body):
 
 @pytest.mark.req("P6")
 async def test_a_server_that_hangs_is_asked_for_no_longer_than_its_limit(client):
-    async def answer(_received: Received, _out: Out) -> None:
+    async def answer(_received: ReceivedRequest, _out: Out) -> None:
         await asyncio.Event().wait()
 
     async with ScriptedHttp(answer) as server:
@@ -83,7 +83,7 @@ async def test_texts_are_embedded_in_their_order(client):
     "body", [b'{"embeddings":[[1.0]]}', b'{"embeddings":[[1.0],[]]}', b"[]", b""]
 )
 async def test_anything_but_one_vector_for_each_text_is_an_error(client, body):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, body)
 
     async with ScriptedHttp(answer) as server:
@@ -122,7 +122,7 @@ async def test_an_image_file_is_sent_as_its_bytes(client, tmp_path):
 
 @pytest.mark.req("M7")
 async def test_an_image_at_an_address_is_fetched_and_sent_as_its_bytes(tmp_path):
-    async def picture(_received: Received, out: Out) -> None:
+    async def picture(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, b"\x89PNG\r\n\x1a\n", kind="image/png")
 
     client = HttpClient(HttpSettings(exempt=("127.0.0.1/32",)))

@@ -12,7 +12,7 @@ from hermes.ports.provider import Embedder, Embedding
 from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.provider import OpenAIProvider
 from hermes.providers.openai.settings import OpenAISettings
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 EMBEDS = Quirks(embed_batch=2)
 
@@ -29,7 +29,7 @@ def provider(server: ScriptedHttp, client: HttpClient, **fields) -> OpenAIProvid
     return OpenAIProvider(settings, client)
 
 
-async def embed(received: Received, out: Out) -> None:
+async def embed(received: ReceivedRequest, out: Out) -> None:
     """Answer with the length of each text, the last text first."""
     texts = received.json()["input"]
     data = [{"index": n, "embedding": [len(text), 0.5]} for n, text in enumerate(texts)]
@@ -71,7 +71,7 @@ async def test_texts_are_embedded_in_batches_and_keep_their_order(client):
     ],
 )
 async def test_anything_but_one_vector_for_each_text_is_an_error(client, status, body, expected):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(status, body)
 
     async with ScriptedHttp(answer) as server:
@@ -92,7 +92,7 @@ async def test_without_any_embedding_model_the_error_says_what_to_name(client):
 
 @pytest.mark.req("P6")
 async def test_a_server_of_ones_own_is_available_only_while_it_answers(client):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(200, b'{"object":"list","data":[]}')
 
     async with ScriptedHttp(answer) as server:

@@ -23,8 +23,8 @@ from hermes.provider_kit.embeddings import check_vectors, decode_embedding
 from hermes.provider_kit.idle_timer import IdleTimer, Timer
 from hermes.provider_kit.provider import WireProvider
 from hermes.provider_kit.settings import WireSettings
-from hermes.provider_kit.stream import Assembling, ModelEndpoint
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.provider_kit.stream import AnswerAssembly, ModelEndpoint
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 
 
 class PlainSettings(WireSettings, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class PlainProvider(WireProvider[PlainSettings]):
         endpoint = self._endpoint(self._settings.url(f"/say/{model}"))
         return msgspec.structs.replace(endpoint, end_wait_s=0.01)
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         body = request.messages[-1].text.encode()
         return body, PlainAssembly(self._settings, sent_chars=len(body), make_id=self._new_id)
 
@@ -159,7 +159,7 @@ def test_a_key_that_cannot_be_sent_is_refused_before_any_call(client, key):
 
 @pytest.mark.req("A23")
 async def test_one_call_goes_where_the_wire_says_and_ends_when_nothing_more_comes(client):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.begin("text/event-stream")
         out.frame(b'data: {"text":"Good "}\n\ndata: {"text":"day","end":"end"}\n\n')
         await asyncio.Event().wait()

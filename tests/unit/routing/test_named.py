@@ -5,7 +5,7 @@ import pytest
 
 from hermes.errors import ProviderUnavailable
 from hermes.routing.decide import make_plan
-from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan
+from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan
 
 KEY = {"ANTHROPIC_API_KEY": "k"}
 HAIKU, SONNET = "claude-haiku-4-5-20251001", "claude-sonnet-4-6"
@@ -35,7 +35,7 @@ def test_a_named_model_is_the_only_candidate(offer, policy):
 
     assert plan == Plan(
         (Candidate("openai", "openai-1", "explicit model openai"),),
-        (Dropped("gemini", "another was named"),),
+        (DroppedProvider("gemini", "another was named"),),
     )
 
 
@@ -96,7 +96,7 @@ def test_a_tier_walks_its_chain_instead_of_the_tree(offer, policy, tier, models)
 
     assert [one.model for one in plan.candidates] == models
     assert plan.candidates[0].rule.startswith(f"tier {tier}, 1 of {len(models)}: claude-")
-    assert Dropped("openai", f"not in the chain of tier {tier}") in plan.dropped
+    assert DroppedProvider("openai", f"not in the chain of tier {tier}") in plan.dropped
 
 
 @pytest.mark.req("A19")
@@ -133,7 +133,7 @@ def test_a_tier_whose_chain_is_empty_ends_at_the_demonstration_model(offer, poli
 
     assert [one.provider for one in plan.candidates] == ["local"]
     assert plan.candidates[0].rule == "last resort: the demonstration model"
-    assert Dropped("openai", "not in the chain of tier starter") in plan.dropped
+    assert DroppedProvider("openai", "not in the chain of tier starter") in plan.dropped
 
 
 @pytest.mark.req("A19")

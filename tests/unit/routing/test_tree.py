@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ProviderUnavailable
 from hermes.routing.decide import decide, make_plan
-from hermes.routing.plan import CallNeeds, Candidate, Dropped, Plan, fallback
+from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, fallback
 
 KEYS = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
 HARD = "Explain, compare and evaluate the design:\n```\nx = 1\n```\n" + "and so on " * 400
@@ -23,8 +23,8 @@ def test_offline_only_models_on_this_machine_are_tried(offer, policy):
     assert plan == Plan(
         (Candidate("house", "house-1", "offline mode: a model on this machine"),),
         (
-            Dropped("gemini", "offline mode"),
-            Dropped("demo", "a configured model comes first"),
+            DroppedProvider("gemini", "offline mode"),
+            DroppedProvider("demo", "a configured model comes first"),
         ),
     )
 
@@ -74,7 +74,7 @@ def test_a_local_model_that_is_not_available_is_passed_by(offer, policy):
     plan = make_plan(CallNeeds(), [away, offer("gemini")], policy=policy(**KEYS))
 
     assert names(plan) == ["gemini"]
-    assert plan.dropped == (Dropped("house", "connection refused"),)
+    assert plan.dropped == (DroppedProvider("house", "connection refused"),)
 
 
 @pytest.mark.req("P1", "P3")
@@ -87,7 +87,7 @@ def test_summaries_stay_at_home_even_where_local_first_is_off(offer, policy):
     assert plan == Plan(
         (Candidate("house", "house-1", "summarization stays on this machine"),),
         (
-            Dropped(
+            DroppedProvider(
                 "gemini",
                 "summarization never costs cloud tokens unless routing.cloud_summaries is set",
             ),
@@ -114,7 +114,7 @@ def test_embeddings_go_to_a_provider_that_makes_them(offer, policy):
     plan = make_plan(ask, offers, policy=policy())
 
     assert names(plan) == ["house"]
-    assert plan.dropped == (Dropped("plain", "makes no embeddings"),)
+    assert plan.dropped == (DroppedProvider("plain", "makes no embeddings"),)
     with pytest.raises(ProviderUnavailable, match=r"configure a local model that makes embeddings"):
         make_plan(ask, [offer("plain", local=True)], policy=policy())
 
@@ -193,8 +193,8 @@ def test_a_task_route_whose_providers_are_away_leaves_the_tree_to_go_on(offer, p
 
     assert names(plan) == ["anthropic"]
     assert plan.dropped == (
-        Dropped("gemini", "cannot call tools, and tools are in play"),
-        Dropped("openrouter", "not available"),
+        DroppedProvider("gemini", "cannot call tools, and tools are in play"),
+        DroppedProvider("openrouter", "not available"),
     )
 
 
@@ -239,7 +239,7 @@ def test_a_candidate_without_the_ability_is_skipped(offer, policy, ask, ability,
     plan = make_plan(ask, offers, policy=policy(**KEYS))
 
     assert names(plan) == ["gemini"]
-    assert plan.dropped == (Dropped("openrouter", reason),)
+    assert plan.dropped == (DroppedProvider("openrouter", reason),)
 
 
 @pytest.mark.req("A23")
@@ -260,10 +260,10 @@ def test_the_demonstration_model_is_the_last_resort_whatever_its_place(offer, po
     )
 
     assert names(with_key) == ["gemini"]
-    assert with_key.dropped == (Dropped("demo", "a configured model comes first"),)
+    assert with_key.dropped == (DroppedProvider("demo", "a configured model comes first"),)
     assert without == Plan(
         (Candidate("demo", "demo-1", "last resort: the demonstration model"),),
-        (Dropped("gemini", "not available"),),
+        (DroppedProvider("gemini", "not available"),),
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from hermes.server.writes import Gathering
+from hermes.server.writes import BufferedTransport
 
 
 class Transport(asyncio.Transport):
@@ -43,7 +43,7 @@ async def turn() -> None:
 @pytest.mark.req("M7")
 async def test_what_is_written_in_one_turn_goes_out_in_one_piece_and_in_order() -> None:
     transport = Transport()
-    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=60)
     for number in range(3):
         edge.write(b"%d" % number)
     assert transport.written == []
@@ -57,7 +57,7 @@ async def test_what_is_written_in_one_turn_goes_out_in_one_piece_and_in_order() 
 @pytest.mark.req("M7")
 async def test_much_goes_out_at_once_and_closing_sends_the_rest() -> None:
     transport = Transport()
-    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=60)
     edge.write(b"x" * 70_000)
     assert len(transport.written) == 1
     edge.write(b"last")
@@ -70,7 +70,7 @@ async def test_much_goes_out_at_once_and_closing_sends_the_rest() -> None:
 @pytest.mark.req("M7")
 async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
     transport = Transport()
-    edge = Gathering(transport, asyncio.get_running_loop(), send_s=60)
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=60)
     edge.write(b"x")
     transport.is_closed = True
     await turn()
@@ -82,7 +82,7 @@ async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
 @pytest.mark.req("W1")
 async def test_a_peer_that_does_not_read_the_rest_of_a_closed_connection_is_cut_off() -> None:
     transport = Transport()
-    edge = Gathering(transport, asyncio.get_running_loop(), send_s=0.01)
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=0.01)
     transport.unread = 100
     edge.close()
 

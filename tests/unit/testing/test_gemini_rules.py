@@ -8,7 +8,7 @@ import pytest
 from hermes.testing.gemini_rules import check_embed, check_generate
 from hermes.testing.gemini_server import seen_in
 from hermes.testing.gemini_shape import ShapeError, read_embed, read_generate
-from hermes.testing.model_script import Seen
+from hermes.testing.model_script import SeenConversation
 
 OLD, NEW = "gemini-2.5-flash", "gemini-3-pro"
 HI: dict[str, Any] = {"role": "user", "parts": [{"text": "hi"}]}
@@ -166,7 +166,7 @@ def test_a_batch_of_embeddings_is_checked(requests, words):
 def test_a_script_sees_the_conversation_as_the_model_does():
     request = read_generate(msgspec.json.encode({"contents": [HI, CALL, RESULT]}))
 
-    assert seen_in(request) == Seen(1, "hi", ("x",))
+    assert seen_in(request) == SeenConversation(1, "hi", ("x",))
 
 
 @pytest.mark.req("M1")

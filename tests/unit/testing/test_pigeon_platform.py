@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.push.platform import Pigeon
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.platform import SamplePlatform
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
 from hermes.testing.push.webhooks import InboundBatch, numbered
 
@@ -21,7 +21,7 @@ from hermes.testing.push.webhooks import InboundBatch, numbered
 class Phone:
     """Calls the platform's API directly."""
 
-    def __init__(self, pigeon: Pigeon, session: aiohttp.ClientSession) -> None:
+    def __init__(self, pigeon: SamplePlatform, session: aiohttp.ClientSession) -> None:
         self.pigeon = pigeon
         self.session = session
 
@@ -47,10 +47,10 @@ class Receiver:
 
 @pytest.fixture
 async def phone(tmp_path: Path) -> AsyncIterator[Phone]:
-    settings = PigeonSettings(
+    settings = SampleSettings(
         token="t", signing_secret="s", rate_limit=3, rate_window_s=10.0, webhook_delay_s=0.0
     )
-    pigeon = Pigeon(settings, clock=ManualClock(), count_file=tmp_path / "count.jsonl")
+    pigeon = SamplePlatform(settings, clock=ManualClock(), count_file=tmp_path / "count.jsonl")
     await pigeon.start()
     async with aiohttp.ClientSession() as session:
         yield Phone(pigeon, session)
@@ -85,7 +85,7 @@ async def receiver(phone: Phone) -> AsyncIterator[Receiver]:
 async def test_it_refuses_what_a_real_platform_refuses(phone, body, status, code) -> None:
     found, text = await phone.post("/v1/send", body)
 
-    assert (found, code in text, phone.pigeon.book.posted) == (status, True, ())
+    assert (found, code in text, phone.pigeon.state.posted) == (status, True, ())
 
 
 @pytest.mark.req("A26")

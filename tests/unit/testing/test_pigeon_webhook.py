@@ -11,14 +11,14 @@ from hermes.errors import ConfigurationError, Conflict, Overloaded
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.registry import Registry
-from hermes.ports.channel import Accepted, HttpRequest
+from hermes.ports.channel import Acceptance, HttpRequest
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.push.channel import PigeonChannel
-from hermes.testing.push.platform import Pigeon
+from hermes.testing.push.channel import SampleChannel
+from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.plugin import register
 from hermes.testing.push.settings import read_settings
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.setup_channel import channel_setup
 
 SECRETS = {"base_url": "http://127.0.0.1:1", "token": "t", "signing_secret": "shh"}
@@ -43,17 +43,17 @@ class Inbox:
         self.events: list[MessageEvent] = []
         self.error: Exception | None = None
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         if self.error is not None:
             raise self.error
         self.events.append(event)
-        return Accepted(message_id="m1")
+        return Acceptance(message_id="m1")
 
 
 class Desk:
     """A connected channel, and the means to call its webhook."""
 
-    def __init__(self, channel: PigeonChannel, clock: ManualClock) -> None:
+    def __init__(self, channel: SampleChannel, clock: ManualClock) -> None:
         self.channel = channel
         self.clock = clock
         self.inbox = Inbox()
@@ -76,11 +76,11 @@ class Desk:
 @pytest.fixture
 async def desk():
     clock = ManualClock()
-    pigeon = Pigeon(PigeonSettings(token="t", signing_secret="shh"), clock=clock)
+    pigeon = SamplePlatform(SampleSettings(token="t", signing_secret="shh"), clock=clock)
     await pigeon.start()
     client = HttpClient(HttpSettings())
     settings = read_settings(pigeon_setup({"base_url": pigeon.base_url}))
-    made = Desk(PigeonChannel(settings, client, clock=clock), clock)
+    made = Desk(SampleChannel(settings, client, clock=clock), clock)
     await made.channel.connect(made.inbox.accept)
     yield made
     await client.close()
@@ -186,11 +186,11 @@ async def test_before_the_connect_a_webhook_is_asked_to_come_again(desk) -> None
 
 @pytest.mark.req("A26")
 async def test_connect_refuses_a_wrong_token(desk) -> None:
-    pigeon = Pigeon(PigeonSettings(token="right", signing_secret="shh"))
+    pigeon = SamplePlatform(SampleSettings(token="right", signing_secret="shh"))
     await pigeon.start()
     client = HttpClient(HttpSettings())
     settings = read_settings(pigeon_setup({"base_url": pigeon.base_url}))
-    channel = PigeonChannel(settings, client, clock=desk.clock)
+    channel = SampleChannel(settings, client, clock=desk.clock)
 
     with pytest.raises(ConfigurationError, match=r"platforms\.pigeon\.token"):
         await channel.connect(desk.inbox.accept)

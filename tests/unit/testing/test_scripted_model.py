@@ -9,7 +9,13 @@ from hermes.message.chat import user_text
 from hermes.message.parts import TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
-from hermes.testing.model_script import ScriptedTurn, Seen, ToolUse, answer_by_text, split
+from hermes.testing.model_script import (
+    ScriptedTurn,
+    SeenConversation,
+    ToolUse,
+    answer_by_text,
+    split,
+)
 from hermes.testing.scripted_model import ScriptedProvider
 
 
@@ -85,7 +91,7 @@ async def test_a_call_that_is_left_counts_as_cancelled():
     ],
 )
 def test_directives_in_the_text_choose_the_answer(text, results, expected):
-    assert answer_by_text(Seen(2, text, results)) == expected
+    assert answer_by_text(SeenConversation(2, text, results)) == expected
 
 
 @pytest.mark.parametrize(

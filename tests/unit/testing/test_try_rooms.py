@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from hermes.testing.loopback import HttpLoopback
-from hermes.testing.stand_in import Said, no_rejections
-from hermes.testing.try_rooms import Rooms, Written
+from hermes.testing.stand_in import PersonMessage, no_rejections
+from hermes.testing.try_rooms import Rooms, TypedMessage
 from hermes.testing.webhook.machine import MachineStandIn
 
 
@@ -38,7 +38,7 @@ async def machine_at(answers: list[int]) -> AsyncIterator[tuple[MachineStandIn, 
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 410, 413])
 async def test_what_is_refused_for_good_is_not_sent_again(status: int) -> None:
     async with machine_at([status]) as (machine, taken):
-        await machine.say(Said(text="hello"))
+        await machine.say(PersonMessage(text="hello"))
         assert taken == ["evt-1"]
         assert [f"answered {status}" in rule for rule in machine.rejections] == [True]
 
@@ -46,7 +46,7 @@ async def test_what_is_refused_for_good_is_not_sent_again(status: int) -> None:
 @pytest.mark.req("W9")
 async def test_what_may_be_taken_later_is_sent_again() -> None:
     async with machine_at([503, 429, 500, 202]) as (machine, taken):
-        await machine.say(Said(text="hello"))
+        await machine.say(PersonMessage(text="hello"))
         assert taken == ["evt-1"] * 4
 
 
@@ -72,6 +72,6 @@ async def test_the_page_has_no_group_where_there_is_none_and_shows_the_last_refu
         assert shown["has_groups"] is False
         assert shown["rejections"] == tuple(str(one) for one in range(480, 500))
         with pytest.raises(web.HTTPBadRequest, match="Bad Request") as refused:
-            await rooms.say(Written(text="hello", chat="group-1"))
+            await rooms.say(TypedMessage(text="hello", chat="group-1"))
         assert refused.value.text == "Webhooks has no groups"
     await loopback.stop()

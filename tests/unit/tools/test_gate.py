@@ -10,7 +10,7 @@ from hermes.message.chat import ChatMessage, user_text
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.ports.tool import Tool
 from hermes.tools import tool
-from hermes.tools.gate import Gated, allowed_tools, gate, spec_tokens
+from hermes.tools.gate import GatedTools, allowed_tools, gate, spec_tokens
 from hermes.tools.gate_rules import gate_rules
 from tests.unit.tools.concierge import TOOLS
 from tests.unit.tools.gate_table import NEEDING, NOTHING, OFFERED, SUNNY, TRIVIAL, Said
@@ -25,11 +25,11 @@ def note_down(text: str) -> str:
     return text
 
 
-def gated(text: str, recent: Said = NOTHING, *, tools: Sequence[Tool] = TOOLS) -> Gated:
+def gated(text: str, recent: Said = NOTHING, *, tools: Sequence[Tool] = TOOLS) -> GatedTools:
     return gate(text, recent, tools, rules=RULES, name="Hermes")
 
 
-def names(found: Gated) -> set[str]:
+def names(found: GatedTools) -> set[str]:
     return {spec.name for spec in found.tools}
 
 
@@ -107,7 +107,7 @@ def test_in_doubt_all_tools_are_sent() -> None:
 
 @pytest.mark.req("A17")
 def test_what_is_attached_is_no_small_talk_and_brings_its_tools() -> None:
-    def found(text: str) -> Gated:
+    def found(text: str) -> GatedTools:
         return gate(text, NOTHING, TOOLS, rules=RULES, attached=True)
 
     assert {"scan_calories", "find_similar"} <= names(found(""))
@@ -147,7 +147,7 @@ def test_the_settings_add_intents_words_and_small_talk() -> None:
     rules = gate_rules(settings)
     tools = (*TOOLS, note_down)
 
-    def found(text: str, recent: Said = NOTHING) -> Gated:
+    def found(text: str, recent: Said = NOTHING) -> GatedTools:
         return gate(text, recent, tools, rules=rules)
 
     assert found("Wazzup!").tools == ()

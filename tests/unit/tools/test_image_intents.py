@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.config.tool_settings import ImageIntentSettings
-from hermes.ports.vision import VisionAsked
+from hermes.ports.vision import VisionRequest
 from hermes.tools.image_intents import GENERAL, ImageIntents
 
 CALORIES = "calorie_scan"
@@ -118,7 +118,7 @@ class Receipts:
     intent = "receipt"
     words = ("receipt", "Beleg")
 
-    async def answer(self, asked: VisionAsked) -> str:
+    async def answer(self, asked: VisionRequest) -> str:
         return asked.text
 
 

@@ -14,7 +14,7 @@ from hermes.tools.builtin.memory import Memory
 from hermes.tools.builtin.send_message import INTENT as MESSAGING
 from hermes.tools.builtin.send_message import SendMessage
 from hermes.tools.function_tool import FunctionTool, tool
-from hermes.tools.gate import Gated, gate, spec_tokens
+from hermes.tools.gate import GatedTools, gate, spec_tokens
 from hermes.tools.gate_rules import GateRules, built_in_table, gate_rules
 from tests.unit.tools.concierge import TOOLS
 from tests.unit.tools.gate_table import NEEDING, NOTHING, TRIVIAL, Said
@@ -73,11 +73,11 @@ OTHERS = [
 ]
 
 
-def gated(text: str, recent: Said = NOTHING) -> Gated:
+def gated(text: str, recent: Said = NOTHING) -> GatedTools:
     return gate(text, recent, (*TOOLS, *OWN), rules=RULES, name="Hermes")
 
 
-def before_them(text: str, recent: Said) -> Gated:
+def before_them(text: str, recent: Said) -> GatedTools:
     """Return what the gate chose when there were neither these tools nor their intents."""
     table = built_in_table()
     others = {name: intent for name, intent in table.intents.items() if not intent.aside}
@@ -85,7 +85,7 @@ def before_them(text: str, recent: Said) -> Gated:
     return gate(text, recent, TOOLS, rules=rules, name="Hermes")
 
 
-def names(found: Gated) -> set[str]:
+def names(found: GatedTools) -> set[str]:
     return {spec.name for spec in found.tools}
 
 

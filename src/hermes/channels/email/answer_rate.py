@@ -9,7 +9,7 @@ _HOUR_S: Final = 3600.0
 _MAX_ADDRESSES: Final = 10_000
 
 
-class Pacing:
+class AnswerRate:
     """Counts the mails that were taken of each address."""
 
     def __init__(self, per_hour: int, clock: Clock) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from hermes.channels.email import mail_text, mime, threads
 from hermes.channels.email.mime import Headers
 from hermes.errors import FailureClass, TooLarge
-from hermes.ports.channel import Returned
+from hermes.ports.channel import ReturnedDelivery
 
 _REPORT: Final = "multipart/report"
 _FIELD: Final = re.compile(
@@ -33,7 +33,7 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
         return self.action == "failed"
 
     @property
-    def returned(self) -> Returned | None:
+    def returned(self) -> ReturnedDelivery | None:
         """Which delivery came back, if the server has given up and says of which mail."""
         key = threads.key_in(self.message_id)
         if not self.is_final or key is None:
@@ -41,7 +41,7 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
         status = self.status if _STATUS.fullmatch(self.status) else ""
         is_nobody = status.startswith(("5.1.", "4.1."))
         failure = FailureClass.INVALID_RECIPIENT if is_nobody else FailureClass.REJECTED
-        return Returned(key=key, failure=failure, status=status)
+        return ReturnedDelivery(key=key, failure=failure, status=status)
 
 
 def read_bounce(headers: Headers, raw: bytes, *, domain: str) -> Bounce | None:

@@ -14,11 +14,11 @@ from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.email import compose, outbound
 from hermes.channels.email import memory as mailbox_memory
 from hermes.channels.email import settings as email_settings
-from hermes.channels.email.answer_rate import Pacing
+from hermes.channels.email.answer_rate import AnswerRate
 from hermes.channels.email.compose import MailFile
 from hermes.channels.email.folders import MailFolders
 from hermes.channels.email.imap import Imap, ImapRefusal
-from hermes.channels.email.inbound import Reading, message_id_of
+from hermes.channels.email.inbound import MailReadRules, message_id_of
 from hermes.channels.email.intake import MailIntake
 from hermes.channels.email.mailbox import Mailbox
 from hermes.channels.email.outbound import ParentMail
@@ -58,7 +58,7 @@ class EmailChannel:
             # Our own copy is filed after the send: a crash in between leaves none.
             history_whole=settings.sent_by == "server",
         )
-        self._pacing = Pacing(settings.replies_per_hour, setup.clock)
+        self._answer_rate = AnswerRate(settings.replies_per_hour, setup.clock)
         self._folders = MailFolders(settings)
         self._imap: Imap | None = None
         self._intake: MailIntake | None = None
@@ -81,9 +81,13 @@ class EmailChannel:
         begun = await asyncio.to_thread(
             mailbox_memory.begun, setup.state, now=setup.clock.now(), age_s=settings.first_age_s
         )
-        reading = Reading(own=settings.address, authserv_id=settings.authserv_id)
+        reading = MailReadRules(own=settings.address, authserv_id=settings.authserv_id)
         self._intake = MailIntake(
-            accept, reading=reading, setup=setup, pacing=self._pacing, read_s=settings.read_s
+            accept,
+            reading=reading,
+            setup=setup,
+            answer_rate=self._answer_rate,
+            read_s=settings.read_s,
         )
         self._mailbox = Mailbox(
             imap, self._intake, settings=settings, begun=begun, clock=setup.clock
@@ -134,7 +138,7 @@ class EmailChannel:
         attached = [part for part in delivery.parts if outbound.media_of(part) is not None]
         uploads, missing = await self._load_all(attached, delivery)
         draft = outbound.draft_of(
-            outbound.telling(delivery, missing, uploads=uploads),
+            outbound.with_missing_files(delivery, missing, uploads=uploads),
             own=self._settings.address,
             name=self._settings.name,
             answered=await self._answered(delivery.target),

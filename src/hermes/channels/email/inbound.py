@@ -28,14 +28,14 @@ _PICTURES: Final = frozenset({"image/jpeg", "image/png", "image/webp", "image/gi
 _ENDINGS: Final = {"message/rfc822": "mail.eml", "text/calendar": "invite.ics"}
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class MailReadRules(msgspec.Struct, frozen=True, kw_only=True):
     """How mail is read: the mailbox's own address, and whose word on the sender is taken."""
 
     own: MailAddress
     authserv_id: str | None
 
 
-class Ignored(msgspec.Struct, frozen=True):
+class IgnoredMail(msgspec.Struct, frozen=True):
     """A mail that is not answered, and why."""
 
     reason: str
@@ -63,7 +63,9 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[File, ...] = ()
 
 
-def read_mail(raw: bytes, *, reading: Reading, fallback_id: str) -> Mail | Ignored | Bounce:
+def read_mail(
+    raw: bytes, *, reading: MailReadRules, fallback_id: str
+) -> Mail | IgnoredMail | Bounce:
     """Return the mail that the bytes are; raises a refusal for one that is not to be believed.
 
     `fallback_id` names a mail that has no id of its own.
@@ -76,7 +78,7 @@ def read_mail(raw: bytes, *, reading: Reading, fallback_id: str) -> Mail | Ignor
     sender, name = _sender(headers)
     reason = loops.automatic(headers, sender=sender, own=reading.own)
     if reason is not None:
-        return Ignored(reason)
+        return IgnoredMail(reason)
     if reading.authserv_id is not None:
         _check(headers, sender, authserv_id=reading.authserv_id)
     message_id = next(iter(threads.ids_in(headers.first("message-id"))), "")

@@ -10,14 +10,14 @@ from typing import Final
 import structlog
 
 from hermes.channels.email import threads
-from hermes.channels.email.answer_rate import Pacing
+from hermes.channels.email.answer_rate import AnswerRate
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.inbound import (
     MAX_FILES,
     File,
-    Ignored,
+    IgnoredMail,
     Mail,
-    Reading,
+    MailReadRules,
     event_id,
     read_mail,
     to_event,
@@ -42,17 +42,17 @@ class MailIntake:
         self,
         accept: Accept,
         *,
-        reading: Reading,
+        reading: MailReadRules,
         setup: ChannelSetup,
-        pacing: Pacing,
+        answer_rate: AnswerRate,
         read_s: float,
     ) -> None:
         self._accept = accept
         self._reading = reading
         self._setup = setup
-        self._pacing = pacing
+        self._answer_rate = answer_rate
         self._read_s = read_s
-        self._readers: set[asyncio.Task[Mail | Ignored | Bounce]] = set()
+        self._readers: set[asyncio.Task[Mail | IgnoredMail | Bounce]] = set()
         self._answered: dict[str, ParentMail] = {}
 
     def answered(self, message_id: str) -> ParentMail | None:
@@ -74,7 +74,7 @@ class MailIntake:
             return
         if isinstance(mail, Mail):
             await self._take_mail(mail, at=at, fallback_id=fallback_id, is_whole=is_whole)
-        elif isinstance(mail, Ignored):
+        elif isinstance(mail, IgnoredMail):
             log.info("email.ignored", uid=uid, reason=mail.reason)
         else:
             await self._take_back(mail)
@@ -93,7 +93,7 @@ class MailIntake:
                 f"{len(self._readers)} mails that took too long to read are still being read"
             )
 
-    async def _read_mail(self, raw: bytes, fallback_id: str) -> Mail | Ignored | Bounce:
+    async def _read_mail(self, raw: bytes, fallback_id: str) -> Mail | IgnoredMail | Bounce:
         """Read a mail in a thread; raises `TooLarge` for one that takes too long to be read."""
         reading = asyncio.to_thread(read_mail, raw, reading=self._reading, fallback_id=fallback_id)
         reader = asyncio.create_task(reading)
@@ -116,7 +116,7 @@ class MailIntake:
             await tell(back)
 
     async def _take_mail(self, mail: Mail, *, at: float, fallback_id: str, is_whole: bool) -> None:
-        wait_s = self._pacing.wait_s(mail.sender.text)
+        wait_s = self._answer_rate.wait_s(mail.sender.text)
         if wait_s > 0:
             log.warning("email.too_many", wait_s=round(wait_s), per="address and hour")
             raise RateLimited("this address has had its answers for this hour", wait_s)
@@ -142,7 +142,7 @@ class MailIntake:
             log.info("email.not_taken", id=event.external_id, code=error.code)
             return
         if not accepted.duplicate:
-            self._pacing.took(mail.sender.text)
+            self._answer_rate.took(mail.sender.text)
 
     async def _keep(self, files: tuple[File, ...]) -> tuple[tuple[Media, ...], str]:
         """Keep attachments; return where they are, and what to say of those that are not kept."""
@@ -167,13 +167,13 @@ class MailIntake:
         )
 
 
-def _forget(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:
+def _forget(reading: asyncio.Task[Mail | IgnoredMail | Bounce]) -> None:
     """Take the error of a reader: whoever waited for it may have been cancelled."""
     if not reading.cancelled():
         reading.exception()
 
 
-def _log_given_up(reading: asyncio.Task[Mail | Ignored | Bounce]) -> None:
+def _log_given_up(reading: asyncio.Task[Mail | IgnoredMail | Bounce]) -> None:
     """Log why a reader that was given up has failed; the mail was refused already."""
     if not reading.cancelled() and reading.exception() is not None:
         log.info("email.given_up_unreadable", problem=str(reading.exception()))

@@ -13,7 +13,7 @@ from hermes.channel_kit.intake import Sleep, pause_s
 from hermes.channels.email.imap import Imap, MailSummary
 from hermes.channels.email.imap_wire import search_day
 from hermes.channels.email.intake import MailIntake
-from hermes.channels.email.memory import Begun
+from hermes.channels.email.memory import MailboxStart
 from hermes.channels.email.settings import EmailSettings
 from hermes.errors import HermesError, RateLimited, StoreError, TryLater
 from hermes.ports.clock import Clock
@@ -38,7 +38,7 @@ class Mailbox:
         intake: MailIntake,
         *,
         settings: EmailSettings,
-        begun: Begun,
+        begun: MailboxStart,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,
     ) -> None:

@@ -99,7 +99,7 @@ def name_of(part: Part) -> str:
     return (media.name if media is not None else None) or "file"
 
 
-def telling(
+def with_missing_files(
     delivery: Delivery, missing: tuple[str, ...], *, uploads: tuple[MailFile, ...]
 ) -> Delivery:
     """Return a delivery whose text names what could not be attached; no mail has an empty body."""

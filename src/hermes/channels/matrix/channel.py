@@ -18,7 +18,7 @@ from hermes.channels.matrix.outbound import (
     with_relation,
 )
 from hermes.channels.matrix.settings import MatrixSettings, read_settings
-from hermes.channels.matrix.sync_loop import Hearing
+from hermes.channels.matrix.sync_loop import SyncLoop
 from hermes.channels.matrix.sync_state import SyncState, SyncStateFile
 from hermes.errors import (
     BadRequest,
@@ -56,7 +56,7 @@ class MatrixChannel:
         # Turns that go on after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
         self._keeper = SyncStateFile(setup.state)
-        self._hearing: Hearing | None = None
+        self._sync_loop: SyncLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()
         self._why: HermesError | None = None
@@ -69,7 +69,7 @@ class MatrixChannel:
         self._gone.clear()
         self._why = None
         kept = await self._sign_in(await self._keeper.load())
-        hearing = Hearing(
+        sync_loop = SyncLoop(
             self._client,
             accept,
             bot=Bot(kept.user_id, await self._client.display_name(kept.user_id)),
@@ -79,9 +79,9 @@ class MatrixChannel:
             kept=kept,
             clock=self._setup.clock,
         )
-        await hearing.look_around()
-        self._hearing = hearing
-        self._task = asyncio.create_task(self._listen(hearing), name="matrix stream")
+        await sync_loop.look_around()
+        self._sync_loop = sync_loop
+        self._task = asyncio.create_task(self._listen(sync_loop), name="matrix stream")
 
     async def disconnect(self) -> None:
         """Stop listening; replies can still be sent."""
@@ -98,16 +98,16 @@ class MatrixChannel:
     async def probe(self) -> None:
         """Ask whether the account still stands, and look whether its stream does."""
         await self._client.whoami()
-        hearing = self._hearing
-        if hearing is None:
+        sync_loop = self._sync_loop
+        if sync_loop is None:
             raise NetError("matrix: the stream was never open")
-        if hearing.held is not None:
-            raise Overloaded(f"matrix: messages are held back: {hearing.held}")
-        silent_s = self._setup.clock.monotonic() - hearing.heard_at
+        if sync_loop.held is not None:
+            raise Overloaded(f"matrix: messages are held back: {sync_loop.held}")
+        silent_s = self._setup.clock.monotonic() - sync_loop.heard_at
         if silent_s > self._settings.poll_s + _SILENCE_S:
             raise NetError(f"matrix: the stream has been silent for {silent_s:.0f} s")
-        if hearing.unreadable.problem is not None:
-            raise BadRequest(hearing.unreadable.problem)
+        if sync_loop.unreadable.problem is not None:
+            raise BadRequest(sync_loop.unreadable.problem)
 
     def measure(self, text: str) -> int:
         """Return the bytes of both bodies of a text."""
@@ -163,16 +163,16 @@ class MatrixChannel:
 
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what is known of a room that the bot is in."""
-        hearing = self._hearing
-        room = None if hearing is None else hearing.book.get(target.chat_id)
-        if hearing is None or room is None:
+        sync_loop = self._sync_loop
+        room = None if sync_loop is None else sync_loop.book.get(target.chat_id)
+        if sync_loop is None or room is None:
             raise DeliveryRejected(
                 "matrix: the bot is not in this room; invite it", FailureClass.INVALID_RECIPIENT
             )
         return ChatInfo(
             chat_id=room.id,
-            chat_type="dm" if hearing.book.is_direct(room.id) else "group",
-            name=hearing.book.name_of(room.id),
+            chat_type="dm" if sync_loop.book.is_direct(room.id) else "group",
+            name=sync_loop.book.name_of(room.id),
             topic=room.topic or None,
             members=room.joined,
         )
@@ -183,7 +183,7 @@ class MatrixChannel:
         return tuple(self._entry(room_id) for room_id in joined)
 
     def _entry(self, room_id: str) -> ChatEntry:
-        book = None if self._hearing is None else self._hearing.book
+        book = None if self._sync_loop is None else self._sync_loop.book
         is_direct = book is not None and book.is_direct(room_id)
         return ChatEntry(
             platform=self.name,
@@ -217,9 +217,9 @@ class MatrixChannel:
         await self._keeper.save(same)
         return same
 
-    async def _listen(self, hearing: Hearing) -> None:
+    async def _listen(self, sync_loop: SyncLoop) -> None:
         try:
-            await hearing.run()
+            await sync_loop.run()
         except HermesError as error:
             self._why = self._why or error
         # Boundary: the stream's own task; whatever ends it is told, and the stream opened again.
@@ -241,7 +241,7 @@ class MatrixChannel:
 
     def _check_readable(self, room_id: str) -> None:
         """Raise rather than say in the clear what people believe to be encrypted."""
-        room = None if self._hearing is None else self._hearing.book.get(room_id)
+        room = None if self._sync_loop is None else self._sync_loop.book.get(room_id)
         if room is not None and room.is_encrypted:
             raise DeliveryRejected(
                 "matrix: the room is end-to-end encrypted, and nothing is sent there in the clear; "

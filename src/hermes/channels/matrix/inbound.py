@@ -42,7 +42,7 @@ class Bot(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Quoted(msgspec.Struct, frozen=True):
+class QuotedMessage(msgspec.Struct, frozen=True):
     """An earlier message that is answered, as far as it is known."""
 
     sender: str
@@ -83,7 +83,7 @@ def to_event(
     bot: Bot,
     account: str,
     now: float,
-    quoted: Quoted | None = None,
+    quoted: QuotedMessage | None = None,
     raw: msgspec.Raw = NO_RAW,
 ) -> MessageEvent | None:
     """Return what was said; None for what is no message, `BadRequest` for one that cannot be read."""
@@ -134,7 +134,7 @@ def plain_body(event: WireEvent) -> str:
     return text[:_QUOTED_CHARS]
 
 
-def without_quote(body: str) -> tuple[str, Quoted | None]:
+def without_quote(body: str) -> tuple[str, QuotedMessage | None]:
     """Return a reply without the old kind of quotation above it, and what that says."""
     lines = body.split("\n")
     first = _OLD_QUOTE.match(lines[0])
@@ -145,7 +145,7 @@ def without_quote(body: str) -> tuple[str, Quoted | None]:
     rest = lines[count:]
     if rest and not rest[0].strip():
         rest = rest[1:]
-    return "\n".join(rest), Quoted(first[1], told[:_QUOTED_CHARS])
+    return "\n".join(rest), QuotedMessage(first[1], told[:_QUOTED_CHARS])
 
 
 def without_name(body: str, names: tuple[str, ...]) -> str:
@@ -253,7 +253,7 @@ def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, .
     return (TextPart(text), part) if has_caption else (part,)
 
 
-def _context(answered: str, quoted: Quoted | None) -> ReplyContext:
+def _context(answered: str, quoted: QuotedMessage | None) -> ReplyContext:
     if quoted is None:
         return ReplyContext(message_id=answered)
     return ReplyContext(message_id=answered, text=quoted.text or None, user_id=quoted.sender)

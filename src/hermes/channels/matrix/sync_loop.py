@@ -17,7 +17,7 @@ from hermes.channels.matrix.history import TYPES, is_invitation, read_back
 from hermes.channels.matrix.inbound import (
     Bot,
     EventRoom,
-    Quoted,
+    QuotedMessage,
     answered_id,
     is_message,
     plain_body,
@@ -52,7 +52,7 @@ _STATE: Final[dict[str, Any]] = {
 _log = structlog.get_logger(__name__)
 
 
-class Hearing:
+class SyncLoop:
     """Listens for one account."""
 
     def __init__(
@@ -259,7 +259,7 @@ class Hearing:
             _log.info("matrix.event_refused", event_id=event.event_id[:80], problem=str(error))
             return None
 
-    async def _quoted(self, room_id: str, event: WireEvent) -> Quoted | None:
+    async def _quoted(self, room_id: str, event: WireEvent) -> QuotedMessage | None:
         """Look up what a message answers."""
         answered = answered_id(event)
         if answered is None:
@@ -268,7 +268,7 @@ class Hearing:
             found = _readable(msgspec.Raw(await self._client.event(room_id, answered)))
         except DeliveryRejected:
             return None
-        return None if found is None else Quoted(found.sender, plain_body(found))
+        return None if found is None else QuotedMessage(found.sender, plain_body(found))
 
     async def _hand_over(self, message: MessageEvent) -> None:
         """Give a message to the inbox, until it is on disk or refused for good."""

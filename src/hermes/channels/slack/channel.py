@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from hermes.channels.slack.client import SlackApi
-from hermes.channels.slack.file_sender import Sharing
+from hermes.channels.slack.file_sender import FileSender
 from hermes.channels.slack.format import render
 from hermes.channels.slack.inbound import SlackIdentity
 from hermes.channels.slack.names import UserNames
@@ -90,7 +90,7 @@ class SlackChannel:
         )
         self._names = UserNames(self._api, clock=setup.clock, is_on=settings.look_up_names)
         self._threads = Threads()
-        self._sharing = Sharing(
+        self._file_sender = FileSender(
             self._api,
             Uploads(setup.state),
             media=setup.media,
@@ -271,8 +271,8 @@ class SlackChannel:
         thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         files = attachments_of(delivery)
         if files:
-            channel = await self._sharing.channel_of(target.chat_id)
-            receipt = await self._sharing.share(delivery, files, channel=channel, thread=thread)
+            channel = await self._file_sender.channel_of(target.chat_id)
+            receipt = await self._file_sender.share(delivery, files, channel=channel, thread=thread)
         else:
             body = post_body(
                 delivery,
@@ -302,8 +302,8 @@ class SlackChannel:
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look for the message that carries the key, in its thread or in the channel's history."""
-        channel = await self._sharing.channel_of(target.chat_id)
-        file_id = await self._sharing.uploads.find(key)
+        channel = await self._file_sender.channel_of(target.chat_id)
+        file_id = await self._file_sender.uploads.find(key)
         thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         method = "conversations.history" if thread is None else "conversations.replies"
         oldest = self._setup.clock.now() - _LOOK_BACK_S
@@ -351,7 +351,7 @@ class SlackChannel:
 
     async def chat_info(self, target: Target) -> ChatInfo:
         """Return what Slack tells of a chat."""
-        channel = await self._sharing.channel_of(target.chat_id)
+        channel = await self._file_sender.channel_of(target.chat_id)
         query: Json = {"channel": channel, "include_num_members": True}
         return chat_info_of(await self._api.form("conversations.info", query), chat_id=channel)
 

@@ -25,7 +25,7 @@ from hermes.ports.channel_setup import MediaFiles
 _MOST_OPENED: Final = 5_000
 
 
-class Sharing:
+class FileSender:
     """Shares files in chats, and knows the direct chats of people."""
 
     def __init__(self, api: SlackApi, uploads: Uploads, *, media: MediaFiles, limit: int) -> None:

@@ -14,7 +14,7 @@ _UNIT: Final = 2
 _FENCE: Final = "```"
 
 
-class Marked(msgspec.Struct, frozen=True):
+class MarkedText(msgspec.Struct, frozen=True):
     """A text as it goes on: without the bot's own name, and whether that stood there."""
 
     text: str
@@ -28,7 +28,7 @@ def utf16_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> Marked:
+def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> MarkedText:
     """Return the text with its marks read; entities that do not fit the text are ignored."""
     units = text.encode("utf-16-le")
     edits: list[tuple[int, int, str]] = []
@@ -53,7 +53,7 @@ def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> Marked:
             edits.extend(_as_markdown(entity, words))
     # Whoever writes nothing but the bot's name wants something of it: the name is then the text.
     read = _apply(units, edits).strip() or text.strip()
-    return Marked(read, names_bot, is_command and not is_for_another, is_for_another)
+    return MarkedText(read, names_bot, is_command and not is_for_another, is_for_another)
 
 
 def _is_bot(entity: Entity, words: str, *, bot: User) -> bool:

@@ -11,13 +11,13 @@ from typing import Final
 
 import msgspec
 
-from hermes.channels.telegram.entities import Marked, read_text
+from hermes.channels.telegram.entities import MarkedText, read_text
 from hermes.channels.telegram.wire import (
-    Attached,
     CallbackQuery,
     Chat,
     Location,
     Message,
+    TelegramFile,
     Update,
     User,
 )
@@ -189,7 +189,9 @@ def _reply_context(message: Message, answered: Message | None) -> ReplyContext |
     )
 
 
-def _is_addressed(message: Message, marked: Marked, *, answered: Message | None, bot: User) -> bool:
+def _is_addressed(
+    message: Message, marked: MarkedText, *, answered: Message | None, bot: User
+) -> bool:
     if message.chat.type == "private" or marked.names_bot:
         return True
     if answered is None or marked.is_for_another:
@@ -197,7 +199,7 @@ def _is_addressed(message: Message, marked: Marked, *, answered: Message | None,
     return answered.sender is not None and answered.sender.id == bot.id
 
 
-def _content(message: Message, marked: Marked) -> tuple[tuple[Part, ...], EventType]:
+def _content(message: Message, marked: MarkedText) -> tuple[tuple[Part, ...], EventType]:
     """Return what the message says and shows, and what kind of message that makes it."""
     words: tuple[Part, ...] = (TextPart(marked.text),) if marked.text else ()
     shown = _attachment(message)
@@ -237,7 +239,7 @@ def _attachment(message: Message) -> tuple[Part, EventType] | None:
     return None
 
 
-def _document(document: Attached) -> tuple[Part, EventType]:
+def _document(document: TelegramFile) -> tuple[Part, EventType]:
     media = _media(document, "application/octet-stream")
     if media.mime in {"image/jpeg", "image/png", "image/webp", "image/gif"}:
         return ImagePart(media), "image"
@@ -246,7 +248,7 @@ def _document(document: Attached) -> tuple[Part, EventType]:
     return FilePart(media), "video" if media.mime.startswith("video/") else "file"
 
 
-def _media(attached: Attached, mime: str) -> Media:
+def _media(attached: TelegramFile, mime: str) -> Media:
     return Media(
         attached.mime_type.lower() or mime,
         name=attached.file_name or None,

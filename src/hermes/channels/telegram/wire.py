@@ -56,7 +56,7 @@ class Entity(msgspec.Struct, frozen=True):
     language: str = ""
 
 
-class Attached(msgspec.Struct, frozen=True):
+class TelegramFile(msgspec.Struct, frozen=True):
     """A file of any kind; pictures have a size, stickers an emoji."""
 
     file_id: str
@@ -93,13 +93,13 @@ class Contact(msgspec.Struct, frozen=True):
     last_name: str = ""
 
 
-class Quoted(msgspec.Struct, frozen=True):
+class TextQuote(msgspec.Struct, frozen=True):
     """The part of a message that a reply quotes."""
 
     text: str
 
 
-class Elsewhere(msgspec.Struct, frozen=True):
+class ExternalReply(msgspec.Struct, frozen=True):
     """A message in another chat that a reply answers."""
 
     message_id: Number | None = None
@@ -117,21 +117,21 @@ class Message(msgspec.Struct, frozen=True, rename={"sender": "from"}):
     message_thread_id: Number | None = None
     is_topic_message: bool = False
     reply_to_message: "Message | None" = None
-    external_reply: Elsewhere | None = None
-    quote: Quoted | None = None
+    external_reply: ExternalReply | None = None
+    quote: TextQuote | None = None
     media_group_id: str = ""
     text: str = ""
     entities: tuple[Entity, ...] = ()
     caption: str = ""
     caption_entities: tuple[Entity, ...] = ()
-    photo: tuple[Attached, ...] = ()
-    document: Attached | None = None
-    voice: Attached | None = None
-    audio: Attached | None = None
-    video: Attached | None = None
-    video_note: Attached | None = None
-    animation: Attached | None = None
-    sticker: Attached | None = None
+    photo: tuple[TelegramFile, ...] = ()
+    document: TelegramFile | None = None
+    voice: TelegramFile | None = None
+    audio: TelegramFile | None = None
+    video: TelegramFile | None = None
+    video_note: TelegramFile | None = None
+    animation: TelegramFile | None = None
+    sticker: TelegramFile | None = None
     location: Location | None = None
     venue: Venue | None = None
     contact: Contact | None = None

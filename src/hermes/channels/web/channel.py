@@ -32,7 +32,7 @@ from hermes.http.sse import EventStream
 from hermes.http.turn import Ticket, is_still_known, turn_frames
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
-from hermes.ports.channel import Accept, Accepted, Capabilities
+from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi, owner_only
 
@@ -228,7 +228,7 @@ def _check_type(exchange: HttpExchange) -> None:
         raise BadRequest(f"The content type has to be {JSON}.")
 
 
-def _ticket(event: MessageEvent, accepted: Accepted) -> Ticket:
+def _ticket(event: MessageEvent, accepted: Acceptance) -> Ticket:
     return Ticket(
         id=accepted.message_id,
         conversation=event.source.chat_id,

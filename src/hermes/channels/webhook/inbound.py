@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import Signed
+from hermes.channels.webhook.signatures import SignedCall
 from hermes.errors import BadRequest, TooLarge
-from hermes.message.event import MessageEvent, Scheduled
+from hermes.message.event import MessageEvent, ScheduledRun
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 
@@ -40,7 +40,7 @@ def read_body(body: bytes) -> Json:
         raise BadRequest(f"the body is no JSON: {problem}") from None
 
 
-def event_name(route: Route, signed: Signed, payload: Json) -> str:
+def event_name(route: Route, signed: SignedCall, payload: Json) -> str:
     """Return what kind of event it is, by its header or by the field that the route names."""
     if route.event_field:
         found = _find(payload, route.event_field)
@@ -68,7 +68,7 @@ def words_of(route: Route, payload: Json, *, name: str, event: str) -> str:
 
 
 def to_event(
-    name: str, route: Route, *, signed: Signed, body: bytes, external_id: str, at: float
+    name: str, route: Route, *, signed: SignedCall, body: bytes, external_id: str, at: float
 ) -> MessageEvent | None:
     """Return a webhook as the one event shape; None for a kind that the route does not want."""
     payload = read_body(body)
@@ -87,11 +87,11 @@ def to_event(
     )
 
 
-def _elsewhere(name: str, route: Route, *, at: float) -> Scheduled | None:
+def _elsewhere(name: str, route: Route, *, at: float) -> ScheduledRun | None:
     """Return what sends the answer to another place, as that of a scheduled job."""
     if not route.deliver:
         return None
-    return Scheduled(job=f"webhook:{name}", due_at=at, target=route.deliver, is_operators=True)
+    return ScheduledRun(job=f"webhook:{name}", due_at=at, target=route.deliver, is_operators=True)
 
 
 def _filled(found: "re.Match[str]", payload: Json, event: str) -> str:

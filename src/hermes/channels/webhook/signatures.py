@@ -24,14 +24,14 @@ _MOST_SIGNATURES: Final = 10
 Headers = Mapping[str, str]
 
 
-class Signed(msgspec.Struct, frozen=True):
+class SignedCall(msgspec.Struct, frozen=True):
     """What the headers of an authentic call tell: its id (empty if it has none) and its kind."""
 
     id: str
     event: str
 
 
-def check(route: Route, headers: Headers, body: bytes, *, now: float) -> Signed:
+def check(route: Route, headers: Headers, body: bytes, *, now: float) -> SignedCall:
     """Return what an authentic call tells of itself; raises `Unauthenticated` for any other."""
     _CHECKS[route.scheme](route, headers, body)
     if route.scheme == "standard":
@@ -40,7 +40,7 @@ def check(route: Route, headers: Headers, body: bytes, *, now: float) -> Signed:
     found = headers.get(id_header.lower(), "")
     if len(found) > _LONGEST_ID:
         raise BadRequest(f"{id_header} has {len(found)} characters, at most {_LONGEST_ID} fit")
-    return Signed(found, headers.get(event_header.lower(), "")[:_LONGEST_ID])
+    return SignedCall(found, headers.get(event_header.lower(), "")[:_LONGEST_ID])
 
 
 def glance(route: Route, headers: Headers, *, now: float) -> None:

@@ -23,7 +23,7 @@ from hermes.graph.tool_groups import calls_in, results_in
 Pair = tuple[bytes, bytes | None]
 
 
-class Opened(msgspec.Struct, frozen=True, eq=False):
+class AnsweredCall(msgspec.Struct, frozen=True, eq=False):
     """A call that a model answered; `whole` is what it saw and what it wrote, in one sequence."""
 
     call: Call
@@ -60,7 +60,7 @@ def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
     return found
 
 
-def check(branches: Sequence[MessageGraph], kept: Opened) -> RecordedCall:
+def check(branches: Sequence[MessageGraph], kept: AnsweredCall) -> RecordedCall:
     """Read what a call saw, wrote and was given; raises Unfit if it is not what was recorded."""
     call, hasher = kept.call, kept.whole.reader.hasher
     try:
@@ -97,7 +97,7 @@ def unreadable(problem: Exception) -> UnfitRow:
     return UnfitRow(reason, str(problem))
 
 
-def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
+def open_call(branches: Sequence[MessageGraph], call: Call) -> AnsweredCall:
     """Return what a call saw and wrote; raises Unfit if it is not a readable answer."""
     if call.response is None:
         raise UnfitRow("no_answer", f"Call {call.id} was given no answer.")
@@ -111,7 +111,7 @@ def open_call(branches: Sequence[MessageGraph], call: Call) -> Opened:
         raise unreadable(problem) from problem
     if answer["role"] not in {"assistant", "model"}:
         raise UnfitRow("unfit", f"The answer of call {call.id} has the role {answer['role']!r}.")
-    return Opened(call, answer, seen, whole)
+    return AnsweredCall(call, answer, seen, whole)
 
 
 def _check_tool_calls(messages: Iterable[Message]) -> None:

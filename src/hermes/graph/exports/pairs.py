@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
-from hermes.graph.exports.kept_calls import Opened, check, keep_calls, open_call, unreadable
+from hermes.graph.exports.kept_calls import AnsweredCall, check, keep_calls, open_call, unreadable
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, TrainingSheet
@@ -127,7 +127,7 @@ def _leaves(edit: Edit, index: int) -> bool:
 def _sheet(
     branches: Sequence[MessageGraph], blank: TrainingSheet, call: Call, *, chosen: Blob
 ) -> TrainingSheet:
-    kept: Opened = open_call(branches, call)
+    kept: AnsweredCall = open_call(branches, call)
     checked, edited = check(branches, kept), chosen.message()
     if message_id(edited, kept.whole.reader.hasher) != chosen.id:
         raise UnfitRow("differs", f"Blob {chosen.id.hex()} is not what its name says.")

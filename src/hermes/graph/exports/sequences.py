@@ -12,7 +12,7 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.exports.kept_calls import (
-    Opened,
+    AnsweredCall,
     Pair,
     RecordedCall,
     check,
@@ -92,7 +92,7 @@ class _Waiting:
         if place in self._calls:
             self._calls[place].remove(call)
 
-    def beginnings_of(self, kept: Opened) -> list[Call]:
+    def beginnings_of(self, kept: AnsweredCall) -> list[Call]:
         """Return the calls whose context and answer `kept` begins with."""
         if not self._calls:
             return []
@@ -109,7 +109,7 @@ class _Waiting:
 
 
 def _sheet(
-    blank: TrainingSheet, kept: Opened, checked: RecordedCall, *, trained: Iterable[Call]
+    blank: TrainingSheet, kept: AnsweredCall, checked: RecordedCall, *, trained: Iterable[Call]
 ) -> TrainingSheet:
     # The oldest of equal calls speaks for them, so it is written last.
     ids = {one.length: one.token_ids for one in reversed(list(trained))}

@@ -4,7 +4,7 @@ from hermes.errors import Forbidden, GuardFailed, NotFound
 from hermes.message.session_key import base_lane, depth_of, is_background
 from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
-from hermes.pipeline.tool_questions import Taken, settle_question
+from hermes.pipeline.tool_questions import AnswerReceipt, settle_question
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState
 from hermes.tools.approvers import check_approver
@@ -20,7 +20,7 @@ async def deny(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     return await _settle(turn, ctx, argument, is_yes=False)
 
 
-def effect_of(taken: Taken) -> Effect:
+def effect_of(taken: AnswerReceipt) -> Effect:
     """Return what becomes of an answer to a question."""
     return refused(taken.text) if taken.is_refused else Effect(text=taken.text)
 

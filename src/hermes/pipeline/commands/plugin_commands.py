@@ -16,14 +16,14 @@ _LONGEST_BESIDE_S = 5.0
 _log = structlog.get_logger(__name__)
 
 
-class HasPlugged(Protocol):
+class HasPluginCommands(Protocol):
     """Knows the commands of plugins, by name."""
 
     @property
     def plugged(self) -> Mapping[str, ChatCommand]: ...
 
 
-async def run_plugged(written: TypedCommand, turn: Turn, services: HasPlugged) -> str:
+async def run_plugged(written: TypedCommand, turn: Turn, services: HasPluginCommands) -> str:
     """Return what a plugin's command says, or that it failed."""
     command = services.plugged[written.name]
     call = CommandCall(

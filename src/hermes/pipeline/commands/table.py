@@ -27,7 +27,7 @@ ActBeside = Callable[[Turn, TurnContext, str], Awaitable[Effect]]
 ActInLane = Callable[[Turn, TurnContext, str], Awaitable[Turn | Reply]]
 
 
-def _telling(tell: Tell) -> ActBeside:
+def _replying(tell: Tell) -> ActBeside:
     async def act(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         return Effect(text=await tell(turn, ctx, argument))
 
@@ -44,11 +44,11 @@ BESIDE: Mapping[str, ActBeside] = {
     "steer": steer,
     "approve": approve,
     "deny": deny,
-    "memory": _telling(tell_memory),
-    "search": _telling(tell_search),
-    "schedule": _telling(tell_schedule),
+    "memory": _replying(tell_memory),
+    "search": _replying(tell_search),
+    "schedule": _replying(tell_schedule),
     "usage": tell_usage,
-    "restart": _telling(restart_gateway),
+    "restart": _replying(restart_gateway),
     "background": start_task,
 }
 IN_LANE: Mapping[str, ActInLane] = {

@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.admission import CommandAccess, refusal_of
-from hermes.pipeline.commands.plugin_commands import HasPlugged, run_plugged
+from hermes.pipeline.commands.plugin_commands import HasPluginCommands, run_plugged
 from hermes.pipeline.commands.table import IN_LANE
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
@@ -23,7 +23,7 @@ class CommandHooks(Protocol):
     async def refusal(self, written: TypedCommand, turn: Turn, /) -> Reply | None: ...
 
 
-class CommandServices(HasCommands, HasPlugged, Protocol):
+class CommandServices(HasCommands, HasPluginCommands, Protocol):
     """What `answer_command` uses: the commands, and who may use them."""
 
     @property

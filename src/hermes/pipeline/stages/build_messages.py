@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from hermes.memory.recall import RECALLED, Recalled
+from hermes.memory.recall import RECALLED, RecalledFacts
 from hermes.memory.session_context import place_news
 from hermes.memory.soul import CHANGED, changed_lines
 from hermes.message.chat import ChatMessage
@@ -23,7 +23,7 @@ from hermes.ports.memory import Fact
 class RecallsFacts(Protocol):
     """Finds the facts that a message is about."""
 
-    async def of(self, person_id: str, text: str) -> Recalled: ...
+    async def of(self, person_id: str, text: str) -> RecalledFacts: ...
 
 
 class KnowsFacts(Protocol):
@@ -77,7 +77,7 @@ def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     return place_news(turn.event.source, found, blocks=turn.system, notes=_notes(turn))
 
 
-def _known(turn: Turn, ctx: _Context, recalled: Recalled) -> tuple[str, ...]:
+def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:
     """Return what has changed of what is known of the person, and what was recalled."""
     changed = changed_lines(turn.system, _notes(turn), facts=ctx.services.facts.of(turn.person_id))
     sections = ("\n".join((CHANGED, *changed)),) if changed else ()

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying, Waiting
+from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
 from hermes.errors import (
     NoCredits,
@@ -35,10 +35,10 @@ from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.needs import ModelJournal, StoppableContext
+from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.upgrade import upgrade
 from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.ports.steps import Step, StepFacts
 from hermes.routing.plan import Candidate
@@ -64,7 +64,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
         text = call.shown.text
         return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
     except NoCredits as error:
-        return upgrade(turn, ctx, error)
+        return no_credits_reply(turn, ctx, error)
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)
@@ -115,16 +115,16 @@ class _Call:
                 await self._hear(event)
 
     async def _hear(self, event: CallEvent) -> None:
-        if isinstance(event, Waiting):
+        if isinstance(event, SlotWait):
             await note_wait(self._turn, self._ctx)
-        elif isinstance(event, Trying):
+        elif isinstance(event, CallStart):
             self._ctx.journal.waits_for_place = False
             self._candidate = event.candidate
             name = f"{event.candidate.provider}:{event.candidate.model}"
             self._ordinal = await self._ctx.journal.start(
                 self._turn, "model", name=name, prepared=freeze(self._turn, self._ctx)
             )
-        elif isinstance(event, Failed):
+        elif isinstance(event, CallFailure):
             self.note_failure(event.error)
             self._end_failed()
 

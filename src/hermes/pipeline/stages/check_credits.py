@@ -10,8 +10,8 @@ from hermes.errors import NoCredits
 from hermes.message.reply import Reply
 from hermes.people.credits import cannot_pay, hold_for
 from hermes.pipeline.needs import CreditServices, StageContext, TimelineWriter
+from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.turn import Turn
-from hermes.pipeline.upgrade import upgrade
 
 
 async def check_credits(
@@ -23,5 +23,5 @@ async def check_credits(
     if hold is not None and hold.limited:
         wallet = services.store.wallets.get(turn.person_id)
         if wallet is not None and cannot_pay(wallet, hold):
-            return upgrade(turn, ctx, NoCredits(balance=wallet.balance, price=hold.amount))
+            return no_credits_reply(turn, ctx, NoCredits(balance=wallet.balance, price=hold.amount))
     return msgspec.structs.replace(turn, hold=hold)

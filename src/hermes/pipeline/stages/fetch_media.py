@@ -18,7 +18,7 @@ from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import MediaFetcher, MediaServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
-from hermes.ports.media import Brought, MediaOwner
+from hermes.ports.media import LocalMedia, MediaOwner
 
 _ATTACHED: Final = (ImagePart, AudioPart, FilePart)
 _Attached = ImagePart | AudioPart | FilePart
@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 _Context = StageContext[MediaServices, TimelineWriter]
 
 
-class Had(msgspec.Struct, frozen=True):
+class FetchedPart(msgspec.Struct, frozen=True):
     """The result for one part of a message: its replacement, and the note for the person."""
 
     parts: tuple[Part, ...]
@@ -72,15 +72,15 @@ def _has_attached(parts: tuple[Part, ...]) -> bool:
 
 async def _all(
     parts: tuple[Part, ...], turn: Turn, services: MediaServices, *, most: int
-) -> tuple[Had, ...]:
+) -> tuple[FetchedPart, ...]:
     """Return the outcome of each part."""
     media, limit_s = services.media, services.settings.media.timeout_s
     assert media is not None
-    bringing: dict[int, asyncio.Task[Had]] = {}
-    had: dict[int, Had] = {}
+    bringing: dict[int, asyncio.Task[FetchedPart]] = {}
+    had: dict[int, FetchedPart] = {}
     for number, part in enumerate(parts):
         if not isinstance(part, _ATTACHED) or _is_here(part.media):
-            had[number] = Had((part,))
+            had[number] = FetchedPart((part,))
         elif len(bringing) == most:
             had[number] = _missed(part, _TOO_MANY)
         else:
@@ -104,7 +104,7 @@ def _is_here(media: Media) -> bool:
     return media.path is None and media.ref is None and (media.url or "")[:5].lower() == "data:"
 
 
-async def _one(part: _Attached, turn: Turn, media: MediaFetcher) -> Had:
+async def _one(part: _Attached, turn: Turn, media: MediaFetcher) -> FetchedPart:
     owner = MediaOwner(turn.person_id, turn.id)
     try:
         brought = await media.bring(part.media, platform=turn.event.source.platform, owner=owner)
@@ -115,7 +115,7 @@ async def _one(part: _Attached, turn: Turn, media: MediaFetcher) -> Had:
     except Exception:  # noqa: BLE001
         _log.exception("media_fault", message_id=turn.id)
         return _missed(part, _FAILED)
-    return Had(_standing(part, brought))
+    return FetchedPart(_parts_for(part, brought))
 
 
 def _reason(error: HermesError) -> str:
@@ -127,7 +127,7 @@ def _reason(error: HermesError) -> str:
     return str(error).rstrip(".") if isinstance(error, BadRequest) else _FAILED
 
 
-def _standing(part: _Attached, brought: Brought) -> tuple[Part, ...]:
+def _parts_for(part: _Attached, brought: LocalMedia) -> tuple[Part, ...]:
     """Return the replacement for an attachment; its bytes decide its type, not its name."""
     media = brought.media
     if media.mime in PICTURE_KINDS:
@@ -138,7 +138,7 @@ def _standing(part: _Attached, brought: Brought) -> tuple[Part, ...]:
     return (FilePart(media), NotePart(f"\n[That file: {_told(media)}.]"))
 
 
-def _unheard(brought: Brought) -> str:
+def _unheard(brought: LocalMedia) -> str:
     length = "" if brought.seconds is None else f", {_clock(brought.seconds)} long"
     return (
         f"\n[A voice message that cannot be listened to here: {_told(brought.media)}{length}. If the "
@@ -146,13 +146,13 @@ def _unheard(brought: Brought) -> str:
     )
 
 
-def _missed(part: _Attached, why: str) -> Had:
+def _missed(part: _Attached, why: str) -> FetchedPart:
     name = _named(part)
     note = (
         f"\n[{name} was sent along and cannot be seen here: {why}. If the answer depends on it, say "
         "plainly that it is missing.]"
     )
-    return Had((NotePart(note),), f"{name}: {why}")
+    return FetchedPart((NotePart(note),), f"{name}: {why}")
 
 
 def _named(part: _Attached) -> str:
@@ -184,5 +184,5 @@ def _word(missed: tuple[str, ...]) -> str:
     return f"I could not open {'; '.join(missed)}." if missed else ""
 
 
-def _together(had: tuple[Had, ...]) -> tuple[Part, ...]:
+def _together(had: tuple[FetchedPart, ...]) -> tuple[Part, ...]:
     return tuple(part for one in had for part in one.parts)

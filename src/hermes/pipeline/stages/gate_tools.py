@@ -12,7 +12,7 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import HasToolSets, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
-from hermes.tools.gate import OPENING, Gated, gate, only_small_talk
+from hermes.tools.gate import OPENING, GatedTools, gate, only_small_talk
 from hermes.tools.gate_rules import GateRules, LateGateRules
 from hermes.tools.tool_sets import ToolSet
 
@@ -44,7 +44,7 @@ async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     return msgspec.structs.replace(turn, tools=gated.tools)
 
 
-def _gated(turn: Turn, rules: GateRules, offered: ToolSet) -> Gated:
+def _gated(turn: Turn, rules: GateRules, offered: ToolSet) -> GatedTools:
     event = turn.event
     attached = any(not isinstance(part, TextPart) for part in event.parts)
     name = turn.agent.settings.name

@@ -37,5 +37,5 @@ async def route_images(
         ctx.journal.note(
             "images", count=own, intent=told.intent, rule=told.rule or None, pipeline=pipeline
         )
-    sight = PendingImages(intent=told.intent, rule=told.rule, own=own)
-    return msgspec.structs.replace(turn, sight=sight)
+    pending_images = PendingImages(intent=told.intent, rule=told.rule, own=own)
+    return msgspec.structs.replace(turn, pending_images=pending_images)

@@ -23,7 +23,7 @@ from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableCon
 from hermes.pipeline.replies import interrupted
 from hermes.pipeline.stages.fetch_media import fetched
 from hermes.pipeline.tool_questions import QuestionRecords, QuestionServices, ask_person
-from hermes.pipeline.tool_results import Ran, take_result
+from hermes.pipeline.tool_results import FinishedCall, take_result
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval
 from hermes.ports.memory import Soul
@@ -161,7 +161,7 @@ async def _decision(
 async def _refuse(turn: Turn, ctx: _Context, *, call: ToolCallPart, result: ToolResultPart) -> Turn:
     """Record a result that no tool gave."""
     (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(b"",))
-    return await take_result(turn, ctx, Ran(call, ordinal, result))
+    return await take_result(turn, ctx, FinishedCall(call, ordinal, result))
 
 
 async def _run_all(turn: Turn, ctx: _Context, *, pairs: list[tuple[Tool, ToolCallPart]]) -> Turn:
@@ -196,11 +196,11 @@ async def _run_all(turn: Turn, ctx: _Context, *, pairs: list[tuple[Tool, ToolCal
 
 async def _run_beside(
     turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart, ordinal: int
-) -> Ran:
+) -> FinishedCall:
     try:
         return await _run(turn, ctx, tool=tool, call=call, ordinal=ordinal)
     except TurnInterrupted:
-        return Ran(call, ordinal, stopped(call))
+        return FinishedCall(call, ordinal, stopped(call))
 
 
 async def _run(
@@ -211,7 +211,7 @@ async def _run(
     call: ToolCallPart,
     ordinal: int,
     approved_by: Approver = "nobody",
-) -> Ran:
+) -> FinishedCall:
     services = ctx.services
     services.watch.publish(turn.id, Progress(kind="tool", text=call.name))
     context = _context(turn, ctx, call=call, ordinal=ordinal, approved_by=approved_by)
@@ -219,7 +219,7 @@ async def _run(
     started = services.clock.monotonic()
     with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
         result = await run_tool(tool, call, context=context, timeout_s=limit)
-    return Ran(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
+    return FinishedCall(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
 
 
 def _context(

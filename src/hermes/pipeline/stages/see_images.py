@@ -16,10 +16,10 @@ from hermes.message.reply import Reply
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.image_descriptions import describe
 from hermes.pipeline.needs import HasVisions, ModelJournal, ModelServices, StoppableContext
-from hermes.pipeline.pending_images import NOTHING, own_pictures, sighted
+from hermes.pipeline.no_credits import no_credits_reply
+from hermes.pipeline.pending_images import NOTHING, own_pictures, without_pending_images
 from hermes.pipeline.replies import interrupted, model_failed
 from hermes.pipeline.turn import PendingImages, Turn
-from hermes.pipeline.upgrade import upgrade
 from hermes.pipeline.vision_calls import VisionCaller
 from hermes.pipeline.vision_runs import VisionRun
 from hermes.ports.upward import Progress
@@ -41,9 +41,9 @@ async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
         turn = await _planned(turn, ctx)
     except ProviderError as error:
         return model_failed(turn, str(error))
-    assert turn.sight is not None
-    if not (turn.sight.blind or _may_be_answered(turn.sight, ctx)):
-        return msgspec.structs.replace(turn, sight=None)
+    assert turn.pending_images is not None
+    if not (turn.pending_images.blind or _may_be_answered(turn.pending_images, ctx)):
+        return msgspec.structs.replace(turn, pending_images=None)
     looker = VisionCaller(turn, ctx)
     try:
         return await _see(turn, ctx, looker=looker)
@@ -51,48 +51,54 @@ async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
         stopped = interrupted("", ctx.interrupt.by or "")
         return msgspec.structs.replace(stopped, usage=looker.usage)
     except NoCredits as error:
-        return upgrade(turn, ctx, error)
+        return no_credits_reply(turn, ctx, error)
 
 
 async def _planned(turn: Turn, ctx: _Context) -> Turn:
     """Give the turn its plan; where no model can see, one that cannot will do."""
-    sight = turn.sight
-    assert sight is not None
-    if sight.blind is not None:
+    pending_images = turn.pending_images
+    assert pending_images is not None
+    if pending_images.blind is not None:
         return turn
     try:
         turn = await choose_model(turn, ctx)
     except ProviderUnavailable:
-        if not sight.own:
+        if not pending_images.own:
             raise
-        sight = msgspec.structs.replace(sight, blind=True)
-        return await choose_model(msgspec.structs.replace(turn, sight=sight), ctx)
+        pending_images = msgspec.structs.replace(pending_images, blind=True)
+        return await choose_model(msgspec.structs.replace(turn, pending_images=pending_images), ctx)
     assert turn.plan is not None
-    sight = msgspec.structs.replace(sight, blind=not ctx.services.planner.sees(turn.plan))
-    return msgspec.structs.replace(turn, sight=sight)
+    pending_images = msgspec.structs.replace(
+        pending_images, blind=not ctx.services.planner.sees(turn.plan)
+    )
+    return msgspec.structs.replace(turn, pending_images=pending_images)
 
 
-def _may_be_answered(sight: PendingImages, ctx: _Context) -> bool:
+def _may_be_answered(pending_images: PendingImages, ctx: _Context) -> bool:
     """Return whether a pipeline is for the pictures, or a model has to be asked about that."""
-    return bool(sight.own) and (sight.intent in ctx.services.visions or _is_asked(sight, ctx))
+    return bool(pending_images.own) and (
+        pending_images.intent in ctx.services.visions or _is_asked(pending_images, ctx)
+    )
 
 
-def _is_asked(sight: PendingImages, ctx: _Context) -> bool:
+def _is_asked(pending_images: PendingImages, ctx: _Context) -> bool:
     services = ctx.services
-    return bool(services.settings.vision.ask_model and services.visions and not sight.rule)
+    return bool(services.settings.vision.ask_model and services.visions and not pending_images.rule)
 
 
 async def _see(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> Turn:
-    sight = turn.sight
-    assert sight is not None
+    pending_images = turn.pending_images
+    assert pending_images is not None
     ctx.services.watch.publish(turn.id, Progress(kind="status", text=_LOOKING))
-    ordinal = await ctx.journal.start(turn, "sight", name=sight.intent, prepared=freeze(turn, ctx))
+    ordinal = await ctx.journal.start(
+        turn, "sight", name=pending_images.intent, prepared=freeze(turn, ctx)
+    )
     kept = await _answered(turn, ctx, looker=looker) or NOTHING
-    if kept is NOTHING and sight.blind:
+    if kept is NOTHING and pending_images.blind:
         kept = await _described(turn, ctx, looker=looker)
     ctx.journal.end(ordinal, _encode(kept))
     turn = msgspec.structs.replace(
-        sighted(turn, kept, ordinal=ordinal), usage=turn.usage.plus(looker.usage)
+        without_pending_images(turn, kept, ordinal=ordinal), usage=turn.usage.plus(looker.usage)
     )
     if kept.role == "assistant":
         turn = msgspec.structs.replace(turn, model=looker.model)
@@ -101,10 +107,14 @@ async def _see(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> Turn:
 
 async def _answered(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> ChatMessage | None:
     """Return the answer of the pipeline that is for the pictures; None where none answers."""
-    sight = turn.sight
-    if sight is None or not _may_be_answered(sight, ctx):
+    pending_images = turn.pending_images
+    if pending_images is None or not _may_be_answered(pending_images, ctx):
         return None
-    intent = await _asked(turn, ctx, looker=looker) if _is_asked(sight, ctx) else sight.intent
+    intent = (
+        await _asked(turn, ctx, looker=looker)
+        if _is_asked(pending_images, ctx)
+        else pending_images.intent
+    )
     pipeline = ctx.services.visions.get(intent)
     if pipeline is None:
         return None

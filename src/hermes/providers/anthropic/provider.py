@@ -9,7 +9,7 @@ from hermes.net.client import HttpClient
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.provider_kit.provider import WireProvider
 from hermes.provider_kit.sse_parser import SseParser
-from hermes.provider_kit.stream import Assembling, ModelEndpoint
+from hermes.provider_kit.stream import AnswerAssembly, ModelEndpoint
 from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.conversation import DIALECT
 from hermes.providers.anthropic.settings import AnthropicSettings, build_headers
@@ -46,7 +46,7 @@ class AnthropicProvider(WireProvider[AnthropicSettings]):
     def _parser(self) -> WholeEvents:
         return WholeEvents()
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         images = await load_images(request) if settings.vision else {}
         answer = answer_tool(request, settings)

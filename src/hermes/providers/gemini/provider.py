@@ -12,7 +12,7 @@ from hermes.ports.pricing import estimated
 from hermes.ports.provider import Embedding, ModelRequest, ProviderInfo
 from hermes.provider_kit.embeddings import check_vectors, decode_embedding
 from hermes.provider_kit.provider import WireProvider
-from hermes.provider_kit.stream import EVENTS, JSON, Assembling, ModelEndpoint, call_json
+from hermes.provider_kit.stream import EVENTS, JSON, AnswerAssembly, ModelEndpoint, call_json
 from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.failures import failure
 from hermes.providers.gemini.settings import GeminiSettings
@@ -88,7 +88,7 @@ class GeminiProvider(WireProvider[GeminiSettings]):
             headers["x-goog-api-key"] = self._settings.api_key
         return headers
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         model = request.model or settings.model
         images = await load_images(request) if settings.vision else {}

@@ -20,7 +20,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _MAX_NAME_CHARS = 1_024
 
 
-class Astray(Exception):
+class MalformedAnswer(Exception):
     """What was written is not of the form."""
 
 
@@ -49,7 +49,7 @@ class ConstrainedAnswer:
         return bool(self._said or self._calls or self._name)
 
     def feed(self, text: str) -> list[ModelEvent]:
-        """Take more of what is written and return what it adds; raise `Astray` at a wrong character."""
+        """Take more of what is written and return what it adds; raise `MalformedAnswer` at a wrong character."""
         self._rest += text
         while self._rest and self._step():
             pass
@@ -104,7 +104,7 @@ class ConstrainedAnswer:
 
     def _after(self) -> bool:
         if self._rest.strip():
-            raise Astray
+            raise MalformedAnswer
         return False
 
     def _call(self) -> bool:
@@ -161,14 +161,14 @@ class ConstrainedAnswer:
 
     def _must(self, character: str) -> None:
         if not self._took(character):
-            raise Astray
+            raise MalformedAnswer
 
     def _waits_for(self, *literals: str) -> bool:
         begun = any(one.startswith(self._rest) or self._rest.startswith(one) for one in literals)
         return False if begun else self._stray()
 
     def _stray(self) -> bool:
-        raise Astray
+        raise MalformedAnswer
 
 
 class _Value:
@@ -239,7 +239,7 @@ def _escape(text: str) -> tuple[str, int]:
         return "", 0
     if text[1] != "u":
         if text[1] not in _ESCAPES:
-            raise Astray
+            raise MalformedAnswer
         return _ESCAPES[text[1]], 2
     if len(text) < 6:
         return "", 0
@@ -258,7 +258,7 @@ def _escape(text: str) -> tuple[str, int]:
 
 def _hex(digits: str) -> int:
     if not _HEX.issuperset(digits):
-        raise Astray
+        raise MalformedAnswer
     return int(digits, 16)
 
 
@@ -266,7 +266,7 @@ def _checked(value: str) -> str:
     try:
         msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Astray from error
+        raise MalformedAnswer from error
     return value
 
 
@@ -274,4 +274,4 @@ def _name(raw: str) -> str:
     try:
         return msgspec.json.decode(raw, type=str)
     except msgspec.DecodeError as error:
-        raise Astray from error
+        raise MalformedAnswer from error

@@ -76,7 +76,7 @@ def fit(lines: Sequence[PromptMessage], budget: int) -> FittedPrompt:
     return FittedPrompt((*system, *kept), len(turns) - len(kept), cut)
 
 
-class Fitting:
+class PromptFit:
     """What of a request is sent: all of it, or with `may_cut` less each time the engine says no."""
 
     def __init__(self, lines: Sequence[PromptMessage], *, allowed: int, may_cut: bool) -> None:

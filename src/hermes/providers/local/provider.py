@@ -24,11 +24,11 @@ from hermes.ports.provider import (
     StopReason,
 )
 from hermes.provider_kit.idle_timer import CallLater, IdleTimer
-from hermes.providers.local.answer import Astray, ConstrainedAnswer
+from hermes.providers.local.answer import ConstrainedAnswer, MalformedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
 from hermes.providers.local.free_answer import FreeAnswer
 from hermes.providers.local.process import EngineProcess
-from hermes.providers.local.prompt import FittedPrompt, Fitting, lines_of
+from hermes.providers.local.prompt import FittedPrompt, PromptFit, lines_of
 from hermes.providers.local.settings import MODEL_NAME, LocalSettings, is_installed
 
 _TEMPERATURE = 0.3
@@ -205,11 +205,11 @@ class LocalProvider:
 
     def _fitting(
         self, request: ModelRequest, constraint: Constraint | None, *, room: int
-    ) -> "Fitting":
+    ) -> "PromptFit":
         """Return the first try at what is sent; without `cut_history` it is all, and the only one."""
         lines = lines_of(request, told=None if constraint is None else constraint.told)
         allowed = max(1, min(room, self._settings.max_prompt_tokens))
-        return Fitting(lines, allowed=allowed, may_cut=request.cut_history)
+        return PromptFit(lines, allowed=allowed, may_cut=request.cut_history)
 
     def _too_long(self, counted: int) -> ProviderRejected:
         name, held = self._settings.name, self._settings.context_tokens
@@ -245,7 +245,7 @@ class LocalProvider:
                     if answer.is_full:
                         finish, usage = "length", _so_far(chunk.timings)
                         break
-        except Astray as error:
+        except MalformedAnswer as error:
             raise self._let_go(answer) from error
         except ProviderUnavailable as error:
             if answer.has_begun:

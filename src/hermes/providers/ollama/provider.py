@@ -16,7 +16,7 @@ from hermes.provider_kit.embeddings import (
 )
 from hermes.provider_kit.ndjson_parser import NdjsonParser
 from hermes.provider_kit.provider import WireProvider
-from hermes.provider_kit.stream import JSON, Assembling, ModelEndpoint, call_json, probe
+from hermes.provider_kit.stream import JSON, AnswerAssembly, ModelEndpoint, call_json, probe
 from hermes.providers.ollama.assembly import OllamaAssembly
 from hermes.providers.ollama.settings import OllamaSettings
 from hermes.providers.ollama.wire import DIALECT, build_body, build_embedding
@@ -70,7 +70,7 @@ class OllamaProvider(WireProvider[OllamaSettings]):
     def _parser(self) -> NdjsonParser:
         return NdjsonParser()
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         images: dict[str, str] = {}
         if settings.vision:

@@ -17,7 +17,7 @@ from hermes.provider_kit.embeddings import (
     embedding_usage,
 )
 from hermes.provider_kit.provider import WireProvider
-from hermes.provider_kit.stream import JSON, Assembling, ModelEndpoint, call_json, probe
+from hermes.provider_kit.stream import JSON, AnswerAssembly, ModelEndpoint, call_json, probe
 from hermes.providers.openai.assembly import OpenAIAssembly
 from hermes.providers.openai.chunks import WireUsage
 from hermes.providers.openai.settings import OpenAISettings, complete
@@ -85,7 +85,7 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
     def _endpoint_of(self, model: str) -> ModelEndpoint:
         return self._endpoint(self._settings.url("/chat/completions"))
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)

@@ -7,7 +7,7 @@ from hermes.net.client import HttpClient
 from hermes.ports.provider import ModelRequest
 from hermes.provider_kit.provider import WireProvider
 from hermes.provider_kit.sse_parser import SseParser
-from hermes.provider_kit.stream import Assembling, ModelEndpoint
+from hermes.provider_kit.stream import AnswerAssembly, ModelEndpoint
 from hermes.providers.openai_responses.assembly import ResponsesAssembly
 from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.providers.openai_responses.wire import DIALECT, build_body
@@ -27,7 +27,7 @@ class ResponsesProvider(WireProvider[ResponsesSettings]):
     def _parser(self) -> SseParser:
         return SseParser(_MAX_EVENT_BYTES)
 
-    async def _prepare(self, request: ModelRequest) -> tuple[bytes, Assembling]:
+    async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)

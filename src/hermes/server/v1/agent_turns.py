@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from urllib.parse import quote
 
-from hermes.calls.events import CallEvent, FullAnswer, Trying
+from hermes.calls.events import CallEvent, CallStart, FullAnswer
 from hermes.errors import (
     BadRequest,
     ModelsStopped,
@@ -56,7 +56,7 @@ class AgentTurns:
         accepted = await self._gateway_api.accept(event)
         rule = f"explicit agent, turn {accepted.message_id}"
         candidate = Candidate(_AGENT, event.agent or "", rule)
-        yield Trying(candidate)
+        yield CallStart(candidate)
         said = _Said()
         # The gateway API watches by an async generator, which its port does not say.
         watching = aclosing(self._gateway_api.watch(accepted.message_id))  # type: ignore[type-var]

@@ -71,12 +71,12 @@ def read_chat(body: bytes) -> WireCall:
 
 
 def _refuse_what_cannot_be(asked: ChatBody) -> None:
-    for refused, field, remedy in _wishes(asked):
+    for refused, field, remedy in _refusals(asked):
         if refused:
             raise BadRequest(f"{field} cannot be honoured here: {remedy}.")
 
 
-def _wishes(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
+def _refusals(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
     """Yield what would change the answer and has no way to a model: is it asked for, what to do."""
     no_logprobs = "log-probabilities are not passed on; leave it out"
     no_bias = "not every model has it; leave it out or set it to 0"

@@ -155,7 +155,7 @@ class CustomTool(msgspec.Struct, frozen=True, tag_field="type", tag="custom"):
     """A tool that takes free text."""
 
 
-class Named(msgspec.Struct, frozen=True):
+class NamedTool(msgspec.Struct, frozen=True):
     """A tool by its name."""
 
     name: str
@@ -164,13 +164,13 @@ class Named(msgspec.Struct, frozen=True):
 class FunctionChoice(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
     """Exactly this tool."""
 
-    function: Named
+    function: NamedTool
 
 
 class AllowedTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
     """One of the tools that are allowed for now."""
 
-    function: Named
+    function: NamedTool
 
 
 class AllowedTools(msgspec.Struct, frozen=True):

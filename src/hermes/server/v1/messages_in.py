@@ -16,7 +16,7 @@ from hermes.server.v1.messages_history import MessagesHistory
 from hermes.server.v1.messages_shape import (
     MessagesBody,
     OutputConfig,
-    ThinkingWish,
+    ThinkingConfig,
     Tool,
     ToolName,
 )
@@ -163,16 +163,16 @@ def _schema(asked: MessagesBody) -> OutputSchema | None:
     return OutputSchema(name=_SCHEMA_NAME, schema=schema.copy())
 
 
-def _reasoning(wish: ThinkingWish | None, config: OutputConfig | None) -> Effort | int | None:
+def _reasoning(thinking: ThinkingConfig | None, config: OutputConfig | None) -> Effort | int | None:
     effort = config.effort if config is not None else None
-    if wish is None:
+    if thinking is None:
         return _EFFORTS.get(effort, "high") if effort else None
-    if wish.type == "disabled":
+    if thinking.type == "disabled":
         return None
-    if wish.type == "enabled":
-        if wish.budget_tokens is None:
+    if thinking.type == "enabled":
+        if thinking.budget_tokens is None:
             raise BadRequest("thinking.budget_tokens: it is missing; say how many, such as 4096.")
-        return wish.budget_tokens
+        return thinking.budget_tokens
     return _EFFORTS.get(effort or "", _USUAL_EFFORT)
 
 
@@ -192,17 +192,21 @@ def _wants_one_call(asked: MessagesBody) -> bool:
 
 def _without_effect(asked: MessagesBody) -> Iterator[str]:
     """Yield the names of known fields that were given and change nothing here."""
-    tools, wish, config = asked.tools, asked.thinking, asked.output_config
+    tools, thinking, config = asked.tools, asked.thinking, asked.output_config
     for name in ("strict", "defer_loading", "allowed_callers", "input_examples"):
         if any(getattr(tool, name) for tool in tools or ()):
             yield f"tools.{name}"
-    if wish is not None:
-        if wish.type == "between_tools":
+    if thinking is not None:
+        if thinking.type == "between_tools":
             yield "thinking.type"
-        if wish.display is not None:
+        if thinking.display is not None:
             yield "thinking.display"
     if config is not None:
         if config.task_budget is not None:
             yield "output_config.task_budget"
-        if config.effort is not None and wish is not None and wish.type in {"enabled", "disabled"}:
+        if (
+            config.effort is not None
+            and thinking is not None
+            and thinking.type in {"enabled", "disabled"}
+        ):
             yield "output_config.effort"

@@ -176,7 +176,7 @@ class ChosenTool(msgspec.Struct, frozen=True):
     disable_parallel_tool_use: bool | None = None
 
 
-class ThinkingWish(msgspec.Struct, frozen=True):
+class ThinkingConfig(msgspec.Struct, frozen=True):
     """Whether the model shall think before it answers, and how much."""
 
     type: Literal["enabled", "adaptive", "between_tools", "disabled"]
@@ -208,7 +208,7 @@ class MessagesBody(msgspec.Struct, frozen=True, kw_only=True):
     system: str | list[Text] | None = None
     tools: Annotated[list[Tool], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: ChosenTool | None = None
-    thinking: ThinkingWish | None = None
+    thinking: ThinkingConfig | None = None
     output_config: OutputConfig | None = None
     output_format: JsonFormat | None = None
     stop_sequences: list[str] | None = None

@@ -27,7 +27,7 @@ from hermes.server.v1.messages_out import (
     words_of,
     words_of_thought,
 )
-from hermes.server.v1.messages_thoughts import DIALECT, Luggage, luggage_of, packed
+from hermes.server.v1.messages_thoughts import DIALECT, ForeignThought, luggage_of, packed
 
 PING = frame("ping", {"type": "ping"})
 _STOP = frame("message_stop", {"type": "message_stop"})
@@ -73,7 +73,7 @@ class MessagesStream:
     """Writes one answer; what it has written so far decides what the end still has to say."""
 
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
-        self._wish = call
+        self._call = call
         self._stamp = stamp
         self._frames: list[bytes] = []
         self._begun = False
@@ -132,9 +132,9 @@ class MessagesStream:
         if self._begun:
             return
         self._begun = True
-        head = message_head(self._stamp, model=self._wish.model)
+        head = message_head(self._stamp, model=self._call.model)
         # What the service counted is known at the end; clients show this number until then.
-        head["usage"] = usage_of(Usage(tokens_in=input_tokens(self._wish.request)))
+        head["usage"] = usage_of(Usage(tokens_in=input_tokens(self._call.request)))
         self._event("message_start", {"message": head})
         self._frames.append(PING)
 
@@ -210,7 +210,7 @@ class MessagesStream:
     def _write_rest(self, parts: tuple[Part, ...]) -> None:
         unseen = self._text_chars
         shown_calls = {call.id for call in self._calls.values()}
-        foreign: list[Luggage] = []
+        foreign: list[ForeignThought] = []
         place = 0
         for part in grouped(parts):
             if isinstance(part, tuple):
@@ -235,7 +235,7 @@ class MessagesStream:
             self._close()
         self._grow("text", text[shown:])
 
-    def _write_thought(self, thought: Thought, place: int) -> list[Luggage]:
+    def _write_thought(self, thought: Thought, place: int) -> list[ForeignThought]:
         """Write a thought that was not shown; of one that was, return what is still to be told."""
         if thought in self._ended:
             return []

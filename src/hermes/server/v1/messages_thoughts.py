@@ -21,7 +21,7 @@ _PREFIX = "hermes."
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]*")
 
 
-class Luggage(msgspec.Struct, frozen=True, array_like=True):
+class ForeignThought(msgspec.Struct, frozen=True, array_like=True):
     """A foreign thought, and how many blocks that are no thoughts stand before it.
 
     A `text` of None is the block's own, or else that of the message's unsigned thinking.
@@ -36,15 +36,15 @@ class Luggage(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(list[Luggage]).decode
+_decode = msgspec.json.Decoder(list[ForeignThought]).decode
 
 
-def luggage_of(part: ReasoningPart, place: int, *, text: str | None = None) -> Luggage:
+def luggage_of(part: ReasoningPart, place: int, *, text: str | None = None) -> ForeignThought:
     """Return what brings `part` back to its place."""
-    return Luggage(place, text, part.dialect, part.signature, part.sealed, part.id)
+    return ForeignThought(place, text, part.dialect, part.signature, part.sealed, part.id)
 
 
-def packed(luggage: Sequence[Luggage]) -> str:
+def packed(luggage: Sequence[ForeignThought]) -> str:
     """Return a signature that holds the luggage."""
     return _PREFIX + base64.urlsafe_b64encode(_encode(luggage)).decode()
 
@@ -54,7 +54,7 @@ class Thoughts:
 
     def __init__(self) -> None:
         self._unsigned: list[str] = []
-        self._foreign: list[tuple[int, Luggage, str]] = []
+        self._foreign: list[tuple[int, ForeignThought, str]] = []
 
     def take(self, block: Thinking | RedactedThinking, *, path: str) -> ReasoningPart | None:
         """Return the part of Anthropic's own block; others are kept for `put_back`."""
@@ -87,12 +87,12 @@ class Thoughts:
         return tuple(placed)
 
 
-def _part(bag: Luggage, shown: str) -> ReasoningPart:
+def _part(bag: ForeignThought, shown: str) -> ReasoningPart:
     text = shown if bag.text is None else bag.text
     return ReasoningPart(text, bag.dialect, bag.signature, bag.sealed, bag.id)
 
 
-def _unpacked(signature: str, path: str) -> list[Luggage]:
+def _unpacked(signature: str, path: str) -> list[ForeignThought]:
     try:
         found = _decode(base64.urlsafe_b64decode(signature[len(_PREFIX) :].encode()))
     except (msgspec.DecodeError, UnicodeError, binascii.Error):

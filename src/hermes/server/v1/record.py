@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.calls.call_charge import SpendLog
-from hermes.calls.events import CallEvent, Failed, FullAnswer, Trying
+from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer
 from hermes.calls.ledger import CallLedger
 from hermes.errors import HermesError, OverBudget, ProviderError
 from hermes.message.reply import Usage
@@ -34,11 +34,11 @@ class Record:
 
     def hear(self, event: CallEvent) -> None:
         """Follow the call."""
-        if isinstance(event, Trying):
+        if isinstance(event, CallStart):
             candidate = event.candidate
             name = f"{candidate.provider}:{candidate.model}"
             self._attempts.append({"model": name, "rule": candidate.rule})
-        elif isinstance(event, Failed):
+        elif isinstance(event, CallFailure):
             self._blame(event.error)
         elif isinstance(event, FullAnswer):
             self.answered()

@@ -51,7 +51,7 @@ def _call(group: Group | None, slot: StreamItem) -> ToolCallPart:
     return msgspec.structs.replace(slot.call, arguments=arguments)
 
 
-class Closing:
+class ItemCloser:
     """Closes the items of one stream."""
 
     def __init__(self, frames: Frames, *, refused: bool) -> None:

@@ -16,11 +16,11 @@ from hermes.server.v1.dialect import WireCall
 from hermes.server.v1.responses_items import ItemReader
 from hermes.server.v1.responses_shape import (
     ObjectFormat,
-    ReasoningWish,
+    ReasoningConfig,
     ResponsesBody,
     SchemaFormat,
+    TextConfig,
     TextFormat,
-    TextWish,
 )
 from hermes.server.v1.responses_tools import FunctionShape, Toolbox, choose
 from hermes.server.v1.wire_body import WireBody, checked_object, is_given
@@ -140,12 +140,12 @@ def _refuse(asked: ResponsesBody, unknown: tuple[str, ...]) -> None:
         )
 
 
-def _effort(wish: ReasoningWish | None) -> str | None:
-    return None if wish is None else wish.effort
+def _effort(config: ReasoningConfig | None) -> str | None:
+    return None if config is None else config.effort
 
 
-def _schema(wish: TextWish | None) -> OutputSchema | None:
-    wanted = None if wish is None else wish.format
+def _schema(config: TextConfig | None) -> OutputSchema | None:
+    wanted = None if config is None else config.format
     if isinstance(wanted, ObjectFormat):
         return _ANY_OBJECT
     if isinstance(wanted, SchemaFormat):
@@ -155,7 +155,7 @@ def _schema(wish: TextWish | None) -> OutputSchema | None:
 
 
 def _without_effect(asked: ResponsesBody) -> list[str]:
-    reasoning, text = asked.reasoning or ReasoningWish(), asked.text or TextWish()
+    reasoning, text = asked.reasoning or ReasoningConfig(), asked.text or TextConfig()
     described = isinstance(text.format, SchemaFormat) and text.format.description is not None
     found = {
         "store": asked.store is True,
@@ -175,7 +175,7 @@ def _without_effect(asked: ResponsesBody) -> list[str]:
 
 
 def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, FunctionShape]) -> Echo:
-    wish, text = asked.reasoning or ReasoningWish(), asked.text or TextWish()
+    config, text = asked.reasoning or ReasoningConfig(), asked.text or TextConfig()
     parallel = asked.parallel_tool_calls
     fields = {
         "background": False,
@@ -186,11 +186,11 @@ def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, Func
         "parallel_tool_calls": True if parallel is None else parallel,
         "previous_response_id": None,
         "prompt_cache_key": asked.prompt_cache_key,
-        "reasoning": {"effort": wish.effort, "summary": wish.summary},
+        "reasoning": {"effort": config.effort, "summary": config.summary},
         "service_tier": "default",
         "store": False,
         "temperature": asked.temperature,
-        "text": TextWish(text.format or TextFormat(), text.verbosity),
+        "text": TextConfig(text.format or TextFormat(), text.verbosity),
         "tool_choice": "auto" if asked.tool_choice is None else asked.tool_choice,
         "tools": asked.tools or [],
         "top_logprobs": 0,

@@ -245,14 +245,14 @@ class SchemaFormat(
     description: str | None = None
 
 
-class TextWish(msgspec.Struct, frozen=True, omit_defaults=True):
+class TextConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the answer's text shall be like."""
 
     format: TextFormat | ObjectFormat | SchemaFormat | None = None
     verbosity: str | None = None
 
 
-class ReasoningWish(msgspec.Struct, frozen=True):
+class ReasoningConfig(msgspec.Struct, frozen=True):
     """How much the model shall think, and what of it is shown."""
 
     effort: Effort | None = None
@@ -275,8 +275,8 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
     tools: Annotated[list[Raw], Meta(max_length=MAX_TOOLS)] | None = None
     tool_choice: Literal["auto", "none", "required"] | Choice | None = None
     parallel_tool_calls: bool | None = None
-    reasoning: ReasoningWish | None = None
-    text: TextWish | None = None
+    reasoning: ReasoningConfig | None = None
+    text: TextConfig | None = None
     include: list[str] | None = None
     store: bool | None = None
     truncation: Literal["auto", "disabled"] | None = None

@@ -20,7 +20,7 @@ from hermes.message.parts import ToolCallPart
 from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.openai_errors import openai_error
-from hermes.server.v1.responses_close import Closing, item_of
+from hermes.server.v1.responses_close import ItemCloser, item_of
 from hermes.server.v1.responses_events import Frames, delta_head
 from hermes.server.v1.responses_in import echo_of
 from hermes.server.v1.responses_out import (
@@ -90,7 +90,7 @@ class ResponsesStream:
         frames = [self._begin()]
         stop = answer.end.stop_reason
         pairs = pair_up(groups_of(answer.end.parts), self._slots)
-        closing = Closing(self._frames, refused=is_refusal(stop, self._echo))
+        closing = ItemCloser(self._frames, refused=is_refusal(stop, self._echo))
         output: list[Json] = []
         for place, pair in enumerate(pairs):
             is_cut = cut_reason(stop) is not None and place == len(pairs) - 1

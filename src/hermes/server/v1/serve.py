@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import msgspec
 
 from hermes.calls.embedder import Embeddings
-from hermes.calls.events import CallEvent, Failed, FullAnswer, Piece, Trying, Waiting
+from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
 from hermes.calls.model_caller import CallSpec, ModelCaller
 from hermes.calls.planner import Planner
@@ -259,7 +259,7 @@ async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piec
         if event is None:
             raise StreamTruncated("the call ended without an answer")
         record.hear(event)
-        if not isinstance(event, Waiting | Trying | Failed):
+        if not isinstance(event, SlotWait | CallStart | CallFailure):
             return event
 
 

@@ -25,7 +25,7 @@ _CACHE_KIB = 1_000
 _log = structlog.get_logger(__name__)
 
 
-class Unusable(Exception):
+class UnusableIndex(Exception):
     """The index cannot be used and must be rebuilt; never leaves this package."""
 
 
@@ -34,7 +34,7 @@ def open_index(path: Path, key: bytes) -> Database:
     if path.exists():
         try:
             return _open_known(path, key)
-        except Unusable as problem:
+        except UnusableIndex as problem:
             _log.warning("search_index_made_again", problem=str(problem))
     remove_index(path)
     return _make(path, key)
@@ -64,15 +64,15 @@ def _open_known(path: Path, key: bytes) -> Database:
     try:
         db = _connect(path, key)
     except StoreError as error:
-        raise Unusable(f"it does not open with the key of this database ({error})") from error
+        raise UnusableIndex(f"it does not open with the key of this database ({error})") from error
     try:
         row = db.row(SQL["meta"], ("format",))
     except StoreError as error:
         db.close()
-        raise Unusable(f"it is no index ({error})") from error
+        raise UnusableIndex(f"it is no index ({error})") from error
     if row is None or row[0] != _FORMAT:
         db.close()
-        raise Unusable(f"its format is {row and row[0]!r}, expected {_FORMAT!r}")
+        raise UnusableIndex(f"its format is {row and row[0]!r}, expected {_FORMAT!r}")
     return db
 
 
@@ -86,7 +86,7 @@ def _make(path: Path, key: bytes) -> Database:
     db.pragma("wal_checkpoint(truncate)")
     try:
         check_header(path)
-    except Unusable as problem:
+    except UnusableIndex as problem:
         db.close()
         remove_index(path)
         raise StoreError(
@@ -97,10 +97,10 @@ def _make(path: Path, key: bytes) -> Database:
 
 
 def check_header(path: Path) -> None:
-    """Raise `Unusable` if the file is not encrypted."""
+    """Raise `UnusableIndex` if the file is not encrypted."""
     with path.open("rb") as file:
         if file.read(len(_PLAIN)) == _PLAIN:
-            raise Unusable("it is not encrypted")
+            raise UnusableIndex("it is not encrypted")
 
 
 def _connect(path: Path, key: bytes) -> Database:

@@ -11,9 +11,9 @@ import msgspec
 import structlog
 
 from hermes.errors import HermesError
-from hermes.store.search.file import SQL, Unusable
+from hermes.store.search.file import SQL, UnusableIndex
 from hermes.store.search.graph_reader import Addition, BranchState, Graphs, IndexMessage, additions
-from hermes.store.search.index_writer import Pen
+from hermes.store.search.index_writer import IndexWriter
 from hermes.store.search.notes import Note
 from hermes.store.sqlite.connection import Database
 
@@ -31,7 +31,7 @@ class Filler:
     def __init__(self, db: Database, graphs: Graphs) -> None:
         self._db = db
         self._graphs = graphs
-        self._pen = Pen(db)
+        self._pen = IndexWriter(db)
         self._looked_to: int | None = 0
         self._grown: set[int] = set()
         self._gone: frozenset[str] = frozenset()
@@ -91,14 +91,14 @@ class Filler:
         positions = {place: at for place, at in positions.items() if place[0] not in gone}
         for graph, name in there.items():
             if names.get(graph, name) != name:
-                raise Unusable(f"the database has no graph {graph} of the name it has here")
+                raise UnusableIndex(f"the database has no graph {graph} of the name it has here")
         with self._db:
             for branch in branches:
                 known = positions.pop((branch.graph, branch.branch), None)
                 if known != (branch.version, branch.root):
                     self._list(branch, known)
         if positions:
-            raise Unusable("the database lacks a branch that is here")
+            raise UnusableIndex("the database lacks a branch that is here")
         return last
 
     def _list_grown(self) -> None:
@@ -115,7 +115,7 @@ class Filler:
         """Queue the versions of a branch that are not indexed yet."""
         version, root = known or (-1, None)
         if version > branch.version:
-            raise Unusable(f"graph {branch.graph} is at an earlier version than it was")
+            raise UnusableIndex(f"graph {branch.graph} is at an earlier version than it was")
         try:
             moves = self._graphs.moves(branch, max(0, version))
         except HermesError as error:
@@ -124,7 +124,7 @@ class Filler:
         if moves and version >= 0:
             first = moves.pop(0)
             if (first.number, first.after) != (version, root):
-                raise Unusable(f"graph {branch.graph} has another past than it had")
+                raise UnusableIndex(f"graph {branch.graph} has another past than it had")
         self._pen.place(branch.graph, branch.name)
         for addition in additions(moves, graph=branch.graph):
             self._db.execute(SQL["add_waiting"], addition)

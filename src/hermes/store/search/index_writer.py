@@ -58,7 +58,7 @@ def number_of(db: Database, kind: Tag, name: str) -> int:
     return db.last_insert_rowid()
 
 
-class Pen:
+class IndexWriter:
     """Writes to one open index; its cache is dropped when a transaction fails."""
 
     def __init__(self, db: Database) -> None:

@@ -18,7 +18,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.search import MOST_RESULTS, IndexState, SearchAsk, SearchResult
 from hermes.store.search.file import (
     SQL,
-    Unusable,
+    UnusableIndex,
     index_bytes,
     open_beside,
     open_index,
@@ -203,7 +203,7 @@ class SqliteSearch:
         """Run a step; if the index cannot be used, start a new one."""
         try:
             return work()
-        except Unusable as problem:
+        except UnusableIndex as problem:
             self._begin_anew(problem)
         except StoreRejected as problem:
             if not _is_damage(problem):

@@ -69,7 +69,7 @@ def _adopt(db: Database, sealer: Sealer, *, lane: str, epoch: int) -> None:
     rows = db.rows(_SQL["entries"], (lane, epoch))
     for (message_id, person_id, at), entries in groupby(rows, key=lambda row: row[:3]):
         blobs = list(_name_bodies(db, sealer, entries, graph=graph))
-        growth = grow(tip, blobs, sights=(), actor=person_id, reason=message_id, at=at)
+        growth = grow(tip, blobs, views=(), actor=person_id, reason=message_id, at=at)
         storage.put(growth.batch)
         tip = growth.kept()
 

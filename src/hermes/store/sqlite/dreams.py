@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.ports.dreams import DREAM, Dream, LatelySaid, dream_key
+from hermes.ports.dreams import DREAM, Dream, RecentMessages, dream_key
 from hermes.ports.memory import Job, SaidBefore
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, decode_event, encode
 from hermes.store.sqlite.queries import load
@@ -66,7 +66,7 @@ class SqliteDreams:
 
         return await self._engine.writer.run("begin_dream", unit)
 
-    def lately_said(self, job: Job, *, limit: int) -> LatelySaid:
+    def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
         """Return what the person wrote since the last dream, without what programs wrote."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["said"], (job.person_id, job.covered, limit))
@@ -78,7 +78,7 @@ class SqliteDreams:
                 continue
             if event.text:
                 said.append(SaidBefore(event.text, at))
-        return LatelySaid(tuple(said), rows[0][0] if rows else job.covered)
+        return RecentMessages(tuple(said), rows[0][0] if rows else job.covered)
 
     async def finish(
         self,
@@ -87,7 +87,7 @@ class SqliteDreams:
         *,
         covered: int,
         seen: Sequence[str],
-        spent: Sequence[Spent],
+        spent: Sequence[SpendEntry],
     ) -> bool:
         """End a job with its dream and cost, unless its facts were deleted meanwhile."""
         person_id = job.person_id

@@ -85,8 +85,8 @@ class SqliteFacts:
         for fact in change.put:
             sealed = self._engine.sealer.seal(db, person_id, encode(fact))
             db.execute(_SQL["put_fact"], (fact.id, person_id, fact.at, sealed))
-        standing = {fact.id for fact in facts}
-        follow_change(self._engine, db, person_id, change=change, standing=standing)
+        current = {fact.id for fact in facts}
+        follow_change(self._engine, db, person_id, change=change, current=current)
         return change
 
     def forget(self, person_id: str) -> None:

@@ -53,14 +53,14 @@ class GraphNames:
         return known
 
 
-def sights_of(
+def call_views(
     commit: Commit, blobs: Sequence[Blob], *, first: int, names: GraphNames
 ) -> tuple[CallView, ...]:
     """Return the calls of a commit, whose entries are `blobs` from index `first` on."""
-    return tuple(_sight(call, blobs, first=first, names=names) for call in commit.calls)
+    return tuple(_call_view(call, blobs, first=first, names=names) for call in commit.calls)
 
 
-def _sight(call: NewCall, blobs: Sequence[Blob], *, first: int, names: GraphNames) -> CallView:
+def _call_view(call: NewCall, blobs: Sequence[Blob], *, first: int, names: GraphNames) -> CallView:
     metadata = dict(call.metadata)
     if call.cached_from is not None:
         metadata["cached_from"] = call.cached_from

@@ -13,7 +13,7 @@ from hermes.graph.rewind import spans
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name, is_direct
 from hermes.ports.memory import Decide, FactChange, Job, Lessons, NewJob, ReadExchange
-from hermes.ports.spend import Spent
+from hermes.ports.spend import SpendEntry
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.facts import SqliteFacts
@@ -78,7 +78,7 @@ class SqliteJobs:
         return Lessons(tuple(heard), newest[0].number + 1 if newest else job.covered)
 
     async def finish(
-        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[Spent]
+        self, job: Job, decide: Decide, *, covered: int, spent: Sequence[SpendEntry]
     ) -> FactChange:
         """End a job with what it learnt and cost; it stays due if the session continued."""
 
@@ -96,7 +96,7 @@ class SqliteJobs:
         return await self._engine.writer.run("finish_job", unit, after=after)
 
     async def put_off(
-        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[Spent]
+        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[SpendEntry]
     ) -> None:
         """Delay a failed job; without a time it is parked until the session continues."""
 

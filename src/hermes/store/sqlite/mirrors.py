@@ -20,7 +20,7 @@ _SQL = load("sends")
 _INBOX = load("inbox")
 
 
-class Delivered(msgspec.Struct, frozen=True):
+class DeliveredMessage(msgspec.Struct, frozen=True):
     """What was delivered: its id, account, content and time."""
 
     id: str
@@ -36,7 +36,9 @@ class Mirrors:
         self._engine = engine
         self._make_id = make_id
 
-    def write(self, db: Database, lanes: Sequence[str], delivered: Delivered) -> tuple[str, ...]:
+    def write(
+        self, db: Database, lanes: Sequence[str], delivered: DeliveredMessage
+    ) -> tuple[str, ...]:
         """Add a delivery to sessions; return the lanes of those that exist.
 
         Each returned lane has one more open message: the caller counts them (`Engine.waiting`),
@@ -49,7 +51,7 @@ class Mirrors:
 
     # Any: SQLite's values, in the order of the columns that `session` names.
     def _mirror(
-        self, db: Database, delivered: Delivered, *, row: tuple[Any, ...], number: int
+        self, db: Database, delivered: DeliveredMessage, *, row: tuple[Any, ...], number: int
     ) -> None:
         lane, person_id, _, epoch, _ = row
         key = read_session_key(lane)

@@ -12,7 +12,7 @@ from hermes.store.sqlite.queries import load
 _SQL = load("operating")
 
 
-class SqlitePaused:
+class SqlitePauses:
     """Implements `ports.operations.PausedStore`."""
 
     def __init__(self, engine: Engine) -> None:

@@ -15,13 +15,13 @@ from hermes.message.parts import TextPart
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.people import (
-    Asked,
+    ChannelMove,
     CodeRules,
-    Doorstep,
-    Moved,
     PairingAsk,
+    PairingAskResult,
+    PairingBacklog,
+    PairingCodeResult,
     PairingRequest,
-    Settled,
     WrongCodes,
 )
 from hermes.store.sqlite.commit import write_delivery
@@ -46,10 +46,10 @@ class SqlitePairing:
         self._engine = engine
         self._users = users
 
-    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> Asked:
+    async def ask(self, ask: PairingAsk, *, rules: CodeRules) -> PairingAskResult:
         """Store a stranger's request, if the rules allow it."""
 
-        def unit(db: Database) -> Asked:
+        def unit(db: Database) -> PairingAskResult:
             asked = rules.asking(_doorstep(db, ask), ask.at)
             if asked.asking in ("new", "again"):
                 db.execute(_SQL["trim_requests"], (ask.at,))
@@ -79,23 +79,23 @@ class SqlitePairing:
 
     async def approve(
         self, platform: str, code: str, *, at: float, rules: CodeRules, tell: str = ""
-    ) -> Settled:
+    ) -> PairingCodeResult:
         """Let in the person who got this code there, and notify them in that chat.
 
         A wrong code uses up a try of the platform.
         """
 
-        def unit(db: Database) -> Settled:
+        def unit(db: Database) -> PairingCodeResult:
             tries = _tries(db, (_PAIR, platform, ""), rules=rules, at=at)
             until = tries.locked_until()
             if until is not None:
-                return Settled(verdict="locked", platform=platform, until=until)
+                return PairingCodeResult(verdict="locked", platform=platform, until=until)
             found = self._whose(db, platform, code, at=at)
             if found is None:
                 return _count_wrong(db, tries)
             db.execute(_SQL["settle"], (platform, found.user_id, "approved"))
             db.execute(_USERS["activate"], (platform, found.user_id, "paired", at))
-            return Settled(
+            return PairingCodeResult(
                 verdict="right",
                 platform=platform,
                 user_id=found.user_id,
@@ -138,28 +138,28 @@ class SqlitePairing:
         message_id: str,
         at: float,
         rules: CodeRules,
-    ) -> Settled:
+    ) -> PairingCodeResult:
         """Link an account to the person who made the code.
 
         A wrong code uses up a try of the sender. The same message again gets the same answer.
         """
         digest = self._link_digest(code)
 
-        def unit(db: Database) -> Settled:
+        def unit(db: Database) -> PairingCodeResult:
             tries = _tries(db, (_LINK, platform, user_id), rules=rules, at=at)
             found = db.row(_SQL["link_code"], (digest, at))
             if found is not None and found[1] == message_id:
                 return _linked(_moved_before(db, platform, user_id, person_id=found[0]))
             until = tries.locked_until()
             if until is not None:
-                return Settled(verdict="locked", platform=platform, until=until)
+                return PairingCodeResult(verdict="locked", platform=platform, until=until)
             if found is None or found[1] is not None:
                 return _count_wrong(db, tries)
             moved = link_channel(
                 db, platform, user_id, person_id=found[0], lets_in=bool(found[2]), at=at
             )
             if moved.before == moved.after:
-                return Settled(verdict="own", platform=platform, person_id=moved.after)
+                return PairingCodeResult(verdict="own", platform=platform, person_id=moved.after)
             db.execute(_SQL["use_link_code"], (digest, message_id))
             return _linked(moved)
 
@@ -242,33 +242,33 @@ def _tries(db: Database, key: tuple[str, str, str], *, rules: CodeRules, at: flo
     return _Tries(key, WrongCodes() if row is None else WrongCodes(*row), rules, at)
 
 
-def _count_wrong(db: Database, tries: _Tries) -> Settled:
+def _count_wrong(db: Database, tries: _Tries) -> PairingCodeResult:
     """Count one more wrong code."""
     key, codes, rules, at = tries
     codes = rules.after_wrong(codes, at)
     db.execute(_SQL["trim_wrong"], (key[0], at - _COUNTS_KEPT_S, at))
     db.execute(_SQL["put_wrong"], (*key, codes.failures, codes.last_at, codes.locked_until))
     until = rules.locked_until(codes, at) or 0.0
-    return Settled(verdict="wrong", platform=key[1], until=until, failures=codes.failures)
+    return PairingCodeResult(verdict="wrong", platform=key[1], until=until, failures=codes.failures)
 
 
-def _doorstep(db: Database, ask: PairingAsk) -> Doorstep:
+def _doorstep(db: Database, ask: PairingAsk) -> PairingBacklog:
     waiting = int(db.one(_SQL["others_waiting"], (ask.platform, ask.user_id, ask.at)))
     row = db.row(_SQL["request"], (ask.platform, ask.user_id))
     if row is None:
-        return Doorstep(None, waiting)
+        return PairingBacklog(None, waiting)
     asked_at, message_id, state = row
-    return Doorstep(asked_at, waiting, message_id == ask.message_id and state == _WAITING)
+    return PairingBacklog(asked_at, waiting, message_id == ask.message_id and state == _WAITING)
 
 
-def _moved_before(db: Database, platform: str, user_id: str, *, person_id: str) -> Moved:
+def _moved_before(db: Database, platform: str, user_id: str, *, person_id: str) -> ChannelMove:
     row = db.row(_USERS["owner"], (platform, user_id))
     before = person_id if row is None else row[1] or person_id
-    return Moved(platform=platform, user_id=user_id, before=before, after=person_id)
+    return ChannelMove(platform=platform, user_id=user_id, before=before, after=person_id)
 
 
-def _linked(moved: Moved) -> Settled:
-    return Settled(
+def _linked(moved: ChannelMove) -> PairingCodeResult:
+    return PairingCodeResult(
         verdict="right",
         platform=moved.platform,
         user_id=moved.user_id,

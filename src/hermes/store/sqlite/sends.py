@@ -12,7 +12,7 @@ from hermes.ports.sends import KnownSession, NewSend
 from hermes.store.sqlite.commit import write_delivery
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, encode
-from hermes.store.sqlite.mirrors import Delivered, Mirrors
+from hermes.store.sqlite.mirrors import DeliveredMessage, Mirrors
 from hermes.store.sqlite.queries import load
 
 _SQL = load("sends")
@@ -90,7 +90,7 @@ class SqliteSends:
             body=self._engine.sealer.put(db, send.person_id, encode(said)),
             at=send.at,
         )
-        delivered = Delivered(send.id, send.target.account, said, send.at)
+        delivered = DeliveredMessage(send.id, send.target.account, said, send.at)
         return self._mirrors.write(db, send.mirrors, delivered)
 
 

@@ -9,7 +9,7 @@ from hermes.errors import GuardFailed
 from hermes.graph.blob import Blob
 from hermes.graph.growth import CallView, Growth, Tip
 from hermes.graph.records import Call, Move
-from hermes.graph.rewind import Who, go_to, keep_state, marks_from, replace_end, spans
+from hermes.graph.rewind import ChangeAuthor, go_to, keep_state, marks_from, replace_end, spans
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 from hermes.message.chat import ChatMessage
@@ -21,7 +21,7 @@ MAIN = "main"
 Open = Callable[[list[bytes]], list[ChatMessage | None]]
 
 
-class Past:
+class SessionHistory:
     """One conversation at its current state, over a reading connection."""
 
     def __init__(self, storage: SqliteGraphStorage, tip: Tip) -> None:
@@ -83,7 +83,7 @@ class Past:
             tip, state, _who(commit), content=content, was=self._marks(start), now=now[start:]
         )
 
-    def replaced(self, commit: Commit, blobs: list[Blob], sights: tuple[CallView, ...]) -> Growth:
+    def replaced(self, commit: Commit, blobs: list[Blob], views: tuple[CallView, ...]) -> Growth:
         """Return the conversation with its last messages replaced or removed."""
         assert commit.rewind is not None
         keep = len(self._tip) - commit.rewind.cut
@@ -93,7 +93,7 @@ class Past:
                 f"{len(self._tip)}"
             )
         return replace_end(
-            self._tip, keep, blobs, who=_who(commit), was=self._marks(keep), sights=sights
+            self._tip, keep, blobs, who=_who(commit), was=self._marks(keep), views=views
         )
 
     def _log(self, version: int) -> Iterator[Move]:
@@ -106,5 +106,5 @@ class Past:
         return marks_from(start, self._tip, log=self._log, calls=self._calls(self._tip.version))
 
 
-def _who(commit: Commit) -> Who:
-    return Who(commit.person_id, commit.message_id, commit.at)
+def _who(commit: Commit) -> ChangeAuthor:
+    return ChangeAuthor(commit.person_id, commit.message_id, commit.at)

@@ -14,7 +14,7 @@ from hermes.ports.spend import (
     CostRow,
     KillSwitch,
     Meter,
-    Spent,
+    SpendEntry,
     Whose,
 )
 from hermes.ports.steps import TimelineEvent
@@ -34,7 +34,7 @@ _LAST = "~"
 _decode_switch = msgspec.json.Decoder(KillSwitch).decode
 
 
-def add_spent(db: Database, spent: Sequence[Spent]) -> None:
+def add_spent(db: Database, spent: Sequence[SpendEntry]) -> None:
     """Add calls to the ledger, inside a transaction."""
     for call in spent:
         account, usage = call.account, call.usage
@@ -70,7 +70,7 @@ class SqliteSpend:
         # Every call asks for it. Only this class writes it, and every write clears it.
         self._switch: KillSwitch | None = None
 
-    async def add(self, spent: Sequence[Spent], *, lines: Sequence[CallLine] = ()) -> None:
+    async def add(self, spent: Sequence[SpendEntry], *, lines: Sequence[CallLine] = ()) -> None:
         """Write calls outside turns, and their timeline for `why`, in one transaction."""
 
         def unit(db: Database) -> None:

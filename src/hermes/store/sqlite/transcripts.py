@@ -24,7 +24,7 @@ from hermes.ports.turns import Commit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.conversation_pages import ConversationPages, Readers, read_place
 from hermes.store.sqlite.engine import Engine
-from hermes.store.sqlite.graph_names import GraphNames, sights_of
+from hermes.store.sqlite.graph_names import GraphNames, call_views
 from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.recent_sessions import (
@@ -33,7 +33,7 @@ from hermes.store.sqlite.recent_sessions import (
     window_start,
     without_answers,
 )
-from hermes.store.sqlite.session_history import MAIN, Past
+from hermes.store.sqlite.session_history import MAIN, SessionHistory
 
 _SQL = load("transcripts")
 _GRAPH = load("graph")
@@ -128,7 +128,7 @@ class SqliteTranscripts:
     ) -> tuple[PastExchange, ...]:
         """Return the newest exchanges that begin at `since` or later, newest first."""
         storage = self._storage(lane, epoch)
-        past = Past(storage, self._tip(storage, graph_name(lane, epoch)))
+        past = SessionHistory(storage, self._tip(storage, graph_name(lane, epoch)))
         found = past.exchanges(lambda names: self._open(storage, names, lane=lane), since=since)
         return tuple(islice(found, limit))
 
@@ -140,9 +140,9 @@ class SqliteTranscripts:
         """Return whether the current state is saved already, or is empty."""
         return self._past(lane, epoch).is_kept()
 
-    def _past(self, lane: str, epoch: int) -> Past:
+    def _past(self, lane: str, epoch: int) -> SessionHistory:
         storage = self._storage(lane, epoch)
-        return Past(storage, self._tip(storage, graph_name(lane, epoch)))
+        return SessionHistory(storage, self._tip(storage, graph_name(lane, epoch)))
 
     def rewind(self, db: Database, lane: str, commit: Commit, *, head: int) -> GraphWrite | None:
         """Change what was said before, inside the commit's transaction; advance the session.
@@ -167,12 +167,12 @@ class SqliteTranscripts:
         storage.put(growth.batch)
         return GraphWrite(growth, storage.ensure(), head)
 
-    def _replace(self, past: Past, commit: Commit) -> Growth:
+    def _replace(self, past: SessionHistory, commit: Commit) -> Growth:
         assert commit.rewind is not None
         blobs = [self._names.kept(entry.message) for entry in commit.entries]
         first = past.length - commit.rewind.cut
-        sights = sights_of(commit, blobs, first=first, names=self._names)
-        growth = past.replaced(commit, blobs, sights)
+        views = call_views(commit, blobs, first=first, names=self._names)
+        growth = past.replaced(commit, blobs, views)
         growth.batch.links.extend(commit.links)
         return growth
 
@@ -201,7 +201,7 @@ class SqliteTranscripts:
         growth = grow(
             tip,
             blobs,
-            sights=sights_of(commit, blobs, first=len(tip), names=self._names),
+            views=call_views(commit, blobs, first=len(tip), names=self._names),
             actor=commit.person_id,
             reason=commit.message_id,
             at=commit.at,

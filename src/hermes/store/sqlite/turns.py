@@ -14,7 +14,7 @@ from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
 from hermes.store.sqlite.commit import CommitUnit
 from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.engine import Engine, read_choices
-from hermes.store.sqlite.mirrors import Delivered, Mirrors
+from hermes.store.sqlite.mirrors import DeliveredMessage, Mirrors
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.souls import SqliteSouls
 from hermes.store.sqlite.spend import add_spent
@@ -233,11 +233,11 @@ def _claim(db: Database, claims: tuple[str, ...], *, host: str) -> None:
             raise GuardFailed(f"message {claimed} no longer waits, or is another person's")
 
 
-def _delivered(commit: Commit) -> Delivered:
+def _delivered(commit: Commit) -> DeliveredMessage:
     """Return the reply of a commit in the form for the mirrors of its chat."""
     delivery = commit.deliveries[0]
     said = ChatMessage("assistant", delivery.parts or ())
-    return Delivered(delivery.id, delivery.target.account, said, commit.at)
+    return DeliveredMessage(delivery.id, delivery.target.account, said, commit.at)
 
 
 def _idle_view(db: Database, lane: str) -> LaneView | None:

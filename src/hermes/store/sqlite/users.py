@@ -13,11 +13,11 @@ from hermes.message.ids import MakeId
 from hermes.message.session_key import base_lane, depth_of
 from hermes.ports.people import (
     ActivatedHow,
+    ChannelAccess,
+    ChannelMove,
     LinkPaper,
-    Moved,
     PairingPaper,
-    Papers,
-    Standing,
+    PersonHistory,
     User,
     UserChannel,
     UserState,
@@ -37,7 +37,7 @@ _PAGES = {
     "blocked": _SQL["page_blocked"],
     "erased": _SQL["page_erased"],
 }
-_NOBODY = Standing()
+_NOBODY = ChannelAccess()
 
 
 class SqliteUsers:
@@ -49,10 +49,10 @@ class SqliteUsers:
         self._make_id = make_id
         self._any_blocked = self._read_blocked()
 
-    def standing(self, platform: str, user_id: str) -> Standing:
+    def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
         """Return the access state of a channel."""
         row = self._engine.reader.row(_SQL["standing"], (platform, user_id))
-        return _NOBODY if row is None else Standing(row[0], bool(row[1]), bool(row[2]))
+        return _NOBODY if row is None else ChannelAccess(row[0], bool(row[1]), bool(row[2]))
 
     def is_anybody_blocked(self) -> bool:
         """Return whether anybody is blocked at all; from memory."""
@@ -129,12 +129,12 @@ class SqliteUsers:
 
         return await self._engine.writer.run("set_tier", unit, after=self.moved)
 
-    def papers(self, person_id: str) -> Papers:
+    def papers(self, person_id: str) -> PersonHistory:
         """Return what is stored about a person besides their channels, for their export."""
         reader = self._engine.reader
         row = reader.row(_SQL["consent_at"], (person_id,))
         pairings = reader.rows(_SQL["pairings_of"], (person_id,))
-        return Papers(
+        return PersonHistory(
             consent_at=None if row is None else row[0],
             pairings=tuple(
                 PairingPaper(
@@ -152,20 +152,20 @@ class SqliteUsers:
             ),
         )
 
-    async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> Moved:
+    async def link(self, platform: str, user_id: str, *, person_id: str, at: float) -> ChannelMove:
         """Give a channel to a person, and let it in; raises `NotFound` for an unknown one."""
 
-        def unit(db: Database) -> Moved:
+        def unit(db: Database) -> ChannelMove:
             if db.row(_SQL["is_there"], (person_id,)) is None:
                 raise NotFound(f"There is no person {person_id} to link a channel to.")
             return link_channel(db, platform, user_id, person_id=person_id, lets_in=True, at=at)
 
         return await self._engine.writer.run("link_channel", unit, after=self.moved)
 
-    async def unlink(self, platform: str, user_id: str, *, at: float) -> Moved:
+    async def unlink(self, platform: str, user_id: str, *, at: float) -> ChannelMove:
         """Return a channel to its first person, or to a new one; it is no longer let in."""
 
-        def unit(db: Database) -> Moved:
+        def unit(db: Database) -> ChannelMove:
             before, was = _owner(db, platform, user_id)
             if was is None and len(db.rows(_SQL["channels"], (before,))) == 1:
                 raise Conflict(
@@ -174,7 +174,7 @@ class SqliteUsers:
                 )
             if was is None or db.row(_SQL["is_there"], (was,)) is None:
                 was = add_person(db, sealer=self._engine.sealer, make_id=self._make_id, at=at)
-            moved = Moved(platform=platform, user_id=user_id, before=before, after=was)
+            moved = ChannelMove(platform=platform, user_id=user_id, before=before, after=was)
             db.execute(_SQL["unlink"], (platform, user_id, was))
             _hand_over(db, moved)
             return moved
@@ -234,10 +234,10 @@ def shown_name(engine: Engine, person_id: str, sealed: bytes | None) -> str | No
 
 def link_channel(
     db: Database, platform: str, user_id: str, *, person_id: str, lets_in: bool, at: float
-) -> Moved:
+) -> ChannelMove:
     """Give a channel to a person inside a transaction; it remembers its first person."""
     before, was = _owner(db, platform, user_id)
-    moved = Moved(platform=platform, user_id=user_id, before=before, after=person_id)
+    moved = ChannelMove(platform=platform, user_id=user_id, before=before, after=person_id)
     if before == person_id:
         return moved
     first = was or before
@@ -270,7 +270,7 @@ def _owner(db: Database, platform: str, user_id: str) -> tuple[str, str | None]:
     return row[0], row[1]
 
 
-def _hand_over(db: Database, moved: Moved) -> None:
+def _hand_over(db: Database, moved: ChannelMove) -> None:
     """Move what belongs to the channel: its keys, and its lanes without their messages."""
     if moved.platform == KEYS_PLATFORM:
         db.execute(_SQL["move_keys"], (moved.user_id, moved.after))

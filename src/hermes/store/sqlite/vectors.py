@@ -133,10 +133,10 @@ def follow_change(
     person_id: str,
     *,
     change: FactChange,
-    standing: Collection[str],
+    current: Collection[str],
 ) -> None:
-    """Remove changed facts from the pages, inside a transaction; `standing` are the old ids."""
-    old = {*change.forget, *(fact.id for fact in change.put)}.intersection(standing)
+    """Remove changed facts from the pages, inside a transaction; `current` are the old ids."""
+    old = {*change.forget, *(fact.id for fact in change.put)}.intersection(current)
     if old:
         by_model: dict[str, dict[int, bytes]] = {}
         for model, number, sealed in db.rows(_SQL["all_pages"], (person_id,)):

@@ -14,7 +14,7 @@ from hermes.message.referral_code import code_from
 from hermes.ports.turns import Charge, CreditHold
 from hermes.ports.wallet import (
     Audit,
-    Booked,
+    BookedLine,
     Difference,
     LedgerLine,
     NewGrant,
@@ -196,10 +196,10 @@ class SqliteWallets:
         rows = reader.rows(_SQL["lines"], (person_id, limit))
         return tuple(_line(row, self._read_note(reader, row[5])) for row in rows)
 
-    async def grant(self, grant: NewGrant) -> Booked:
+    async def grant(self, grant: NewGrant) -> BookedLine:
         """Book a grant, once; the same id for another person or amount raises `Conflict`."""
 
-        def unit(db: Database) -> Booked:
+        def unit(db: Database) -> BookedLine:
             person_id, amount = grant.person_id, grant.amount
             changed = db.row(_SQL["line"], (grant.id, "grant")) is None
             if changed:
@@ -215,10 +215,10 @@ class SqliteWallets:
 
         return await self._engine.writer.run("grant_credits", unit)
 
-    async def refund(self, refund: NewRefund) -> Booked:
+    async def refund(self, refund: NewRefund) -> BookedLine:
         """Refund what a message cost, once; raises `NotFound` if nothing was captured."""
 
-        def unit(db: Database) -> Booked:
+        def unit(db: Database) -> BookedLine:
             name = refund.message_id
             row = db.row(_SQL["line"], (name, "capture"))
             if row is None:
@@ -291,12 +291,12 @@ class SqliteWallets:
         content = None if note is None else self._engine.sealer.get(db, note)
         return _Note() if content is None else _decode_note(content)
 
-    def _booked(self, db: Database, name: str, *, kind: str, changed: bool) -> Booked:
+    def _booked(self, db: Database, name: str, *, kind: str, changed: bool) -> BookedLine:
         row = db.row(_SQL["line"], (name, kind))
         assert row is not None
         balance = int(db.one(_SQL["balance"], (row[0],)))
         line = _line(row, self._read_note(db, row[5]))
-        return Booked(person_id=row[0], line=line, balance=balance, changed=changed)
+        return BookedLine(person_id=row[0], line=line, balance=balance, changed=changed)
 
 
 # Any: SQLite's values, in the order of the columns that the queries name.

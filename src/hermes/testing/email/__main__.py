@@ -9,9 +9,9 @@ from hermes.testing.stand_in_program import serve
 
 async def run(options: argparse.Namespace) -> None:
     """Run until the standard input closes."""
-    office = EmailStandIn(can_idle=not options.no_idle, files_sent=options.files_sent)
+    state = EmailStandIn(can_idle=not options.no_idle, files_sent=options.files_sent)
     # A mailbox knows nobody but the sender: whoever writes to it has addressed it.
-    await serve(office, has_groups=False)
+    await serve(state, has_groups=False)
 
 
 def main() -> None:

@@ -5,8 +5,14 @@ import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from hermes.testing.email.imap_tokens import Broken, Token, day_number, internal_date, read_tokens
-from hermes.testing.email.state import ADDRESS, Folder, Kept, PostOffice, parsed
+from hermes.testing.email.imap_tokens import (
+    BrokenCommand,
+    Token,
+    day_number,
+    internal_date,
+    read_tokens,
+)
+from hermes.testing.email.state import ADDRESS, Folder, MailServerState, StoredMail, parsed
 from hermes.testing.loopback import LineLoopback
 
 ABILITIES = "IMAP4rev1 IDLE MOVE UIDPLUS LITERAL+"
@@ -21,19 +27,19 @@ class ImapServer(LineLoopback):
 
     limit = 64 << 20
 
-    def __init__(self, office: PostOffice, *, can_idle: bool = True) -> None:
+    def __init__(self, state: MailServerState, *, can_idle: bool = True) -> None:
         super().__init__()
-        self._office = office
+        self._state = state
         self.abilities = ABILITIES if can_idle else ABILITIES.replace(" IDLE", "")
         self.is_closed = False
         self.commands: list[str] = []
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
-        session = ImapSession(self._office, reader, writer, abilities=self.abilities)
+        session = ImapSession(self._state, reader, writer, abilities=self.abilities)
         session.commands = self.commands
         try:
-            if self._office.fault("fetch", "refuse_connection") is None:
+            if self._state.fault("fetch", "refuse_connection") is None:
                 await session.run()
         except (OSError, EOFError, ConnectionError):
             pass
@@ -46,13 +52,13 @@ class ImapSession:
 
     def __init__(
         self,
-        office: PostOffice,
+        state: MailServerState,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         *,
         abilities: str,
     ) -> None:
-        self._office = office
+        self._state = state
         self._reader = reader
         self._writer = writer
         self._abilities = abilities
@@ -69,7 +75,7 @@ class ImapSession:
         while (line := await self._line()) is not None:
             try:
                 tokens = read_tokens(line)
-            except Broken as error:
+            except BrokenCommand as error:
                 self._bad(str(error))
                 await self._say("* BAD that is no command")
                 continue
@@ -140,15 +146,15 @@ class ImapSession:
         await self._say(f"* CAPABILITY {self._abilities}", f"{tag} OK done")
 
     async def _login(self, tag: str, arguments: list[Token]) -> None:
-        is_good = arguments == [ADDRESS.encode(), self._office.password.encode()]
-        if not is_good or self._office.fault("fetch", "unauthorized") is not None:
+        is_good = arguments == [ADDRESS.encode(), self._state.password.encode()]
+        if not is_good or self._state.fault("fetch", "unauthorized") is not None:
             await self._say(f"{tag} NO [AUTHENTICATIONFAILED] wrong name or password")
             return
         self._is_known = True
         await self._say(f"{tag} OK [CAPABILITY {self._abilities}] welcome")
 
     async def _select(self, tag: str, arguments: list[Token]) -> None:
-        folder = self._office.folders.get(_text(arguments[0]) if len(arguments) == 1 else "")
+        folder = self._state.folders.get(_text(arguments[0]) if len(arguments) == 1 else "")
         if folder is None:
             await self._say(f"{tag} NO [NONEXISTENT] no such folder")
             return
@@ -193,7 +199,7 @@ class ImapSession:
 
     async def _append(self, tag: str, arguments: list[Token]) -> None:
         name, *flags, mail = arguments or [b"", b""]
-        folder = self._office.folders.get(_text(name))
+        folder = self._state.folders.get(_text(name))
         if folder is None:
             await self._say(f"{tag} NO [TRYCREATE] no such folder")
             return
@@ -226,7 +232,7 @@ class ImapSession:
     async def _search(self, tag: str, arguments: list[Token]) -> None:
         try:
             # An empty folder must not hide a criterion that nobody knows.
-            matches(Kept(uid=0, raw=b"", at=0.0, flags=set()), arguments)
+            matches(StoredMail(uid=0, raw=b"", at=0.0, flags=set()), arguments)
             found = [mail.uid for mail in self._mails if matches(mail, arguments)]
         except Unreadable as error:
             self._bad(f"SEARCH: {error}")
@@ -250,7 +256,7 @@ class ImapSession:
             self._writer.write(b"* %d FETCH (" % number + answer + b")\r\n")
         await self._say(f"{tag} OK done")
 
-    def _items(self, mail: Kept, items: list[Token]) -> bytes | None:
+    def _items(self, mail: StoredMail, items: list[Token]) -> bytes | None:
         made: list[bytes] = []
         for item in items:
             name = item if isinstance(item, bytes) else b""
@@ -283,7 +289,7 @@ class ImapSession:
 
     async def _move(self, tag: str, arguments: list[Token]) -> None:
         mail = self._mail(arguments[0]) if len(arguments) == 2 else None
-        target = self._office.folders.get(_text(arguments[-1]))
+        target = self._state.folders.get(_text(arguments[-1]))
         if target is None:
             await self._say(f"{tag} NO [TRYCREATE] no such folder")
             return
@@ -300,14 +306,14 @@ class ImapSession:
         await self._say(f"{tag} OK done")
 
     def _taken(self) -> None:
-        for watcher in self._office.mail_was_taken:
+        for watcher in self._state.mail_was_taken:
             watcher()
 
     @property
-    def _mails(self) -> list[Kept]:
+    def _mails(self) -> list[StoredMail]:
         return [] if self._folder is None else self._folder.mails
 
-    def _mail(self, token: Token) -> Kept | None:
+    def _mail(self, token: Token) -> StoredMail | None:
         uid = _text(token)
         if not re.fullmatch(r"[1-9]\d{0,9}", uid):
             self._bad(f"one UID is expected, found {uid[:40]!r}")
@@ -320,7 +326,7 @@ class ImapSession:
             await self._say(f"* {self._told} EXISTS")
 
     def _bad(self, rule: str) -> None:
-        self._office.reject(f"IMAP: {rule}")
+        self._state.reject(f"IMAP: {rule}")
 
     async def _say(self, *lines: str) -> None:
         self._writer.write("".join(f"{line}\r\n" for line in lines).encode())
@@ -351,7 +357,7 @@ class Unreadable(Exception):
     """A criterion that is not known."""
 
 
-def matches(mail: Kept, criteria: list[Token]) -> bool:
+def matches(mail: StoredMail, criteria: list[Token]) -> bool:
     """Return whether a mail fits all criteria."""
     if not criteria:
         raise Unreadable("no criteria")
@@ -373,7 +379,7 @@ def matches(mail: Kept, criteria: list[Token]) -> bool:
     return fits
 
 
-def _is_since(mail: Kept, waiting: list[Token]) -> bool:
+def _is_since(mail: StoredMail, waiting: list[Token]) -> bool:
     given = waiting.pop(0) if waiting else b""
     day = day_number(given) if isinstance(given, bytes) else None
     if day is None:
@@ -381,7 +387,7 @@ def _is_since(mail: Kept, waiting: list[Token]) -> bool:
     return datetime.fromtimestamp(mail.at, UTC).toordinal() >= day
 
 
-def _has_header(mail: Kept, waiting: list[Token]) -> bool:
+def _has_header(mail: StoredMail, waiting: list[Token]) -> bool:
     if len(waiting) < 2:
         raise Unreadable("HEADER takes a name and a text")
     name, text = waiting.pop(0), waiting.pop(0)

@@ -13,7 +13,7 @@ _WORD = re.compile(
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-class Broken(Exception):
+class BrokenCommand(Exception):
     """A line that is no command."""
 
 
@@ -27,7 +27,7 @@ def read_tokens(pieces: list[bytes]) -> list[Token]:
         else:
             _read(piece, open_lists)
     if len(open_lists) != 1:
-        raise Broken("a list is not closed")
+        raise BrokenCommand("a list is not closed")
     return top
 
 
@@ -43,13 +43,13 @@ def _read(piece: bytes, open_lists: list[list[Token]]) -> None:
             at += 1
         elif piece[at : at + 1] == b")":
             if len(open_lists) == 1:
-                raise Broken("a list is closed that was not opened")
+                raise BrokenCommand("a list is closed that was not opened")
             open_lists.pop()
             at += 1
         else:
             found = _WORD.match(piece, at)
             if found is None:
-                raise Broken(f"{piece[at : at + 20]!r} is neither an atom nor a string")
+                raise BrokenCommand(f"{piece[at : at + 20]!r} is neither an atom nor a string")
             quoted = found[1]
             open_lists[-1].append(found[2] if quoted is None else re.sub(rb"\\(.)", rb"\1", quoted))
             at = found.end()

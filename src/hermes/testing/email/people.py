@@ -6,7 +6,7 @@ from email.utils import formataddr, formatdate
 from itertools import count
 
 from hermes.testing.email.state import ADDRESS, AUTHSERV_ID
-from hermes.testing.stand_in import Said
+from hermes.testing.stand_in import PersonMessage
 
 DOMAIN = "people.test"
 
@@ -23,7 +23,7 @@ class People:
         self._numbers = count(1)
         self._chains: dict[str, list[str]] = {}
 
-    def write(self, said: Said) -> tuple[str, bytes]:
+    def write(self, said: PersonMessage) -> tuple[str, bytes]:
         """Return a mail and its id, without brackets."""
         sender = address_of(said.chat)
         message_id = _id(said.id) if said.id else f"mail-{next(self._numbers)}@{DOMAIN}"
@@ -52,7 +52,7 @@ class People:
         if message_id not in chain:
             chain.append(message_id)
 
-    def _chain(self, said: Said, message_id: str) -> list[str]:
+    def _chain(self, said: PersonMessage, message_id: str) -> list[str]:
         if said.thread is not None:
             return [said.thread]
         if said.reply_to is not None:

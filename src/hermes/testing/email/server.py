@@ -8,8 +8,8 @@ from typing import Any
 from hermes.testing.email.imap_server import ImapServer
 from hermes.testing.email.people import People, address_of, report
 from hermes.testing.email.smtp_server import SmtpServer
-from hermes.testing.email.state import ADDRESS, AUTHSERV_ID, PASSWORD, PostOffice, parsed
-from hermes.testing.stand_in import Fault, Post, Said
+from hermes.testing.email.state import ADDRESS, AUTHSERV_ID, PASSWORD, MailServerState, parsed
+from hermes.testing.stand_in import Fault, PersonMessage, Post
 
 
 class EmailStandIn:
@@ -22,14 +22,14 @@ class EmailStandIn:
     def __init__(
         self, *, can_idle: bool = True, files_sent: bool = False, is_moving: bool = False
     ) -> None:
-        self.office = PostOffice()
-        self.office.files_sent = files_sent
-        self.imap = ImapServer(self.office, can_idle=can_idle)
-        self.smtp = SmtpServer(self.office)
+        self.state = MailServerState()
+        self.state.files_sent = files_sent
+        self.imap = ImapServer(self.state, can_idle=can_idle)
+        self.smtp = SmtpServer(self.state)
         self.people = People()
         self._is_moving = is_moving
         self._taken = asyncio.Event()
-        self.office.mail_was_taken.append(self._taken.set)
+        self.state.mail_was_taken.append(self._taken.set)
         self._seen = 0
         self._late: list[tuple[bytes, int]] = []
 
@@ -47,7 +47,7 @@ class EmailStandIn:
             "smtp_security": "plain",
             "authserv_id": AUTHSERV_ID,
             "sent_folder": "Sent",
-            "sent_by": "server" if self.office.files_sent else "hermes",
+            "sent_by": "server" if self.state.files_sent else "hermes",
             "poll_s": 0.1,
             **({"done_folder": "Done"} if self._is_moving else {}),
         }
@@ -55,7 +55,7 @@ class EmailStandIn:
     @property
     def rejections(self) -> tuple[str, ...]:
         """Everything it refused because the caller broke a rule, with the rule."""
-        return tuple(self.office.rejections)
+        return tuple(self.state.rejections)
 
     async def start(self) -> None:
         """Listen."""
@@ -70,7 +70,7 @@ class EmailStandIn:
     def point_at(self, webhook_url: str) -> None:
         """Mail servers call nobody."""
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person write; return the mail's id, once the bot has marked it as read."""
         for post in self.posts(said.chat):
             self.people.got(said.chat, post.id)
@@ -89,26 +89,24 @@ class EmailStandIn:
         await self._put(report(post.id, address_of(post.chat), status=status))
 
     async def _put(self, raw: bytes, *, times: int = 1) -> None:
-        uids = [self.office.inbox.add(raw).uid for _ in range(times)]
+        uids = [self.state.inbox.add(raw).uid for _ in range(times)]
         while any(self._is_waiting(uid) for uid in uids):
             self._taken.clear()
             await self._taken.wait()
 
     def _is_waiting(self, uid: int) -> bool:
         return any(
-            mail.uid == uid and "\\Seen" not in mail.flags for mail in self.office.inbox.mails
+            mail.uid == uid and "\\Seen" not in mail.flags for mail in self.state.inbox.mails
         )
 
     def posts(self, chat: str) -> tuple[Post, ...]:
         """Return what the bot has written to somebody, oldest first."""
         address = address_of(chat)
-        return tuple(
-            _post(chat, raw) for recipient, raw in self.office.sent if recipient == address
-        )
+        return tuple(_post(chat, raw) for recipient, raw in self.state.sent if recipient == address)
 
     def plan(self, fault: Fault) -> None:
         """Let something go wrong."""
-        self.office.plan(fault)
+        self.state.plan(fault)
 
     async def cut(self) -> None:
         """Drop every standing connection of the bot."""
@@ -117,12 +115,12 @@ class EmailStandIn:
 
     def revoke(self) -> None:
         """Make the password worthless, and end what was opened with it."""
-        self.office.password = "another-password"
+        self.state.password = "another-password"
         self.imap.cut()
 
     def restore(self) -> None:
         """Make the password good again."""
-        self.office.password = PASSWORD
+        self.state.password = PASSWORD
 
 
 def _post(chat: str, raw: bytes) -> Post:

@@ -8,7 +8,7 @@ import struct
 from socket import SO_LINGER, SOL_SOCKET
 
 from hermes.testing.email import rules
-from hermes.testing.email.state import ADDRESS, PostOffice
+from hermes.testing.email.state import ADDRESS, MailServerState
 from hermes.testing.loopback import LineLoopback
 
 MAX_BYTES = 25_000_000
@@ -23,15 +23,15 @@ class Gone(Exception):
 class SmtpServer(LineLoopback):
     """Listens and takes mails."""
 
-    def __init__(self, office: PostOffice) -> None:
+    def __init__(self, state: MailServerState) -> None:
         super().__init__()
-        self._office = office
+        self._state = state
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
         try:
-            if self._office.fault("send", "refuse_connection") is None:
-                await _Session(self._office, reader, writer).run()
+            if self._state.fault("send", "refuse_connection") is None:
+                await _Session(self._state, reader, writer).run()
             else:
                 _reset(writer)
         except (Gone, OSError, EOFError):
@@ -40,9 +40,9 @@ class SmtpServer(LineLoopback):
 
 class _Session:
     def __init__(
-        self, office: PostOffice, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, state: MailServerState, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._office = office
+        self._state = state
         self._reader = reader
         self._writer = writer
         self._is_known = False
@@ -55,7 +55,7 @@ class _Session:
         await self._say(220, f"{ADDRESS.rpartition('@')[2]} ESMTP")
         while line := await self._reader.readline():
             if not line.endswith(b"\r\n") or len(line) > 1000:
-                self._office.reject("SMTP: a command line ends in CRLF and has at most 1,000 bytes")
+                self._state.reject("SMTP: a command line ends in CRLF and has at most 1,000 bytes")
                 await self._say(500, "5.5.2 bad line")
                 continue
             text = line[:-2].decode("utf-8", "replace")
@@ -74,17 +74,17 @@ class _Session:
             "DATA": self._data,
         }
         if verb not in acts:
-            self._office.reject(f"SMTP: unknown command {verb[:20]}")
+            self._state.reject(f"SMTP: unknown command {verb[:20]}")
             await self._say(502, "5.5.1 unknown command")
         elif verb != "EHLO" and not self._has_greeted:
-            self._office.reject("SMTP: EHLO comes first")
+            self._state.reject("SMTP: EHLO comes first")
             await self._say(503, "5.5.1 EHLO first")
         else:
             await acts[verb](text)
 
     async def _ehlo(self, text: str) -> None:
         if not text.partition(" ")[2].strip():
-            self._office.reject("SMTP: EHLO names the client")
+            self._state.reject("SMTP: EHLO names the client")
             await self._say(501, "5.5.4 name yourself")
             return
         self._has_greeted = True
@@ -102,17 +102,17 @@ class _Session:
     async def _auth(self, text: str) -> None:
         _, kind, *given = [*text.split(" "), "", ""]
         if kind.upper() != "PLAIN" or not given[0]:
-            self._office.reject("SMTP: AUTH PLAIN with its answer is what is expected")
+            self._state.reject("SMTP: AUTH PLAIN with its answer is what is expected")
             await self._say(504, "5.5.4 AUTH PLAIN only")
             return
         try:
             _, user, password = base64.b64decode(given[0], validate=True).decode().split("\0")
         except (binascii.Error, UnicodeDecodeError, ValueError):
-            self._office.reject("SMTP: AUTH PLAIN is base64 of three parts")
+            self._state.reject("SMTP: AUTH PLAIN is base64 of three parts")
             await self._say(501, "5.5.2 cannot decode")
             return
-        is_refused = self._office.fault("send", "unauthorized") is not None
-        if is_refused or (user, password) != (ADDRESS, self._office.password):
+        is_refused = self._state.fault("send", "unauthorized") is not None
+        if is_refused or (user, password) != (ADDRESS, self._state.password):
             await self._say(535, "5.7.8 authentication failed")
             return
         self._is_known = True
@@ -121,15 +121,15 @@ class _Session:
     async def _mail(self, text: str) -> None:
         found = _FROM.fullmatch(text)
         if found is None or self._sender is not None:
-            self._office.reject(f"SMTP: malformed or repeated {text[:80]!r}")
+            self._state.reject(f"SMTP: malformed or repeated {text[:80]!r}")
             await self._say(501, "5.5.4 malformed")
         elif not self._is_known:
-            self._office.reject("SMTP: AUTH comes before MAIL")
+            self._state.reject("SMTP: AUTH comes before MAIL")
             await self._say(530, "5.7.0 authentication required")
         elif found[1] != ADDRESS:
-            self._office.reject("SMTP: MAIL FROM is the mailbox's own address")
+            self._state.reject("SMTP: MAIL FROM is the mailbox's own address")
             await self._say(553, "5.7.1 not your address")
-        elif self._office.fault("send", "rate_limited") is not None:
+        elif self._state.fault("send", "rate_limited") is not None:
             await self._say(451, "4.7.1 too many mails, try later")
         else:
             self._sender = found[1]
@@ -138,9 +138,9 @@ class _Session:
     async def _rcpt(self, text: str) -> None:
         found = _TO.fullmatch(text)
         if found is None or self._sender is None:
-            self._office.reject(f"SMTP: malformed or early {text[:80]!r}")
+            self._state.reject(f"SMTP: malformed or early {text[:80]!r}")
             await self._say(501, "5.5.4 malformed")
-        elif self._office.fault("send", "rejected") is not None:
+        elif self._state.fault("send", "rejected") is not None:
             await self._say(550, "5.1.1 no such mailbox")
         else:
             self._recipient = found[1]
@@ -148,23 +148,23 @@ class _Session:
 
     async def _data(self, text: str) -> None:
         if self._recipient is None or text.upper() != "DATA":
-            self._office.reject("SMTP: DATA comes after RCPT, alone")
+            self._state.reject("SMTP: DATA comes after RCPT, alone")
             await self._say(503, "5.5.1 RCPT first")
             return
         await self._say(354, "go on")
         raw = await self._content()
-        if self._office.fault("send", "server_error") is not None:
+        if self._state.fault("send", "server_error") is not None:
             await self._say(451, "4.3.0 local error")
             return
         rule = rules.broken_rule(raw, recipient=self._recipient)
         if rule is not None:
-            self._office.reject(f"mail: {rule}")
+            self._state.reject(f"mail: {rule}")
             await self._say(554, f"5.6.0 {rule}")
             return
-        self._office.submit(self._recipient, raw)
-        if self._office.fault("send", "reset_after") is not None:
+        self._state.submit(self._recipient, raw)
+        if self._state.fault("send", "reset_after") is not None:
             raise Gone
-        if self._office.fault("send", "hang") is not None:
+        if self._state.fault("send", "hang") is not None:
             await self._reader.read()
             raise Gone
         self._sender = self._recipient = None
@@ -177,10 +177,10 @@ class _Session:
             if not line.endswith(b"\n"):
                 raise Gone
             if line.startswith(b".") and not line.startswith(b".."):
-                self._office.reject("SMTP: a dot that begins a line is doubled")
+                self._state.reject("SMTP: a dot that begins a line is doubled")
             size += len(line)
             if size > MAX_BYTES:
-                self._office.reject(f"SMTP: a mail has at most {MAX_BYTES} bytes")
+                self._state.reject(f"SMTP: a mail has at most {MAX_BYTES} bytes")
                 raise Gone
             lines.append(line[1:] if line.startswith(b".") else line)
         return b"".join(lines)

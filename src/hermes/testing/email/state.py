@@ -20,7 +20,7 @@ AUTHSERV_ID = "mx.hermes.test"
 _clock = SystemClock()
 
 
-class Kept(msgspec.Struct, kw_only=True):
+class StoredMail(msgspec.Struct, kw_only=True):
     """One mail in a folder."""
 
     uid: int
@@ -35,12 +35,14 @@ class Folder:
     def __init__(self, validity: int) -> None:
         self.validity = validity
         self.next_uid = 1
-        self.mails: list[Kept] = []
+        self.mails: list[StoredMail] = []
         self.watchers: list[Callable[[], None]] = []
 
-    def add(self, raw: bytes, *, at: float | None = None, flags: set[str] | None = None) -> Kept:
+    def add(
+        self, raw: bytes, *, at: float | None = None, flags: set[str] | None = None
+    ) -> StoredMail:
         """Put a mail in and tell who watches."""
-        kept = Kept(
+        kept = StoredMail(
             uid=self.next_uid, raw=raw, at=_clock.now() if at is None else at, flags=flags or set()
         )
         self.next_uid += 1
@@ -58,7 +60,7 @@ class Folder:
             self.next_uid += 1
 
 
-class PostOffice:
+class MailServerState:
     """The mailbox of the bot, and the faults that are planned."""
 
     def __init__(self) -> None:

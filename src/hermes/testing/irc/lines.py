@@ -21,7 +21,7 @@ class BrokenLine(Exception):
         self.code = code
 
 
-class Said(msgspec.Struct, frozen=True):
+class ClientLine(msgspec.Struct, frozen=True):
     """A line of a client."""
 
     command: str
@@ -29,7 +29,7 @@ class Said(msgspec.Struct, frozen=True):
     label: str = ""
 
 
-def read(raw: bytes) -> Said:
+def read(raw: bytes) -> ClientLine:
     """Return a client's line, CR LF at its end; raises for every rule that it breaks."""
     if not raw.endswith(b"\r\n"):
         raise BrokenLine("a line ends with CR LF")
@@ -50,7 +50,7 @@ def read(raw: bytes) -> Said:
     return _parsed(text, told)
 
 
-def _parsed(text: str, told: str) -> Said:
+def _parsed(text: str, told: str) -> ClientLine:
     middle, has_last, last = f" {text}".partition(" :")
     command, *params = middle[1:].split(" ")
     if not _COMMAND.fullmatch(command):
@@ -59,7 +59,7 @@ def _parsed(text: str, told: str) -> Said:
         raise BrokenLine("an empty parameter that is not the last")
     params = [param for param in params if param]
     names = dict(one.partition("=")[::2] for one in told.split(";") if one)
-    return Said(
+    return ClientLine(
         command.upper(), (*params, last) if has_last else tuple(params), names.get("label", "")
     )
 

@@ -6,8 +6,8 @@ import binascii
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from hermes.testing.irc.lines import BrokenLine, Said, read, write
-from hermes.testing.irc.state import Written
+from hermes.testing.irc.lines import BrokenLine, ClientLine, read, write
+from hermes.testing.irc.state import BotLine
 from hermes.testing.stand_in import Fault
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class Link:
     """One connection; `is_ready` once the message of the day was sent."""
 
     def __init__(
-        self, town: "IrcStandIn", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, server: "IrcStandIn", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        self._server = town
+        self._server = server
         self._reader = reader
         self._writer = writer
         self._password = ""
@@ -43,7 +43,7 @@ class Link:
         self.rooms: set[str] = set()
         self.pongs: list[str] = []
         self.is_ready = False
-        self._commands: dict[str, Callable[[Said], None]] = {
+        self._commands: dict[str, Callable[[ClientLine], None]] = {
             "CAP": self._cap,
             "AUTHENTICATE": self._authenticate,
             "PASS": self._pass,
@@ -98,7 +98,7 @@ class Link:
         else:
             handler(said)
 
-    def _is_slow_enough(self, said: Said) -> bool:
+    def _is_slow_enough(self, said: ClientLine) -> bool:
         if not self._server.is_limited or not self.is_ready or said.command in ("PING", "PONG"):
             return True
         now = asyncio.get_running_loop().time()
@@ -136,23 +136,23 @@ class Link:
         """Break the connection without a word."""
         self._writer.transport.abort()
 
-    def _nothing(self, said: Said) -> None:
+    def _nothing(self, said: ClientLine) -> None:
         """Take what needs no answer."""
 
-    def _ping(self, said: Said) -> None:
+    def _ping(self, said: ClientLine) -> None:
         if self._is_silent:
             self._is_silent = False
             return
         tags = {"label": self._label} if self._label else {}
         self.send(SERVER, "PONG", SERVER, said.params[0], tags=tags)
 
-    def _pong(self, said: Said) -> None:
+    def _pong(self, said: ClientLine) -> None:
         self.pongs.append(said.params[0] if said.params else "")
 
-    def _quit(self, said: Said) -> None:
+    def _quit(self, said: ClientLine) -> None:
         self.expel(f"Quit: {said.params[0] if said.params else ''}")
 
-    def _cap(self, said: Said) -> None:
+    def _cap(self, said: ClientLine) -> None:
         verb = said.params[0].upper()
         offered = self._server.caps
         if not offered:
@@ -175,7 +175,7 @@ class Link:
             self._is_capping = False
             self._welcome()
 
-    def _authenticate(self, said: Said) -> None:
+    def _authenticate(self, said: ClientLine) -> None:
         if "sasl" not in self.caps:
             self._broke("904", "SASL was not asked for")
         elif said.params[0] == "PLAIN":
@@ -196,12 +196,12 @@ class Link:
         self.numeric("900", self.prefix, user, f"You are now logged in as {user}")
         self.numeric("903", "SASL authentication successful")
 
-    def _pass(self, said: Said) -> None:
+    def _pass(self, said: ClientLine) -> None:
         if self.nick or self._user:
             self._server.refuse("PASS after NICK or USER")
         self._password = said.params[0]
 
-    def _nick(self, said: Said) -> None:
+    def _nick(self, said: ClientLine) -> None:
         wanted = said.params[0]
         if not wanted[0].isalpha() or len(wanted) > 30:
             self._broke("432", wanted, "Erroneous nickname")
@@ -213,7 +213,7 @@ class Link:
                 self.send(old, "NICK", wanted)
             self._welcome()
 
-    def _introduce(self, said: Said) -> None:
+    def _introduce(self, said: ClientLine) -> None:
         if self.is_ready:
             self._broke("462", "You may not reregister")
             return
@@ -237,10 +237,10 @@ class Link:
         self.is_ready = True
         self._server.changed()
 
-    def _join(self, said: Said) -> None:
+    def _join(self, said: ClientLine) -> None:
         keys = said.params[1].split(",") if len(said.params) > 1 else []
         for number, name in enumerate(said.params[0].split(",")):
-            wanted = self._server.town.rooms.get(name.lower(), "")
+            wanted = self._server.state.rooms.get(name.lower(), "")
             if not name.startswith("#"):
                 self._broke("403", name, "No such channel")
             elif wanted and (keys[number : number + 1] or [""])[0] != wanted:
@@ -252,11 +252,11 @@ class Link:
                 self.numeric("366", name, "End of /NAMES list")
         self._server.changed()
 
-    def _part(self, said: Said) -> None:
+    def _part(self, said: ClientLine) -> None:
         self.rooms.discard(said.params[0].lower())
         self.send(self.prefix, "PART", said.params[0])
 
-    def _message(self, said: Said) -> None:
+    def _message(self, said: ClientLine) -> None:
         if len(said.params) < 2 or not said.params[1]:
             code = "412" if said.params else "411"
             self._broke(code, "No text to send" if said.params else "No recipient given")
@@ -273,9 +273,9 @@ class Link:
             self._server.refuse(f"{len(passed_on)} bytes with the prefix: it would be cut off")
         self._pass_on(said, target=target, text=text, fault=fault)
 
-    def _pass_on(self, said: Said, *, target: str, text: str, fault: Fault | None) -> None:
-        name = self._server.town.next_id()
-        self._server.town.written.append(Written(target, text, name, said.command))
+    def _pass_on(self, said: ClientLine, *, target: str, text: str, fault: Fault | None) -> None:
+        name = self._server.state.next_id()
+        self._server.state.written.append(BotLine(target, text, name, said.command))
         if fault is not None and fault.kind == "reset_after":
             self.abort()
         elif fault is not None:
@@ -295,7 +295,7 @@ class Link:
             if target.lower() in self.rooms:
                 return True
             self.numeric("404", target, "Cannot send to channel")
-        elif target.lower() in self._server.town.people:
+        elif target.lower() in self._server.state.people:
             return True
         else:
             self.numeric("401", target, "No such nick/channel")
@@ -313,9 +313,9 @@ class Link:
             code = "404" if target.startswith("#") else "401"
             self.numeric(code, target, "Cannot send to nick/channel")
 
-    def _whois(self, said: Said) -> None:
+    def _whois(self, said: ClientLine) -> None:
         nick = said.params[-1]
-        person = self._server.town.people.get(nick.lower())
+        person = self._server.state.people.get(nick.lower())
         if person is None:
             self.numeric("401", nick, "No such nick/channel")
         else:
@@ -324,8 +324,8 @@ class Link:
                 self.numeric("330", person.nick, person.account, "is logged in as")
         self.numeric("318", nick, "End of /WHOIS list")
 
-    def _who(self, said: Said) -> None:
+    def _who(self, said: ClientLine) -> None:
         token = said.params[1].rpartition(",")[2] if len(said.params) > 1 else ""
-        for person in self._server.town.people.values():
+        for person in self._server.state.people.values():
             self.send(SERVER, "354", self.nick, token, person.nick, person.account or "0")
         self.numeric("315", said.params[0], "End of WHO list")

@@ -14,8 +14,8 @@ import msgspec
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.irc.link import SERVER, Link
-from hermes.testing.irc.state import Town
-from hermes.testing.stand_in import Fault, Post, Said, no_rejections
+from hermes.testing.irc.state import IrcState
+from hermes.testing.stand_in import Fault, PersonMessage, Post, no_rejections
 
 ALL_CAPS = frozenset(
     {
@@ -48,7 +48,7 @@ class IrcStandIn:
         self.is_limited = is_limited
         self.flood_gap_s = flood_gap_s
         self.is_revoked = False
-        self.town = Town(has_accounts=not is_plain)
+        self.state = IrcState(has_accounts=not is_plain)
         self.links: list[Link] = []
         self.port = 0
         self._rooms = rooms
@@ -132,7 +132,7 @@ class IrcStandIn:
     def is_taken(self, nick: str, *, but: Link) -> bool:
         """Return whether somebody has a nick."""
         others = {link.nick.lower() for link in self.links if link is not but}
-        return nick.lower() in self.town.people or nick.lower() in others
+        return nick.lower() in self.state.people or nick.lower() in others
 
     async def bot(self, room: str = "") -> Link:
         """Return the bot's connection, once there is one (and it is in a channel)."""
@@ -156,15 +156,15 @@ class IrcStandIn:
             told["account"] = account
         return told
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person write; return the message's id once it has left for the bot.
 
         A server of long ago repeats nothing; one with ids may, as bouncers do.
         """
-        person = self.town.person(said)
-        room = self.town.place(said, person)
+        person = self.state.person(said)
+        room = self.state.place(said, person)
         link = await self.bot(room)
-        name = said.id or self.town.next_id()
+        name = said.id or self.state.next_id()
         has_ids = "message-tags" in link.caps
         times = max(1, said.times) if has_ids else int(name not in self._told)
         self._told.add(name)
@@ -187,7 +187,7 @@ class IrcStandIn:
 
     def posts(self, chat: str) -> tuple[Post, ...]:
         """Return the lines that the bot has written in a chat, oldest first."""
-        return self.town.posts(chat)
+        return self.state.posts(chat)
 
     def plan(self, fault: Fault) -> None:
         """Let something go wrong; refused connections are refused for half a second each."""
@@ -244,13 +244,13 @@ class IrcStandIn:
     async def rename(self, old: str, new: str) -> None:
         """Let somebody take another nick, where the bot sees it."""
         link = await self.bot()
-        before = self.town.rename(old, new)
+        before = self.state.rename(old, new)
         link.send(before.prefix, "NICK", new)
 
     async def leave(self, nick: str) -> None:
         """Let somebody leave the network."""
         link = await self.bot()
-        person = self.town.people.pop(nick.lower())
+        person = self.state.people.pop(nick.lower())
         link.send(person.prefix, "QUIT", "gone")
 
     async def ping(self) -> None:

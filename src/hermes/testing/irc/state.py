@@ -6,7 +6,7 @@ from itertools import count
 import msgspec
 
 from hermes.testing.irc.lines import as_read
-from hermes.testing.stand_in import Post, Said
+from hermes.testing.stand_in import PersonMessage, Post
 
 _NOT_IN_NICKS = re.compile(r"[^A-Za-z0-9_-]|^[0-9-]")
 
@@ -23,7 +23,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.nick}!~{self.nick.lower()}@{self.host}"
 
 
-class Written(msgspec.Struct, frozen=True):
+class BotLine(msgspec.Struct, frozen=True):
     """A line of the bot, and to whom."""
 
     target: str
@@ -32,14 +32,14 @@ class Written(msgspec.Struct, frozen=True):
     command: str
 
 
-class Town:
+class IrcState:
     """People by nick, channels with their keys, and a book of what the bot wrote."""
 
     def __init__(self, *, has_accounts: bool) -> None:
         self._has_accounts = has_accounts
         self.people: dict[str, Person] = {}
         self.rooms: dict[str, str] = {}
-        self.written: list[Written] = []
+        self.written: list[BotLine] = []
         self._users: dict[str, str] = {}
         self._chats: dict[str, str] = {}
         self._ids = count(1)
@@ -47,7 +47,7 @@ class Town:
     def next_id(self) -> str:
         return f"msg-{next(self._ids)}"
 
-    def person(self, said: Said) -> Person:
+    def person(self, said: PersonMessage) -> Person:
         """Return who says something; made on the first word, with a nick that is free."""
         nick = self._users.get(said.user)
         if nick is None:
@@ -66,7 +66,7 @@ class Town:
         self._chats = {chat: new if nick == old else nick for chat, nick in self._chats.items()}
         return before
 
-    def place(self, said: Said, person: Person) -> str:
+    def place(self, said: PersonMessage, person: Person) -> str:
         """Return where it is said: a channel, or nothing for the bot alone."""
         target = person.nick if said.chat_type == "dm" else f"#{said.chat}"
         self._chats[said.chat] = target

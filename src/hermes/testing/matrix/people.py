@@ -6,8 +6,8 @@ from html import escape
 from typing import Any
 
 from hermes.testing.matrix.server import PASSWORD, Wire
-from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Event, Room, Town
-from hermes.testing.stand_in import Fault, File, Post, Said
+from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Event, MatrixState, Room
+from hermes.testing.stand_in import Fault, File, PersonMessage, Post
 
 _TAKEN_S = 30.0
 # Of no kind that a bot asks for: something to answer that is no message itself.
@@ -23,9 +23,9 @@ class MatrixStandIn:
         self._late: list[tuple[Room, Event]] = []
 
     @property
-    def town(self) -> Town:
+    def state(self) -> MatrixState:
         """What the homeserver knows."""
-        return self.wire.town
+        return self.wire.state
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -69,20 +69,20 @@ class MatrixStandIn:
         """Make the bot's token good again."""
         self.wire.is_revoked = False
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person write; return the event's id once the bot has taken it."""
         first = self.write(said)
         if not said.late:
             await self.taken()
         return first
 
-    def write(self, said: Said) -> str:
+    def write(self, said: PersonMessage) -> str:
         """Let a person write, without waiting for the bot; return the event's id."""
         room = self.room(said.chat, said.user, said.user_name, is_direct=said.chat_type == "dm")
         user = user_id(said.user)
         contents = self._contents(said, room)
         events = [
-            self.town.make(
+            self.state.make(
                 room.id,
                 user,
                 "m.room.message",
@@ -97,47 +97,47 @@ class MatrixStandIn:
         else:
             told, self._late = [*told, *self._late], []
             for place, event in told:
-                self.town.put(place, event)
+                self.state.put(place, event)
         return str(events[0]["event_id"])
 
     async def taken(self) -> None:
         """Wait until the bot has everything that has happened so far."""
-        wanted = self.town.position
+        wanted = self.state.position
         async with asyncio.timeout(_TAKEN_S):
             while self.wire.acknowledged < wanted:
-                await self.town.changed(1.0)
+                await self.state.changed(1.0)
 
     def room(self, chat: str, user: str, name: str, *, is_direct: bool) -> Room:
         """Return a room with a person and the bot in it; a group has somebody else, too."""
         others = {} if is_direct else {user_id("bystander"): "Bystander"}
         members = {user_id(user): name, **others}
-        return self.town.open_room(room_id(chat), members, is_direct=is_direct)
+        return self.state.open_room(room_id(chat), members, is_direct=is_direct)
 
     def invite(
         self, chat: str, user: str, *, is_direct: bool = False, history: tuple[str, ...] = ()
     ) -> str:
         """Let a person make a room, write in it, and then ask the bot into it; return its id."""
         name, person = room_id(chat), user_id(user)
-        self.town.rooms[name] = Room(id=name)
-        self.town.add(name, person, "m.room.create", {"room_version": "11"}, state_key="")
-        self.town.enter(name, person, user)
+        self.state.rooms[name] = Room(id=name)
+        self.state.add(name, person, "m.room.create", {"room_version": "11"}, state_key="")
+        self.state.enter(name, person, user)
         for text in history:
             said = {"msgtype": "m.text", "body": text}
-            self.town.add(name, person, "m.room.message", said)
+            self.state.add(name, person, "m.room.message", said)
         content = {"membership": "invite", "is_direct": is_direct}
-        self.town.add(name, person, "m.room.member", content, state_key=BOT)
+        self.state.add(name, person, "m.room.member", content, state_key=BOT)
         return name
 
     def say_encrypted(self, chat: str, user: str = "user-1") -> str:
         """Let a person write what only devices with keys can read."""
         room = self.room(chat, user, "Ada", is_direct=True)
         content = {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AwgA", "session_id": "s"}
-        event = self.town.add(room.id, user_id(user), "m.room.encrypted", content)
+        event = self.state.add(room.id, user_id(user), "m.room.encrypted", content)
         return str(event["event_id"])
 
     def posts(self, chat: str) -> tuple[Post, ...]:
         """Return what the bot has written in a chat, oldest first."""
-        room = self.town.rooms.get(room_id(chat))
+        room = self.state.rooms.get(room_id(chat))
         events = [] if room is None else [event for _, event in room.events]
         own = [one for one in events if one["sender"] == BOT and one["type"] == "m.room.message"]
         edits: dict[str, list[Event]] = {}
@@ -152,7 +152,7 @@ class MatrixStandIn:
             if event["event_id"] not in changed
         )
 
-    def _contents(self, said: Said, room: Room) -> list[dict[str, Any]]:
+    def _contents(self, said: PersonMessage, room: Room) -> list[dict[str, Any]]:
         relation = self._relation(said, room)
         related = {"m.relates_to": relation} if relation else {}
         kind = "m.notice" if said.is_bot else "m.text"
@@ -163,7 +163,7 @@ class MatrixStandIn:
             files[0] |= {"body": _words(said)["body"]}
         return [file | related for file in files]
 
-    def _relation(self, said: Said, room: Room) -> dict[str, Any]:
+    def _relation(self, said: PersonMessage, room: Room) -> dict[str, Any]:
         relation: dict[str, Any] = {}
         if said.reply_to is not None:
             relation["m.in_reply_to"] = {"event_id": self._there(room, said.reply_to)}
@@ -178,12 +178,12 @@ class MatrixStandIn:
         """Return the id of an event that is there, if need be from now on."""
         wanted = event_id(name)
         if room.find(wanted) is None:
-            self.town.add(room.id, user_id("bystander"), _SILENT, {}, event_id=wanted)
+            self.state.add(room.id, user_id("bystander"), _SILENT, {}, event_id=wanted)
         return wanted
 
     def _file(self, file: File) -> dict[str, Any]:
-        media_id = self.town.next_id("media")
-        self.town.media[media_id] = (file.data, file.mime)
+        media_id = self.state.next_id("media")
+        self.state.media[media_id] = (file.data, file.mime)
         return {
             "msgtype": _KINDS.get(file.mime.partition("/")[0], "m.file"),
             "body": file.name,
@@ -208,7 +208,7 @@ def event_id(name: str) -> str:
     return name if name.startswith("$") else f"${name}"
 
 
-def _words(said: Said) -> dict[str, Any]:
+def _words(said: PersonMessage) -> dict[str, Any]:
     if not said.mentions:
         return {"body": said.text, "m.mentions": {}}
     pill = f'<a href="https://matrix.to/#/{BOT}">{BOT_NAME}</a>'

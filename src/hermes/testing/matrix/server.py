@@ -9,7 +9,7 @@ from aiohttp import web
 
 from hermes.testing.loopback import lose
 from hermes.testing.matrix.rules import MatrixError, check_filter, check_room_filter, read_object
-from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Town
+from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, MatrixState
 from hermes.testing.matrix.sync import is_empty, page_answer, read_token, sync_answer
 from hermes.testing.stand_in import Fault, no_rejections, take_fault
 
@@ -25,7 +25,7 @@ class Wire:
     """The sockets of the homeserver; what people do there is `people.py`'s."""
 
     def __init__(self) -> None:
-        self.town = Town()
+        self.state = MatrixState()
         self.token = "not-a-real-token"
         self.device = "STANDIN"
         self.is_revoked = False
@@ -68,7 +68,7 @@ class Wire:
             await asyncio.gather(self._closing, return_exceptions=True)
             self._closing = None
         self._released.set()
-        self.town.wake()
+        self.state.wake()
         await self.cut()
         if self._runner is not None:
             await self._runner.cleanup()
@@ -91,7 +91,7 @@ class Wire:
     def revoke(self) -> None:
         """Make the token worthless."""
         self.is_revoked = True
-        self.town.wake()
+        self.state.wake()
 
     async def _listen(self) -> None:
         assert self._runner is not None
@@ -170,8 +170,8 @@ class Wire:
         user = body.get("identifier", {}).get("user")
         if user not in {BOT, "hermes"} or body.get("password") != PASSWORD:
             raise MatrixError(403, "M_FORBIDDEN", "Invalid username or password")
-        self.device = body.get("device_id") or self.town.next_id("DEVICE")
-        self.token = self.town.next_id("not-a-real-token-")
+        self.device = body.get("device_id") or self.state.next_id("DEVICE")
+        self.token = self.state.next_id("not-a-real-token-")
         self.is_revoked = False
         return web.json_response(
             {"user_id": BOT, "access_token": self.token, "device_id": self.device}
@@ -186,39 +186,39 @@ class Wire:
         asked.setdefault("room", {}).setdefault("timeline", {})
         wait_s = int(request.query.get("timeout", "0")) / 1000
         since = request.query.get("since")
-        start = None if since is None else read_token(since, self.town)
+        start = None if since is None else read_token(since, self.state)
         if start is not None:
             self.acknowledged = max(self.acknowledged, start)
-            self.town.wake()
+            self.state.wake()
         end = asyncio.get_running_loop().time() + min(wait_s, _LONGEST_POLL_S)
         while True:
             self._check_token(request)
-            answer = sync_answer(self.town, start, asked)
+            answer = sync_answer(self.state, start, asked)
             left_s = end - asyncio.get_running_loop().time()
             if start is None or not is_empty(answer) or left_s <= 0 or self._released.is_set():
                 return web.json_response(answer)
-            await self.town.changed(left_s)
+            await self.state.changed(left_s)
 
     async def _messages(self, request: web.Request) -> web.Response:
         _check_query(request, {"dir", "limit", "filter", "from", "to"})
-        room = self.town.own_room(request.match_info["room"])
+        room = self.state.own_room(request.match_info["room"])
         if request.query.get("dir") != "b":
             raise MatrixError(400, "M_MISSING_PARAM", "dir must be b here")
         asked = check_room_filter(read_object(request.query.get("filter", "{}").encode()))
         start, stop = request.query.get("from"), request.query.get("to")
         return web.json_response(
             page_answer(
-                self.town,
+                self.state,
                 room,
-                start=self.town.position if start is None else read_token(start, self.town),
-                stop=read_token(stop, self.town),
+                start=self.state.position if start is None else read_token(start, self.state),
+                stop=read_token(stop, self.state),
                 limit=int(request.query.get("limit", "10")),
                 asked=asked,
             )
         )
 
     async def _event(self, request: web.Request) -> web.Response:
-        event = self.town.own_room(request.match_info["room"]).find(request.match_info["event"])
+        event = self.state.own_room(request.match_info["room"]).find(request.match_info["event"])
         if event is None:
             raise MatrixError(404, "M_NOT_FOUND", "Event not found.", planned=True)
         return web.json_response(event)
@@ -229,7 +229,7 @@ class Wire:
         event_id = self._transactions.get((self.device, room, txn))
         if event_id is None:
             self._check_rate()
-            event_id = str(self.town.send(room, content)["event_id"])
+            event_id = str(self.state.send(room, content)["event_id"])
             self._transactions[self.device, room, txn] = event_id
         return web.json_response({"event_id": event_id})
 
@@ -238,12 +238,12 @@ class Wire:
         await _body(request)
         event_id = self._transactions.get((self.device, room, txn))
         if event_id is None:
-            event_id = str(self.town.redact(room, request.match_info["event"])["event_id"])
+            event_id = str(self.state.redact(room, request.match_info["event"])["event_id"])
             self._transactions[self.device, room, txn] = event_id
         return web.json_response({"event_id": event_id})
 
     async def _typing(self, request: web.Request) -> web.Response:
-        room = self.town.own_room(request.match_info["room"])
+        room = self.state.own_room(request.match_info["room"])
         body = await _body(request)
         if request.match_info["user"] != BOT:
             raise MatrixError(403, "M_FORBIDDEN", "Cannot set another user's typing state")
@@ -253,7 +253,7 @@ class Wire:
         return web.json_response({})
 
     async def _receipt(self, request: web.Request) -> web.Response:
-        room = self.town.own_room(request.match_info["room"])
+        room = self.state.own_room(request.match_info["room"])
         body = await _body(request)
         if set(body) - {"thread_id"} or room.find(request.match_info["event"]) is None:
             raise MatrixError(400, "M_INVALID_PARAM", "a receipt of what does not exist")
@@ -262,14 +262,14 @@ class Wire:
 
     async def _join(self, request: web.Request) -> web.Response:
         await _body(request)
-        room = self.town.rooms.get(request.match_info["room"])
+        room = self.state.rooms.get(request.match_info["room"])
         if room is None or room.membership(BOT) not in {"invite", "join"}:
             raise MatrixError(403, "M_FORBIDDEN", "You are not invited to this room.")
-        self.town.enter(room.id, BOT, BOT_NAME)
+        self.state.enter(room.id, BOT, BOT_NAME)
         return web.json_response({"room_id": room.id})
 
     async def _joined_rooms(self, request: web.Request) -> web.Response:
-        rooms = [room.id for room in self.town.rooms.values() if room.membership(BOT) == "join"]
+        rooms = [room.id for room in self.state.rooms.values() if room.membership(BOT) == "join"]
         return web.json_response({"joined_rooms": rooms})
 
     async def _display_name(self, request: web.Request) -> web.Response:
@@ -281,9 +281,9 @@ class Wire:
         body = await _body(request)
         if request.match_info["user"] != BOT:
             raise MatrixError(403, "M_FORBIDDEN", "Cannot add account data for other users.")
-        self.town.direct = body
-        self.town.position += 1
-        self.town.direct_at = self.town.position
+        self.state.direct = body
+        self.state.position += 1
+        self.state.direct_at = self.state.position
         return web.json_response({})
 
     async def _upload(self, request: web.Request) -> web.Response:
@@ -291,8 +291,8 @@ class Wire:
         data = await request.read()
         if len(data) > _MAX_UPLOAD:
             raise MatrixError(413, "M_TOO_LARGE", "Upload request body is too large")
-        media_id = self.town.next_id("media")
-        self.town.media[media_id] = (data, request.content_type)
+        media_id = self.state.next_id("media")
+        self.state.media[media_id] = (data, request.content_type)
         return web.json_response({"content_uri": f"mxc://{SERVER}/{media_id}"})
 
     async def _download(self, request: web.Request) -> web.Response:
@@ -301,7 +301,7 @@ class Wire:
         return await self._old_download(request)
 
     async def _old_download(self, request: web.Request) -> web.Response:
-        found = self.town.media.get(request.match_info["id"])
+        found = self.state.media.get(request.match_info["id"])
         if found is None or request.match_info["server"] != SERVER:
             raise MatrixError(404, "M_NOT_FOUND", "Not found")
         return web.Response(body=found[0], content_type=found[1])

@@ -42,7 +42,7 @@ class Room(msgspec.Struct):
         return next((event for _, event in self.events if event["event_id"] == event_id), None)
 
 
-class Town:
+class MatrixState:
     """Everything on one homeserver, as one stream."""
 
     def __init__(self, *, now_ms: int = 1_700_000_000_000) -> None:

@@ -4,33 +4,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.testing.matrix.rules import MatrixError, passes
-from hermes.testing.matrix.state import BOT, Event, Room, Town
+from hermes.testing.matrix.state import BOT, Event, MatrixState, Room
 
 _HEROES = 5
 
 
-def read_token(text: str | None, town: Town) -> int:
+def read_token(text: str | None, server_state: MatrixState) -> int:
     """Return the place in the stream that a token names; refuses what is no token of ours."""
     if text is None:
         return 0
     number = text[1:]
-    if text[:1] not in {"s", "t"} or not number.isdigit() or int(number) > town.position:
+    if text[:1] not in {"s", "t"} or not number.isdigit() or int(number) > server_state.position:
         raise MatrixError(400, "M_UNKNOWN", "Invalid stream token")
     return int(number)
 
 
-def sync_answer(town: Town, since: int | None, asked: Mapping[str, Any]) -> dict[str, Any]:
+def sync_answer(
+    server_state: MatrixState, since: int | None, asked: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return what is new since a place, as far as the filter lets it through."""
     start = since or 0
     room_filter = asked.get("room", {})
-    answer: dict[str, Any] = {"next_batch": f"s{town.position}"}
+    answer: dict[str, Any] = {"next_batch": f"s{server_state.position}"}
     rooms: dict[str, dict[str, Any]] = {"join": {}, "invite": {}, "leave": {}}
-    for room in town.rooms.values():
+    for room in server_state.rooms.values():
         if room.events[-1][0] <= start:
             continue
         membership = room.membership(BOT)
         if membership == "join":
-            found = _joined(town, room, since=since, asked=room_filter)
+            found = _joined(server_state, room, since=since, asked=room_filter)
             if found:
                 rooms["join"][room.id] = found
         elif membership == "invite" and _changed_at(room) > start:
@@ -39,8 +41,8 @@ def sync_answer(town: Town, since: int | None, asked: Mapping[str, Any]) -> dict
             rooms["leave"][room.id] = {"timeline": {"events": []}}
     if any(rooms.values()):
         answer["rooms"] = {name: found for name, found in rooms.items() if found}
-    direct = {"type": "m.direct", "content": town.direct}
-    if town.direct_at > start and passes(direct, asked.get("account_data", {})):
+    direct = {"type": "m.direct", "content": server_state.direct}
+    if server_state.direct_at > start and passes(direct, asked.get("account_data", {})):
         answer["account_data"] = {"events": [direct]}
     return answer
 
@@ -51,7 +53,13 @@ def is_empty(answer: Mapping[str, Any]) -> bool:
 
 
 def page_answer(
-    town: Town, room: Room, *, start: int, stop: int, limit: int, asked: Mapping[str, Any]
+    server_state: MatrixState,
+    room: Room,
+    *,
+    start: int,
+    stop: int,
+    limit: int,
+    asked: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return a page of a room before a place, newest first."""
     older = [(at, event) for at, event in room.events if stop < at <= start]
@@ -66,12 +74,14 @@ def page_answer(
 
 
 def _joined(
-    town: Town, room: Room, *, since: int | None, asked: Mapping[str, Any]
+    server_state: MatrixState, room: Room, *, since: int | None, asked: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     start = since or 0
     is_new = _joined_at(room) > start
     state_filter = asked.get("state", {})
-    events, is_limited, before = town.timeline(room, 0 if is_new else start, asked["timeline"])
+    events, is_limited, before = server_state.timeline(
+        room, 0 if is_new else start, asked["timeline"]
+    )
     state = [
         event
         for event in room.state().values()

@@ -21,14 +21,14 @@ from hermes.ports.channel import (
     Target,
 )
 from hermes.ports.clock import Clock
-from hermes.testing.push.client import PigeonClient
+from hermes.testing.push.client import SampleClient
 from hermes.testing.push.inbound import SignatureCheck, read_event, to_event
 from hermes.testing.push.outbound import check, edit_body, find_receipt, read_receipt, send_body
 from hermes.testing.push.settings import ChannelSettings
 from hermes.testing.push.state import KEY_WINDOW_S
 
 
-class PigeonChannel:
+class SampleChannel:
     """One bot account on Pigeon."""
 
     name = "pigeon"
@@ -43,7 +43,7 @@ class PigeonChannel:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._api = PigeonClient(client, base_url=settings.base_url, token=settings.token)
+        self._api = SampleClient(client, base_url=settings.base_url, token=settings.token)
         self._signatures = SignatureCheck(settings.signing_secret)
         self._accept: Accept | None = None
         self._capabilities = msgspec.structs.replace(

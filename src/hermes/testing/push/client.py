@@ -17,7 +17,7 @@ from hermes.testing.push.outbound import Answer
 _MOST_BYTES = 1 << 20
 
 
-class PigeonClient:
+class SampleClient:
     """Calls the platform's API."""
 
     def __init__(self, client: HttpClient, *, base_url: str, token: str) -> None:

@@ -17,7 +17,14 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.push.faults import Fault, FaultKind, Faults
-from hermes.testing.push.state import Book, EditBody, PigeonError, PigeonSettings, Posted, SendBody
+from hermes.testing.push.state import (
+    EditBody,
+    PostedMessage,
+    PushState,
+    SampleError,
+    SampleSettings,
+    SendBody,
+)
 from hermes.testing.push.tally import Tally
 from hermes.testing.push.webhooks import InboundBatch, Webhooks
 
@@ -31,12 +38,12 @@ Body = TypeVar("Body")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Pigeon:
+class SamplePlatform:
     """One running platform."""
 
     def __init__(
         self,
-        settings: PigeonSettings,
+        settings: SampleSettings,
         *,
         clock: Clock | None = None,
         count_file: Path | None = None,
@@ -44,7 +51,7 @@ class Pigeon:
         self._clock = clock or SystemClock()
         self._settings = settings
         self.tally = Tally(count_file)
-        self.book = Book(settings, clock=self._clock)
+        self.state = PushState(settings, clock=self._clock)
         self.faults = Faults()
         self.webhooks = Webhooks(settings, clock=self._clock, tally=self.tally)
         self.calls: list[tuple[str, str]] = []
@@ -100,7 +107,7 @@ class Pigeon:
             try:
                 self._authenticate(request)
                 return await handler(request)
-            except PigeonError as error:
+            except SampleError as error:
                 self._note(op, "refused", code=error.code)
                 return _refusal(error)
 
@@ -109,7 +116,7 @@ class Pigeon:
     def _authenticate(self, request: web.Request) -> None:
         shown = request.headers.get("Authorization", "")
         if not hmac.compare_digest(shown.encode(), f"Bearer {self._settings.token}".encode()):
-            raise PigeonError(401, "bad_token")
+            raise SampleError(401, "bad_token")
 
     async def _me(self, request: web.Request) -> web.StreamResponse:
         return _json({"name": "pigeon-bot", "keys": self._settings.keys})
@@ -119,16 +126,16 @@ class Pigeon:
         fault = await self._fail_before("send", body.chat)
         if fault is not None:
             return fault
-        posted, is_new = self.book.send(body)
+        posted, is_new = self.state.send(body)
         self._note("send", "applied" if is_new else "deduplicated", posted=posted, key=body.key)
         return await self._answer(request, "send", posted=posted)
 
     async def _edit(self, request: web.Request) -> web.StreamResponse:
         body = await _decode(request, EditBody)
-        fault = await self._fail_before("edit", self.book.chat_of(body.message_id))
+        fault = await self._fail_before("edit", self.state.chat_of(body.message_id))
         if fault is not None:
             return fault
-        posted = self.book.edit(body)
+        posted = self.state.edit(body)
         self._note("edit", "applied", posted=posted)
         return await self._answer(request, "edit", posted=posted)
 
@@ -139,8 +146,8 @@ class Pigeon:
             return fault
         limit = request.query.get("limit", "50")
         if not limit.isdecimal() or not 1 <= int(limit) <= _MAX_HISTORY:
-            raise PigeonError(400, "bad_limit")
-        found = self.book.history(chat, limit=int(limit))
+            raise SampleError(400, "bad_limit")
+        found = self.state.history(chat, limit=int(limit))
         self._note("history", "answered")
         return _json({"messages": found})
 
@@ -152,10 +159,12 @@ class Pigeon:
         if fault.kind == "hang_before":
             await self._released.wait()
         if fault.kind == "rate_limited":
-            return _refusal(PigeonError(429, "rate_limited", retry_after=fault.retry_after))
-        return _refusal(PigeonError(500, "server_error", retry_after=fault.retry_after))
+            return _refusal(SampleError(429, "rate_limited", retry_after=fault.retry_after))
+        return _refusal(SampleError(500, "server_error", retry_after=fault.retry_after))
 
-    async def _answer(self, request: web.Request, op: str, *, posted: Posted) -> web.StreamResponse:
+    async def _answer(
+        self, request: web.Request, op: str, *, posted: PostedMessage
+    ) -> web.StreamResponse:
         fault = self.faults.take(op, _AFTER, chat=posted.chat)
         if fault is None:
             return _json({"message_id": posted.message_id})
@@ -167,7 +176,7 @@ class Pigeon:
         raise _cut(request)
 
     def _note(
-        self, op: str, outcome: str, *, posted: Posted | None = None, **facts: object
+        self, op: str, outcome: str, *, posted: PostedMessage | None = None, **facts: object
     ) -> None:
         self.calls.append((op, outcome))
         if posted is not None:
@@ -181,7 +190,7 @@ class Pigeon:
     async def _control_inbound(self, request: web.Request) -> web.StreamResponse:
         batch = msgspec.json.decode(await request.read(), type=InboundBatch)
         for message in batch.messages:
-            self.book.open_chat(message.chat)
+            self.state.open_chat(message.chat)
         return _json({"statuses": await self.webhooks.deliver(batch)})
 
     async def _control_webhook(self, request: web.Request) -> web.StreamResponse:
@@ -193,23 +202,23 @@ class Pigeon:
         return _json({})
 
     async def _control_state(self, request: web.Request) -> web.StreamResponse:
-        return _json({"posted": self.book.posted, "calls": self.calls})
+        return _json({"posted": self.state.posted, "calls": self.calls})
 
 
 async def _decode(request: web.Request, shape: type[Body]) -> Body:
     if request.content_type != "application/json":
-        raise PigeonError(415, "not_json")
+        raise SampleError(415, "not_json")
     try:
         return msgspec.json.decode(await request.read(), type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PigeonError(400, "bad_body") from error
+        raise SampleError(400, "bad_body") from error
 
 
 def _json(value: object) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json")
 
 
-def _refusal(error: PigeonError) -> web.Response:
+def _refusal(error: SampleError) -> web.Response:
     headers = {} if error.retry_after is None else {"Retry-After": f"{error.retry_after:g}"}
     return web.Response(
         status=error.status,
@@ -245,7 +254,7 @@ def read_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
 
 async def serve(arguments: argparse.Namespace) -> None:
     """Run until the standard input closes."""
-    settings = PigeonSettings(
+    settings = SampleSettings(
         token=arguments.token,
         signing_secret=arguments.signing_secret,
         keys=arguments.keys,
@@ -256,7 +265,7 @@ async def serve(arguments: argparse.Namespace) -> None:
         webhook_tries=arguments.webhook_tries,
         webhook_delay_s=arguments.webhook_delay,
     )
-    pigeon = Pigeon(settings, count_file=arguments.count_file)
+    pigeon = SamplePlatform(settings, count_file=arguments.count_file)
     await pigeon.start(arguments.port)
     sys.stdout.write(msgspec.json.encode({"port": pigeon.port}).decode() + "\n")
     sys.stdout.flush()

@@ -2,7 +2,7 @@
 
 from hermes.plugins.registry import Registry
 from hermes.ports.channel_setup import ChannelSetup
-from hermes.testing.push.channel import PigeonChannel
+from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.counting_tools import counting_tools
 from hermes.testing.push.settings import read_settings
 from hermes.testing.push.tally import Tally
@@ -12,11 +12,11 @@ def register(registry: Registry) -> None:
     """Register the platform and the tools; the tools count where the platform's settings say."""
     tally = Tally()
 
-    def make(setup: ChannelSetup) -> PigeonChannel:
+    def make(setup: ChannelSetup) -> SampleChannel:
         settings = read_settings(setup)
         if settings.tool_count_file is not None:
             tally.point_at(settings.tool_count_file)
-        return PigeonChannel(
+        return SampleChannel(
             settings, setup.client, clock=setup.clock, capabilities=setup.capabilities
         )
 

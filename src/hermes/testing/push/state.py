@@ -14,7 +14,7 @@ MAX_CHARS = 2000
 KEY_WINDOW_S = 3600.0
 
 
-class PigeonSettings(msgspec.Struct, frozen=True, kw_only=True):
+class SampleSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the platform behaves; a `rate_limit` of 0 is no limit."""
 
     token: str
@@ -44,7 +44,7 @@ class EditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     text: str
 
 
-class Posted(msgspec.Struct, frozen=True, kw_only=True):
+class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that stands in a chat."""
 
     message_id: str
@@ -54,7 +54,7 @@ class Posted(msgspec.Struct, frozen=True, kw_only=True):
     edits: int = 0
 
 
-class PigeonError(Exception):
+class SampleError(Exception):
     """The platform says no."""
 
     def __init__(self, status: int, code: str, *, retry_after: float | None = None) -> None:
@@ -64,19 +64,19 @@ class PigeonError(Exception):
         self.retry_after = retry_after
 
 
-class Book:
+class PushState:
     """The platform's own record of what was posted."""
 
-    def __init__(self, settings: PigeonSettings, *, clock: Clock) -> None:
+    def __init__(self, settings: SampleSettings, *, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
         self._chats = set(settings.chats)
-        self._posted: dict[str, Posted] = {}
+        self._posted: dict[str, PostedMessage] = {}
         self._keys: dict[str, tuple[float, str]] = {}
         self._recent: dict[str, deque[float]] = {}
 
     @property
-    def posted(self) -> tuple[Posted, ...]:
+    def posted(self) -> tuple[PostedMessage, ...]:
         """Everything that stands, oldest first."""
         return tuple(self._posted.values())
 
@@ -89,17 +89,17 @@ class Book:
         posted = self._posted.get(message_id)
         return posted.chat if posted else None
 
-    def send(self, body: SendBody) -> tuple[Posted, bool]:
+    def send(self, body: SendBody) -> tuple[PostedMessage, bool]:
         """Post a message; return it and whether it is new."""
         self._check_text(body.text)
         self._check_chat(body.chat)
         if body.key is not None and not self._settings.keys:
-            raise PigeonError(400, "keys_unsupported")
+            raise SampleError(400, "keys_unsupported")
         known = self._known(body.key)
         if known is not None:
             return known, False
         self._check_rate(body.chat)
-        posted = Posted(
+        posted = PostedMessage(
             message_id=f"pm_{len(self._posted) + 1}", chat=body.chat, text=body.text, ref=body.ref
         )
         self._posted[posted.message_id] = posted
@@ -107,12 +107,12 @@ class Book:
             self._keys[body.key] = (self._clock.now(), posted.message_id)
         return posted, True
 
-    def edit(self, body: EditBody) -> Posted:
+    def edit(self, body: EditBody) -> PostedMessage:
         """Replace the text of a message."""
         self._check_text(body.text)
         posted = self._posted.get(body.message_id)
         if posted is None:
-            raise PigeonError(404, "unknown_message")
+            raise SampleError(404, "unknown_message")
         self._check_rate(posted.chat)
         changed = msgspec.structs.replace(posted, text=body.text, edits=posted.edits + 1)
         self._posted[posted.message_id] = changed
@@ -122,13 +122,13 @@ class Book:
         """Take a message away, as a person may."""
         del self._posted[message_id]
 
-    def history(self, chat: str, *, limit: int) -> tuple[Posted, ...]:
+    def history(self, chat: str, *, limit: int) -> tuple[PostedMessage, ...]:
         """Return the newest messages of a chat, newest first."""
         self._check_chat(chat)
         found = [posted for posted in self._posted.values() if posted.chat == chat]
         return tuple(reversed(found[-limit:]))
 
-    def _known(self, key: str | None) -> Posted | None:
+    def _known(self, key: str | None) -> PostedMessage | None:
         if key is None or key not in self._keys:
             return None
         at, message_id = self._keys[key]
@@ -139,13 +139,13 @@ class Book:
 
     def _check_text(self, text: str) -> None:
         if not text.strip():
-            raise PigeonError(400, "empty_text")
+            raise SampleError(400, "empty_text")
         if len(text) > MAX_CHARS:
-            raise PigeonError(400, "text_too_long")
+            raise SampleError(400, "text_too_long")
 
     def _check_chat(self, chat: str) -> None:
         if chat not in self._chats:
-            raise PigeonError(404, "unknown_chat")
+            raise SampleError(404, "unknown_chat")
 
     def _check_rate(self, chat: str) -> None:
         limit, window = self._settings.rate_limit, self._settings.rate_window_s
@@ -157,5 +157,5 @@ class Book:
             recent.popleft()
         if len(recent) >= limit:
             wait = max(1, math.ceil(recent[0] + window - now))
-            raise PigeonError(429, "rate_limited", retry_after=wait)
+            raise SampleError(429, "rate_limited", retry_after=wait)
         recent.append(now)

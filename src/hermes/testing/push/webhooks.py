@@ -9,7 +9,7 @@ import aiohttp
 import msgspec
 
 from hermes.ports.clock import Clock
-from hermes.testing.push.state import PigeonSettings
+from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import Tally
 
 
@@ -62,7 +62,7 @@ class Webhooks:
 
     def __init__(
         self,
-        settings: PigeonSettings,
+        settings: SampleSettings,
         *,
         clock: Clock,
         tally: Tally,

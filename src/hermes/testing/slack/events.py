@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from hermes.testing.slack.state import APP, BOT_USER, TEAM, Book, Message, StoredFile
-from hermes.testing.stand_in import File, Said
+from hermes.testing.slack.state import APP, BOT_USER, TEAM, Message, SlackState, StoredFile
+from hermes.testing.stand_in import File, PersonMessage
 
 Json = dict[str, Any]
 _URL = re.compile(r"https?://[^\s<>|]+")
 
 
-class Happened(msgspec.Struct, frozen=True, kw_only=True):
+class PersonAction(msgspec.Struct, frozen=True, kw_only=True):
     """What a person did: its name, and the calls of the Events API that tell of it."""
 
     id: str
@@ -22,23 +22,23 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
 class Events:
     """Makes events and keeps the book of them."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, state: SlackState) -> None:
+        self._state = state
         self._made = 0
         self.base_url = ""
 
-    def happen(self, said: Said) -> Happened:
+    def happen(self, said: PersonMessage) -> PersonAction:
         """Let a person write; one who names the bot in a channel makes two events."""
-        user = self._book.open_user(said.user, said.user_name)
+        user = self._state.open_user(said.user, said.user_name)
         direct = user if said.chat_type == "dm" else None
-        channel = self._book.open_chat(said.chat, chat_type=said.chat_type, user=direct)
-        ts = self._book.ts_of(said.id)
+        channel = self._state.open_chat(said.chat, chat_type=said.chat_type, user=direct)
+        ts = self._state.ts_of(said.id)
         typed = _as_sent(said.text)
         text = f"<@{BOT_USER}> {typed}" if said.mentions else typed
         event: Json = {"type": "message", "channel": channel, "user": user, "text": text, "ts": ts}
         thread = self._thread(said, channel, user=user)
         if thread is not None and thread != ts:
-            parent = self._book.find(channel, thread)
+            parent = self._state.find(channel, thread)
             event |= {"thread_ts": thread, "parent_user_id": parent.user}
         if said.files:
             event |= {"subtype": "file_share", "files": [self._file(one) for one in said.files]}
@@ -52,7 +52,7 @@ class Events:
             # Slack leaves out what kind of channel it is, and whose the thread is.
             left = {key: value for key, value in event.items() if key not in _ONLY_MESSAGE}
             calls.append(self.call({**left, "type": "app_mention"}))
-        return Happened(id=f"{channel}:{ts}", calls=tuple(calls))
+        return PersonAction(id=f"{channel}:{ts}", calls=tuple(calls))
 
     def call(self, event: Json) -> Json:
         """Return the call of the Events API that tells of an event."""
@@ -68,11 +68,11 @@ class Events:
             "authorizations": [{"team_id": TEAM, "user_id": BOT_USER, "is_bot": True}],
         }
 
-    def command(self, said: Said, command: str) -> Json:
+    def command(self, said: PersonMessage, command: str) -> Json:
         """Return the fields of a slash command."""
         self._made += 1
-        user = self._book.open_user(said.user, said.user_name)
-        channel = self._book.open_chat(said.chat, chat_type=said.chat_type)
+        user = self._state.open_user(said.user, said.user_name)
+        channel = self._state.open_chat(said.chat, chat_type=said.chat_type)
         is_direct = channel.startswith("D")
         return {
             "token": "deprecated",
@@ -90,19 +90,19 @@ class Events:
             "trigger_id": said.id or f"{self._made}.{TEAM}.trigger",
         }
 
-    def press(self, said: Said) -> Json:
+    def press(self, said: PersonMessage) -> Json:
         """Return the payload of a pressed button whose value is the text."""
         self._made += 1
-        user = self._book.open_user(said.user, said.user_name)
-        channel = self._book.open_chat(said.chat, chat_type=said.chat_type)
-        ts = self._book.ts_of(said.reply_to or "")
+        user = self._state.open_user(said.user, said.user_name)
+        channel = self._state.open_chat(said.chat, chat_type=said.chat_type)
+        ts = self._state.ts_of(said.reply_to or "")
         action = {
             "type": "button",
             "action_id": "answer",
             "block_id": "b1",
             "value": said.text,
             "text": {"type": "plain_text", "text": said.text},
-            "action_ts": said.id or self._book.make_ts(),
+            "action_ts": said.id or self._state.make_ts(),
         }
         return {
             "type": "block_actions",
@@ -114,21 +114,21 @@ class Events:
             "actions": [action],
         }
 
-    def _thread(self, said: Said, channel: str, *, user: str) -> str | None:
+    def _thread(self, said: PersonMessage, channel: str, *, user: str) -> str | None:
         """Return the thread in which something is said; one that a test names is begun for it."""
         name = said.thread or said.reply_to
         if name is None:
             return None
-        ts = self._book.ts_of(name.rpartition(":")[2])
-        known = [one for one in self._book.messages if (one.channel, one.ts) == (channel, ts)]
+        ts = self._state.ts_of(name.rpartition(":")[2])
+        known = [one for one in self._state.messages if (one.channel, one.ts) == (channel, ts)]
         if not known:
-            self._book.add(Message(channel=channel, ts=ts, user=user, text="a thread begins"))
+            self._state.add(Message(channel=channel, ts=ts, user=user, text="a thread begins"))
             return ts
         return known[0].thread_ts or ts
 
     def _file(self, file: File) -> Json:
-        file_id = f"F{len(self._book.files) + 1:09}"
-        self._book.files[file_id] = StoredFile(
+        file_id = f"F{len(self._state.files) + 1:09}"
+        self._state.files[file_id] = StoredFile(
             id=file_id, name=file.name, length=len(file.data), mime=file.mime, data=file.data
         )
         address = f"{self.base_url}/files-pri/{TEAM}-{file_id}/{file.name}"
@@ -145,9 +145,9 @@ class Events:
         }
 
     def _keep(self, event: Json) -> None:
-        known = {(one.channel, one.ts) for one in self._book.messages}
+        known = {(one.channel, one.ts) for one in self._state.messages}
         if (event["channel"], event["ts"]) not in known:
-            self._book.add(
+            self._state.add(
                 Message(
                     channel=event["channel"],
                     ts=event["ts"],

@@ -12,9 +12,9 @@ from hermes.testing.slack.state import (
     BOT_ID,
     BOT_USER,
     TEAM,
-    Book,
     Channel,
     Message,
+    SlackState,
     StoredFile,
 )
 
@@ -26,8 +26,8 @@ _DEFAULT_PAGE, _MOST_PAGE = 100, 999
 class Methods:
     """Answers calls whose arguments and token are good."""
 
-    def __init__(self, book: Book, *, clock: Clock) -> None:
-        self._book = book
+    def __init__(self, state: SlackState, *, clock: Clock) -> None:
+        self._state = state
         self._clock = clock
         self._last_post: dict[str, float] = {}
         self.base_url = ""
@@ -74,13 +74,13 @@ class Methods:
         return {"url": f"ws{host}/link/?ticket={ticket}&app_id={APP}"}
 
     def _post(self, arguments: Json) -> Json:
-        channel = self._book.chat_to_write(arguments["channel"])
+        channel = self._state.chat_to_write(arguments["channel"])
         self._check_content(arguments)
         self._check_gap(channel)
-        message = self._book.add(
+        message = self._state.add(
             Message(
                 channel=channel.id,
-                ts=self._book.make_ts(),
+                ts=self._state.make_ts(),
                 user=BOT_USER,
                 text=arguments.get("text", ""),
                 thread_ts=arguments.get("thread_ts"),
@@ -113,8 +113,8 @@ class Methods:
     def _own(self, arguments: Json) -> Message:
         if not arguments["channel"].startswith(("C", "D", "G")):
             raise SlackError("channel_not_found", "not the id of a channel")
-        channel = self._book.find_chat(arguments["channel"])
-        message = self._book.find(channel.id, arguments["ts"])
+        channel = self._state.find_chat(arguments["channel"])
+        message = self._state.find(channel.id, arguments["ts"])
         if not message.is_bots:
             raise SlackError("cant_update_message", "somebody else's message")
         return message
@@ -149,14 +149,14 @@ class Methods:
             raise SlackError(code, error.rule) from None
 
     def _page(self, arguments: Json, *, thread: str | None) -> Json:
-        channel = self._book.find_chat(arguments["channel"])
+        channel = self._state.find_chat(arguments["channel"])
         if not channel.is_member:
             raise SlackError("not_in_channel", channel.name)
         limit = arguments.get("limit", _DEFAULT_PAGE)
         if not 1 <= limit <= _MOST_PAGE:
             raise SlackError("invalid_limit", str(limit))
         start = _start(arguments)
-        found = self._book.history(channel.id, oldest=arguments.get("oldest", "0"), thread=thread)
+        found = self._state.history(channel.id, oldest=arguments.get("oldest", "0"), thread=thread)
         with_metadata = arguments.get("include_all_metadata", False)
         page = [one.shown(with_metadata=with_metadata) for one in found[start : start + limit]]
         return {"messages": page, **_more(start + limit, len(found))}
@@ -167,14 +167,14 @@ class Methods:
             raise SlackError("invalid_types", str(kinds))
         prefixes = {"public_channel": "C", "private_channel": "G", "mpim": "G", "im": "D"}
         wanted = {prefixes[kind] for kind in kinds}
-        found = [self._told(one) for one in self._book.channels.values() if one.id[0] in wanted]
+        found = [self._told(one) for one in self._state.channels.values() if one.id[0] in wanted]
         start, limit = _start(arguments), arguments.get("limit", _DEFAULT_PAGE)
         return {"channels": found[start : start + limit], **_more(start + limit, len(found))}
 
     def _info(self, arguments: Json) -> Json:
-        told = self._told(self._book.find_chat(arguments["channel"]))
+        told = self._told(self._state.find_chat(arguments["channel"]))
         if arguments.get("include_num_members"):
-            told["num_members"] = len(self._book.users)
+            told["num_members"] = len(self._state.users)
         return {"channel": told}
 
     def _told(self, channel: Channel) -> Json:
@@ -193,10 +193,10 @@ class Methods:
         }
 
     def _open(self, arguments: Json) -> Json:
-        return {"channel": {"id": self._book.open_direct(arguments.get("users", ""))}}
+        return {"channel": {"id": self._state.open_direct(arguments.get("users", ""))}}
 
     def _user(self, arguments: Json) -> Json:
-        name = self._book.users.get(arguments["user"])
+        name = self._state.users.get(arguments["user"])
         if name is None:
             raise SlackError("user_not_found", arguments["user"])
         profile = {"display_name": name, "real_name": name}
@@ -205,9 +205,9 @@ class Methods:
     def _upload_url(self, arguments: Json) -> Json:
         if arguments["length"] <= 0 or not arguments["filename"]:
             raise SlackError("invalid_arguments", "an empty file or name")
-        file_id = f"F{len(self._book.files) + 1:09}"
+        file_id = f"F{len(self._state.files) + 1:09}"
         name, length = arguments["filename"], arguments["length"]
-        self._book.files[file_id] = StoredFile(id=file_id, name=name, length=length)
+        self._state.files[file_id] = StoredFile(id=file_id, name=name, length=length)
         return {"upload_url": f"{self.base_url}/upload/v1/{file_id}", "file_id": file_id}
 
     def _complete(self, arguments: Json) -> Json:
@@ -217,13 +217,13 @@ class Methods:
         if "channel_id" in arguments:
             if not arguments["channel_id"].startswith(("C", "D", "G")):
                 raise SlackError("channel_not_found", "not the id of a channel")
-            channel = self._book.chat_to_write(arguments["channel_id"])
+            channel = self._state.chat_to_write(arguments["channel_id"])
             check_mrkdwn(arguments.get("initial_comment", ""))
             self._check_gap(channel)
-            self._book.add(
+            self._state.add(
                 Message(
                     channel=channel.id,
-                    ts=self._book.make_ts(),
+                    ts=self._state.make_ts(),
                     user=BOT_USER,
                     text=arguments.get("initial_comment", ""),
                     thread_ts=arguments.get("thread_ts"),
@@ -232,11 +232,11 @@ class Methods:
                 )
             )
         for one in shown:
-            self._book.files[one["id"]].is_shared = True
+            self._state.files[one["id"]].is_shared = True
         return {"files": shown}
 
     def _ready(self, named: Json) -> Json:
-        file = self._book.files.get(named.get("id", ""))
+        file = self._state.files.get(named.get("id", ""))
         if file is None or file.data is None:
             raise SlackError("file_not_found", "a file that was not uploaded")
         if file.is_shared:
@@ -244,16 +244,16 @@ class Methods:
         return {"id": file.id, "title": named.get("title", file.name), "name": file.name}
 
     def _delete_file(self, arguments: Json) -> Json:
-        if self._book.files.pop(arguments["file"], None) is None:
+        if self._state.files.pop(arguments["file"], None) is None:
             raise SlackError("file_not_found", arguments["file"])
-        for message in self._book.messages:
+        for message in self._state.messages:
             if any(file["id"] == arguments["file"] for file in message.files):
                 message.is_deleted = True
         return {}
 
     def _status(self, arguments: Json) -> Json:
-        channel = self._book.find_chat(arguments["channel_id"])
-        self._book.find(channel.id, arguments["thread_ts"])
+        channel = self._state.find_chat(arguments["channel_id"])
+        self._state.find(channel.id, arguments["thread_ts"])
         self.statuses.append((channel.id, arguments["thread_ts"], arguments["status"]))
         return {}
 

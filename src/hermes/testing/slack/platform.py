@@ -20,8 +20,8 @@ from hermes.testing.slack.markup import as_read
 from hermes.testing.slack.methods import Methods
 from hermes.testing.slack.refusal import SlackError
 from hermes.testing.slack.sockets import Sockets
-from hermes.testing.slack.state import Book
-from hermes.testing.stand_in import Fault, FaultKind, Post, Said, no_rejections, take_fault
+from hermes.testing.slack.state import SlackState
+from hermes.testing.stand_in import Fault, FaultKind, PersonMessage, Post, no_rejections, take_fault
 
 BOT_TOKEN = "xoxb-not-a-real-token"
 APP_TOKEN = "xapp-not-a-real-token"
@@ -50,9 +50,9 @@ class SlackStandIn:
         self._mode = mode
         self._scopes = scopes
         clock = clock or SystemClock()
-        self.book = Book(clock)
-        self.methods = Methods(self.book, clock=clock)
-        self.events = Events(self.book)
+        self.state = SlackState(clock)
+        self.methods = Methods(self.state, clock=clock)
+        self.events = Events(self.state)
         self.sockets = Sockets(resend_s=resend_s)
         self.calls = Calls(SIGNING_SECRET, clock=clock)
         # Every call that came to the Web API, with its code or `ok`.
@@ -133,7 +133,7 @@ class SlackStandIn:
         """Send events to this Request URL."""
         self.calls.url = webhook_url
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person write; return `channel:ts` once the bot has taken every event of it."""
         happened = self.events.happen(said)
         calls = list(happened.calls) * max(1, said.times)
@@ -152,7 +152,7 @@ class SlackStandIn:
         else:
             await self.calls.event(call)
 
-    async def command(self, said: Said, command: str = "/hermes") -> None:
+    async def command(self, said: PersonMessage, command: str = "/hermes") -> None:
         """Let a person type a slash command."""
         fields = self.events.command(said, command)
         if self._mode == "socket":
@@ -160,7 +160,7 @@ class SlackStandIn:
         else:
             await self.calls.form(fields)
 
-    async def press(self, said: Said) -> None:
+    async def press(self, said: PersonMessage) -> None:
         """Let a person press a button whose value is the text."""
         payload = self.events.press(said)
         if self._mode == "socket":
@@ -170,9 +170,9 @@ class SlackStandIn:
 
     def posts(self, chat: str) -> tuple[Post, ...]:
         """Return what the bot has written in a chat, oldest first."""
-        if not self.book.has_chat(chat):
+        if not self.state.has_chat(chat):
             return ()
-        channel = self.book.find_chat(chat).id
+        channel = self.state.find_chat(chat).id
         return tuple(
             Post(
                 id=f"{one.channel}:{one.ts}",
@@ -185,7 +185,7 @@ class SlackStandIn:
                 files=tuple(file["name"] for file in one.files),
                 deleted=one.is_deleted,
             )
-            for one in self.book.messages
+            for one in self.state.messages
             if one.channel == channel and one.is_bots
         )
 
@@ -274,7 +274,7 @@ class SlackStandIn:
             raise SlackError("missing_scope", needed=method.scopes[0], provided=provided)
 
     async def _upload(self, request: web.Request) -> web.StreamResponse:
-        file = self.book.files.get(request.match_info["file"])
+        file = self.state.files.get(request.match_info["file"])
         data = await _uploaded(request)
         if file is None or file.length != len(data):
             self._rejections.append("upload: another length than was announced")
@@ -286,7 +286,7 @@ class SlackStandIn:
         fault = take_fault(self._faults, "fetch")
         if fault is not None and fault.kind not in _AFTER:
             return _failed(fault, is_edit=False)
-        file = self.book.files.get(request.match_info["file"].rpartition("-")[2])
+        file = self.state.files.get(request.match_info["file"].rpartition("-")[2])
         shown = request.headers.get("Authorization", "")
         if shown != f"Bearer {BOT_TOKEN}" or self._is_revoked:
             return web.Response(status=302, headers={"Location": "https://slack.com/signin"})

@@ -10,7 +10,7 @@ from hermes.testing.slack.state import APP
 from hermes.testing.stand_in import no_rejections
 
 Json = dict[str, Any]
-_PATIENCE_S = 60.0
+_MAX_WAIT_S = 60.0
 
 
 class Connection:
@@ -27,7 +27,7 @@ class Sockets:
 
     def __init__(self, *, resend_s: float = 3.0) -> None:
         self._resend_s = resend_s
-        self._telling: set[asyncio.Future[None]] = set()
+        self._sends: set[asyncio.Future[None]] = set()
         self._connections: list[Connection] = []
         self._changed = asyncio.Condition()
         self._waiting: dict[str, asyncio.Future[None]] = {}
@@ -66,7 +66,7 @@ class Sockets:
         name = f"envelope-{self._made}"
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_MAX_WAIT_S):
                 attempt = 0
                 while not waiting.done():
                     await self._try(name, kind, payload=payload, attempt=attempt)
@@ -114,8 +114,8 @@ class Sockets:
         for connection in self._connections:
             connection.is_leaving = True
             told = connection.socket.send_json({"type": "disconnect", "reason": "link_disabled"})
-            self._telling.add(task := asyncio.ensure_future(told))
-            task.add_done_callback(self._telling.discard)
+            self._sends.add(task := asyncio.ensure_future(told))
+            task.add_done_callback(self._sends.discard)
 
     async def disconnect(self, reason: str) -> None:
         """Announce the end of every connection; return once new ones have taken over.
@@ -126,7 +126,7 @@ class Sockets:
         told = {"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-1"}}
         for connection in old:
             await connection.socket.send_json(told)
-        async with asyncio.timeout(_PATIENCE_S), self._changed:
+        async with asyncio.timeout(_MAX_WAIT_S), self._changed:
             while not [one for one in self._connections if one not in old]:
                 await self._changed.wait()
         for connection in old:
@@ -148,7 +148,7 @@ class Sockets:
 
     async def wait_open(self, opened: int = 1) -> None:
         """Wait until so many connections have been opened in all, and one stands."""
-        async with asyncio.timeout(_PATIENCE_S), self._changed:
+        async with asyncio.timeout(_MAX_WAIT_S), self._changed:
             while self.opened < opened or not self._connections:
                 await self._changed.wait()
 

@@ -70,7 +70,7 @@ class StoredFile(msgspec.Struct, kw_only=True):
     is_shared: bool = False
 
 
-class Book:
+class SlackState:
     """The workspace."""
 
     def __init__(self, clock: Clock) -> None:

@@ -42,7 +42,7 @@ class Mark(msgspec.Struct, frozen=True):
     url: str = ""
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedText(msgspec.Struct, frozen=True):
     """What people see, with its marks."""
 
     text: str
@@ -54,11 +54,11 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
 
 
-def parse_html(markup: str) -> Parsed:
+def parse_html(markup: str) -> ParsedText:
     """Return the text that the markup shows; raises what Telegram answers for bad markup."""
     reader = _Reader(markup)
     reader.run()
-    return Parsed(reader.text, _checked(reader.marks))
+    return ParsedText(reader.text, _checked(reader.marks))
 
 
 class _Reader:

@@ -4,9 +4,9 @@ import re
 from typing import Any, Final
 
 from hermes.ports.clock import Clock
-from hermes.testing.stand_in import File, Said
+from hermes.testing.stand_in import File, PersonMessage
 from hermes.testing.telegram.html_text import units
-from hermes.testing.telegram.state import BOT_NAME, Book, Chat, Stored
+from hermes.testing.telegram.state import BOT_NAME, Chat, StoredMessage, TelegramState
 
 _FIRST_USER: Final = 5_000_001
 _FIRST_GROUP: Final = -1_001_000_000_001
@@ -21,8 +21,8 @@ _NUMBER: Final = re.compile(r"-?\d{1,16}")
 class People:
     """Names of people, chats and messages, and the numbers that Telegram has for them."""
 
-    def __init__(self, book: Book, *, clock: Clock) -> None:
-        self._book = book
+    def __init__(self, state: TelegramState, *, clock: Clock) -> None:
+        self._state = state
         self._clock = clock
         self._users: dict[str, int] = {}
         self._chats: dict[str, int] = {}
@@ -46,7 +46,7 @@ class People:
             int(name) if name.isdigit() else self._topics.setdefault(name, 50 + len(self._topics))
         )
 
-    def open_chat(self, said: Said) -> Chat:
+    def open_chat(self, said: PersonMessage) -> Chat:
         """Return the chat in which something is said; it is there from then on."""
         number = self.chat_id(said.chat)
         if number is None:
@@ -54,12 +54,12 @@ class People:
             self._chats[said.chat] = number
         kind = _TYPES.get(said.chat_type, "supergroup")
         name = said.user_name if kind == "private" else said.chat
-        chat = self._book.chats.setdefault(number, Chat(id=number, type=kind, name=name))
+        chat = self._state.chats.setdefault(number, Chat(id=number, type=kind, name=name))
         if said.thread is not None:
             chat.topics.add(self.topic_id(said.thread))
         return chat
 
-    def messages(self, said: Said) -> list[dict[str, Any]]:
+    def messages(self, said: PersonMessage) -> list[dict[str, Any]]:
         """Return what is said as messages: one, or one for each file."""
         chat = self.open_chat(said)
         first = self._message(said, chat, self._number(said))
@@ -74,7 +74,7 @@ class People:
         for number, file in enumerate(said.files):
             wire = dict(first)
             if number:
-                wire["message_id"] = self._book.next_id()
+                wire["message_id"] = self._state.next_id()
                 wire.pop("text", None)
                 wire.pop("entities", None)
             made.append(self._with_file(wire, file, album))
@@ -94,21 +94,25 @@ class People:
     def _file(self, file: File) -> dict[str, Any]:
         family = file.mime.partition("/")[0]
         kind = {"image": "photo", "audio": "voice", "video": "video"}.get(family, "document")
-        file_id = self._book.keep_file(file.data, folder=kind)
+        file_id = self._state.keep_file(file.data, folder=kind)
         wire = {
             "file_id": file_id,
             "file_unique_id": f"u-{file_id}",
             "file_size": len(file.data),
         }
         if kind == "photo":
-            small = {**wire, "file_id": self._book.keep_file(b"small", folder=kind), "file_size": 5}
+            small = {
+                **wire,
+                "file_id": self._state.keep_file(b"small", folder=kind),
+                "file_size": 5,
+            }
             small |= {"width": 90, "height": 60}
             return {"photo": [small, {**wire, "width": 1280, "height": 853}]}
         more = {"voice": {"duration": 3}, "video": {"width": 640, "height": 360, "duration": 3}}
         wire |= {"mime_type": file.mime, "file_name": file.name, **more.get(kind, {})}
         return {kind: wire}
 
-    def _message(self, said: Said, chat: Chat, number: int) -> dict[str, Any]:
+    def _message(self, said: PersonMessage, chat: Chat, number: int) -> dict[str, Any]:
         text = f"@{BOT_NAME} {said.text}".strip() if said.mentions else said.text
         wire: dict[str, Any] = {
             "message_id": number,
@@ -131,19 +135,19 @@ class People:
         answered = self._answered(said, chat)
         return wire if answered is None else {**wire, "reply_to_message": answered}
 
-    def _answered(self, said: Said, chat: Chat) -> dict[str, Any] | None:
+    def _answered(self, said: PersonMessage, chat: Chat) -> dict[str, Any] | None:
         if said.reply_to is None:
             return None
         number = said.reply_to.partition("@")[0]
         known = self._said.get(said.reply_to) or (int(number) if number.isdigit() else 0)
-        stored = self._book.messages.get((chat.id, known))
-        return None if stored is None else self._book.wire(stored, is_reply=True)
+        stored = self._state.messages.get((chat.id, known))
+        return None if stored is None else self._state.wire(stored, is_reply=True)
 
     def _note(self, wire: dict[str, Any], chat: Chat) -> None:
         number = wire["message_id"]
-        self._book.messages.setdefault(
+        self._state.messages.setdefault(
             (chat.id, number),
-            Stored(
+            StoredMessage(
                 message_id=number,
                 chat=chat.id,
                 text=wire.get("text", ""),
@@ -153,17 +157,17 @@ class People:
             ),
         )
 
-    def _number(self, said: Said) -> int:
+    def _number(self, said: PersonMessage) -> int:
         if not said.id:
-            return self._book.next_id()
+            return self._state.next_id()
         name = said.id.partition("@")[0]
         if name.isdigit():
             return int(name)
         if said.id not in self._said:
-            self._said[said.id] = self._book.next_id()
+            self._said[said.id] = self._state.next_id()
         return self._said[said.id]
 
-    def _number_for(self, said: Said) -> int:
+    def _number_for(self, said: PersonMessage) -> int:
         if said.chat_type == "dm":
             # On Telegram a private chat has the number of the person in it.
             own = self.user_id(said.user)

@@ -13,12 +13,18 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import HttpLoopback
-from hermes.testing.stand_in import Fault, Post, Said, no_rejections
+from hermes.testing.stand_in import Fault, PersonMessage, Post, no_rejections
 from hermes.testing.telegram import rules
 from hermes.testing.telegram.people import People
 from hermes.testing.telegram.refusal import ApiError, bad
-from hermes.testing.telegram.state import MAX_DOWNLOAD_BYTES, Book, Draft, Stored, Upload
-from hermes.testing.telegram.updates import Updates, Waiting
+from hermes.testing.telegram.state import (
+    MAX_DOWNLOAD_BYTES,
+    Draft,
+    StoredMessage,
+    TelegramState,
+    Upload,
+)
+from hermes.testing.telegram.updates import PendingUpdate, Updates
 
 TOKEN: Final = "7000000001:AAF-not-a-real-token_of_any_bot-000"
 SECRET: Final = "not-a-real-webhook-secret"
@@ -50,8 +56,8 @@ class TelegramStandIn:
     ) -> None:
         clock = clock or SystemClock()
         self._mode = mode
-        self.book = Book(clock=clock, is_limited=is_limited)
-        self.people = People(self.book, clock=clock)
+        self.state = TelegramState(clock=clock, is_limited=is_limited)
+        self.people = People(self.state, clock=clock)
         self.updates = Updates(clock=clock, is_local=is_local)
         self.calls: list[str] = []
         self.answered: list[str] = []
@@ -59,7 +65,7 @@ class TelegramStandIn:
         self._token = token
         self._is_revoked = False
         self._faults: list[Fault] = []
-        self._late: list[Waiting] = []
+        self._late: list[PendingUpdate] = []
         self._rejections = no_rejections()
         self._released = asyncio.Event()
         self._http = HttpLoopback()
@@ -108,7 +114,7 @@ class TelegramStandIn:
         """Call this address in place of the webhook's own, as a proxy in front of it would."""
         self.updates.pointed_at = webhook_url
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Let a person do something; return the event's id there, once the bot has taken it."""
         messages = self.people.messages(said)
         first = messages[0]
@@ -127,16 +133,16 @@ class TelegramStandIn:
     def posts(self, chat: str) -> tuple[Post, ...]:
         """Return what the bot has written in a chat, oldest first."""
         number = self.people.chat_id(chat)
-        return () if number is None else tuple(map(_post, self.book.own(number)))
+        return () if number is None else tuple(map(_post, self.state.own(number)))
 
     def drafts(self, chat: str) -> tuple[Draft, ...]:
         """Return what the bot has shown as being written, oldest first."""
-        return tuple(self.book.drafts.get(self.people.chat_id(chat) or 0, ()))
+        return tuple(self.state.drafts.get(self.people.chat_id(chat) or 0, ()))
 
     def shown(self, chat: str) -> tuple[str, ...]:
         """Return what the bot's messages in a chat read before they were edited."""
         number = self.people.chat_id(chat) or 0
-        return tuple(text for stored in self.book.own(number) for text in stored.before)
+        return tuple(text for stored in self.state.own(number) for text in stored.before)
 
     def plan(self, fault: Fault) -> None:
         """Let something go wrong."""
@@ -191,26 +197,26 @@ class TelegramStandIn:
             upload = files.get(kind)
             if upload is None:
                 raise bad("wrong file identifier/HTTP URL specified")
-            return self.book.wire(self.book.send_file(params, upload, kind=kind))
+            return self.state.wire(self.state.send_file(params, upload, kind=kind))
         if method == "sendMediaGroup":
-            return [self.book.wire(one) for one in self.book.send_album(params, files)]
+            return [self.state.wire(one) for one in self.state.send_album(params, files)]
         return self._simple[method](params)
 
     @property
     def _simple(self) -> Mapping[str, Callable[[dict[str, Any]], Any]]:
-        book, updates = self.book, self.updates
+        state, updates = self.state, self.updates
         return {
-            "getMe": lambda _params: book.bot,
+            "getMe": lambda _params: state.bot,
             "setWebhook": updates.set_webhook,
             "deleteWebhook": updates.delete_webhook,
             "getWebhookInfo": lambda _params: updates.info,
-            "sendMessage": lambda params: book.wire(book.send_text(params)),
-            "editMessageText": lambda params: book.wire(book.edit(params)),
-            "deleteMessage": book.delete,
-            "sendMessageDraft": book.draft,
+            "sendMessage": lambda params: state.wire(state.send_text(params)),
+            "editMessageText": lambda params: state.wire(state.edit(params)),
+            "deleteMessage": state.delete,
+            "sendMessageDraft": state.draft,
             "sendChatAction": self._act,
             "getFile": self._file,
-            "getChat": lambda params: book.chat(params["chat_id"]).wire,
+            "getChat": lambda params: state.chat(params["chat_id"]).wire,
             "getChatMemberCount": self._count_members,
             "answerCallbackQuery": self._answer_button,
         }
@@ -218,17 +224,17 @@ class TelegramStandIn:
     def _act(self, params: dict[str, Any]) -> bool:
         if params["action"] not in rules.ACTIONS:
             raise bad("wrong parameter action in request")
-        chat = self.book.chat(params["chat_id"])
+        chat = self.state.chat(params["chat_id"])
         if chat.type == "channel":
             raise bad("CHAT_ACTION_NOT_SUPPORTED")
-        self.book.actions.append((chat.id, params["action"]))
+        self.state.actions.append((chat.id, params["action"]))
         return True
 
     def _count_members(self, params: dict[str, Any]) -> int:
-        return 2 if self.book.chat(params["chat_id"]).type == "private" else 3
+        return 2 if self.state.chat(params["chat_id"]).type == "private" else 3
 
     def _file(self, params: dict[str, Any]) -> dict[str, Any]:
-        found = self.book.files.get(params["file_id"])
+        found = self.state.files.get(params["file_id"])
         if found is None:
             raise bad("wrong file_id or the file is temporarily unavailable")
         path, data = found
@@ -252,7 +258,7 @@ class TelegramStandIn:
         try:
             self._authenticate(request)
             fault = self._take_fault("fetch")
-            by_path = dict(self.book.files.values())
+            by_path = dict(self.state.files.values())
             data = by_path.get(request.match_info["path"])
             if data is None:
                 raise ApiError(404, "Not Found")
@@ -309,7 +315,7 @@ def _operation(method: str) -> str:
     return {"editMessageText": "edit", "getFile": "fetch"}.get(method, method)
 
 
-def _post(stored: Stored) -> Post:
+def _post(stored: StoredMessage) -> Post:
     return Post(
         id=str(stored.message_id),
         chat=str(stored.chat),

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from hermes.ports.clock import Clock
-from hermes.testing.telegram.html_text import Parsed, parse_html, units
+from hermes.testing.telegram.html_text import ParsedText, parse_html, units
 from hermes.testing.telegram.refusal import ApiError, bad
 
 MAX_TEXT: Final = 4096
@@ -45,7 +45,7 @@ class Chat(msgspec.Struct, kw_only=True):
         return {**wire, "is_forum": True} if self.topics else wire
 
 
-class Stored(msgspec.Struct, kw_only=True):
+class StoredMessage(msgspec.Struct, kw_only=True):
     """A message that stands in a chat."""
 
     message_id: int
@@ -77,15 +77,15 @@ class Draft(msgspec.Struct, frozen=True):
     text: str
 
 
-class Book:
+class TelegramState:
     """Everything that stands on the platform."""
 
     def __init__(self, *, clock: Clock, is_limited: bool) -> None:
         self._clock = clock
         self.is_limited = is_limited
         self.chats: dict[int, Chat] = {}
-        self.messages: dict[tuple[int, int], Stored] = {}
-        self._own_in: dict[int, list[Stored]] = {}
+        self.messages: dict[tuple[int, int], StoredMessage] = {}
+        self._own_in: dict[int, list[StoredMessage]] = {}
         self.files: dict[str, tuple[str, bytes]] = {}
         self.drafts: dict[int, list[Draft]] = {}
         self.actions: list[tuple[int, str]] = []
@@ -126,20 +126,20 @@ class Book:
             raise ApiError(403, "Forbidden: bot was blocked by the user", is_rule=False)
         return found
 
-    def send_text(self, params: dict[str, Any]) -> Stored:
+    def send_text(self, params: dict[str, Any]) -> StoredMessage:
         """Post a text."""
         parsed = self._text(params, "text", limit=MAX_TEXT)
         if not parsed.text.strip():
             raise bad("message text is empty")
         return self._post(params, parsed, markup=params["text"])
 
-    def send_file(self, params: dict[str, Any], upload: Upload, *, kind: str) -> Stored:
+    def send_file(self, params: dict[str, Any], upload: Upload, *, kind: str) -> StoredMessage:
         """Post a file."""
         self._check_file(upload, kind)
         parsed = self._text(params, "caption", limit=MAX_CAPTION)
         return self._post(params, parsed, markup=params.get("caption", ""), file=upload.name)
 
-    def send_album(self, params: dict[str, Any], files: dict[str, Upload]) -> list[Stored]:
+    def send_album(self, params: dict[str, Any], files: dict[str, Upload]) -> list[StoredMessage]:
         """Post several files as one album."""
         items = params["media"]
         if not 2 <= len(items) <= 10:
@@ -150,7 +150,7 @@ class Book:
         uploads = [files.get(one["media"].removeprefix("attach://")) for one in items]
         checked = [self._attached(one, upload) for one, upload in zip(items, uploads, strict=True)]
         texts = [self._text(one, "caption", limit=MAX_CAPTION) for one in items]
-        posts: list[Stored] = []
+        posts: list[StoredMessage] = []
         for item, upload, parsed in zip(items, checked, texts, strict=True):
             markup = item.get("caption", "")
             posts.append(
@@ -158,9 +158,9 @@ class Book:
             )
         return posts
 
-    def edit(self, params: dict[str, Any]) -> Stored:
+    def edit(self, params: dict[str, Any]) -> StoredMessage:
         """Replace a message's text."""
-        stored = self._standing(params, "edit")
+        stored = self._find(params, "edit")
         parsed = self._text(params, "text", limit=MAX_TEXT)
         if not parsed.text.strip():
             raise bad("message text is empty")
@@ -174,7 +174,7 @@ class Book:
 
     def delete(self, params: dict[str, Any]) -> bool:
         """Take a message away."""
-        self._standing(params, "delete").deleted = True
+        self._find(params, "delete").deleted = True
         return True
 
     def draft(self, params: dict[str, Any]) -> bool:
@@ -188,11 +188,11 @@ class Book:
         self.drafts.setdefault(chat.id, []).append(Draft(params["draft_id"], parsed.text))
         return True
 
-    def own(self, chat_id: int) -> list[Stored]:
+    def own(self, chat_id: int) -> list[StoredMessage]:
         """Return what the bot has written in a chat, oldest first."""
         return list(self._own_in.get(chat_id, ()))
 
-    def wire(self, stored: Stored, *, is_reply: bool = False) -> dict[str, Any]:
+    def wire(self, stored: StoredMessage, *, is_reply: bool = False) -> dict[str, Any]:
         """Return a message as Telegram shows it; what a reply answers holds no further reply."""
         chat = self.chats[stored.chat]
         wire: dict[str, Any] = {
@@ -209,7 +209,7 @@ class Book:
             wire["reply_to_message"] = self.wire(answered, is_reply=True)
         return wire
 
-    def _standing(self, params: dict[str, Any], verb: str) -> Stored:
+    def _find(self, params: dict[str, Any], verb: str) -> StoredMessage:
         chat = self.chat(params["chat_id"])
         found = self.messages.get((chat.id, params["message_id"]))
         if found is None or found.deleted:
@@ -218,7 +218,7 @@ class Book:
             raise bad("message can't be edited")
         return found
 
-    def _text(self, params: dict[str, Any], field: str, *, limit: int) -> Parsed:
+    def _text(self, params: dict[str, Any], field: str, *, limit: int) -> ParsedText:
         text = params.get(field, "")
         mode = params.get("parse_mode")
         if mode not in {None, "HTML"}:
@@ -226,8 +226,8 @@ class Book:
         if mode and self.bad_markups:
             self.bad_markups -= 1
             raise bad('can\'t parse entities: Unsupported start tag "x" at byte offset 0')
-        parsed = parse_html(text) if mode else Parsed(text)
-        parsed = Parsed(parsed.text.strip(), parsed.marks)
+        parsed = parse_html(text) if mode else ParsedText(text)
+        parsed = ParsedText(parsed.text.strip(), parsed.marks)
         if units(parsed.text) > limit:
             raise bad("message is too long" if field == "text" else "message caption is too long")
         return parsed
@@ -235,12 +235,12 @@ class Book:
     def _post(
         self,
         params: dict[str, Any],
-        parsed: Parsed,
+        parsed: ParsedText,
         *,
         markup: str,
         file: str = "",
         counts: bool = True,
-    ) -> Stored:
+    ) -> StoredMessage:
         chat = self.chat(params["chat_id"])
         thread = params.get("message_thread_id")
         if thread is not None and thread not in chat.topics:
@@ -248,7 +248,7 @@ class Book:
         reply = self._reply(chat, params.get("reply_parameters"))
         if counts:
             self._pace(chat.id)
-        stored = Stored(
+        stored = StoredMessage(
             message_id=self.next_id(),
             chat=chat.id,
             text=parsed.text,

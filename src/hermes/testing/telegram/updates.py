@@ -24,7 +24,7 @@ _RETRY_S: Final = (0.02, 0.05, 0.1, 0.2, 0.5)
 Sleep = Callable[[float], Awaitable[None]]
 
 
-class Waiting(msgspec.Struct, kw_only=True):
+class PendingUpdate(msgspec.Struct, kw_only=True):
     """An update that is not taken yet; `times` is how often it is still to be told."""
 
     update_id: int
@@ -47,7 +47,7 @@ class Updates:
         self._clock = clock
         self._sleep = sleep
         self._is_local = is_local
-        self._waiting: dict[int, Waiting] = {}
+        self._waiting: dict[int, PendingUpdate] = {}
         self._next = _FIRST
         self._arrived = asyncio.Event()
         self._poll: asyncio.Event | None = None
@@ -61,16 +61,18 @@ class Updates:
         self.pointed_at: str | None = None
         self.statuses: list[int] = []
 
-    def push(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> Waiting:
+    def push(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> PendingUpdate:
         """Let something happen; it is told from now on."""
         update = self.happen(kind, body, chat=chat, times=times)
         self.tell(update)
         return update
 
-    def happen(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> Waiting:
+    def happen(
+        self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1
+    ) -> PendingUpdate:
         """Let something happen that is told later."""
         self._next += 1
-        return Waiting(
+        return PendingUpdate(
             update_id=self._next - 1,
             kind=kind,
             body=body,
@@ -79,7 +81,7 @@ class Updates:
             taken=asyncio.Event(),
         )
 
-    def tell(self, update: Waiting) -> None:
+    def tell(self, update: PendingUpdate) -> None:
         """Tell from now on; those who poll get updates by their number, whatever is late."""
         if update.kind not in self._allowed:
             update.taken.set()
@@ -215,12 +217,12 @@ class Updates:
             update.taken.set()
         self._waiting.clear()
 
-    def _start(self, update: Waiting) -> None:
+    def _start(self, update: PendingUpdate) -> None:
         task = asyncio.create_task(self._tell(update), name=f"webhook {update.update_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _tell(self, update: Waiting) -> None:
+    async def _tell(self, update: PendingUpdate) -> None:
         """Call the webhook until it has taken the update; a chat's updates one after the other."""
         body = msgspec.json.encode(update.wire)
         async with self._chats.setdefault(update.chat, asyncio.Lock()):

@@ -17,7 +17,7 @@ from aiohttp import web
 
 from hermes.ports.clock import Clock, SystemClock
 from hermes.testing.loopback import HttpLoopback
-from hermes.testing.stand_in import Fault, Post, Said, no_rejections
+from hermes.testing.stand_in import Fault, PersonMessage, Post, no_rejections
 
 SECRET: Final = "whsec_" + base64.b64encode(b"not a real secret of any machine").decode()
 ROUTES: Final = ("chat-1", "chat-2")
@@ -86,7 +86,7 @@ class MachineStandIn:
         """Post events to this address, with the route behind it."""
         self._target = webhook_url.rstrip("/")
 
-    async def say(self, said: Said) -> str:
+    async def say(self, said: PersonMessage) -> str:
         """Post an event until it is taken; return its id."""
         self._made += 1
         event_id = said.id or f"evt-{self._made}"

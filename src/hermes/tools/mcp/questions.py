@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes.ports.tool import Question, ToolContext
-from hermes.schema.checker import Unchecked, UnusableSchema, checker_of
+from hermes.schema.checker import UnusableSchema, ValueTooLarge, checker_of
 from hermes.tools.mcp.clean_text import cleaned, one_line
 
 _MESSAGE_CHARS = 2_000
@@ -58,7 +58,7 @@ def fits(answer: Mapping[str, Json], schema: Schema) -> bool:
     """Return whether an answer is what the question asked for."""
     try:
         return checker_of(msgspec.json.encode(dict(schema))).fits(dict(answer))
-    except (UnusableSchema, Unchecked):
+    except (UnusableSchema, ValueTooLarge):
         return False
 
 

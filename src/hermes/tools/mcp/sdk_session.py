@@ -167,16 +167,16 @@ class SdkLink:
         raise CallRefused(f"the server asked for more input {_MAX_ROUNDS} times")
 
     async def _once(
-        self, wish: types.CallToolRequestParams, call: RunningCall
+        self, params: types.CallToolRequestParams, call: RunningCall
     ) -> types.CallToolResult | types.InputRequiredResult:
         for is_last in (False, True):
             try:
                 return await self.session.call_tool(
-                    wish.name,
-                    wish.arguments,
+                    params.name,
+                    params.arguments,
                     progress_callback=call.progress,
-                    input_responses=wish.input_responses,
-                    request_state=wish.request_state,
+                    input_responses=params.input_responses,
+                    request_state=params.request_state,
                     allow_input_required=True,
                 )
             except MCPError as error:

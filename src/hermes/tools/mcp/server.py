@@ -36,7 +36,7 @@ _LONGEST_WAIT_S = 60.0
 _JITTER = 0.25
 # A connection that lasted this long was a good one: the next try is at once.
 _GOOD_S = 5.0
-_PATIENCE_S = 5.0
+_MAX_WAIT_S = 5.0
 _CHECK_S = 5.0
 _REFRESH_GAP_S = 1.0
 _STOP_S = 5.0
@@ -212,7 +212,7 @@ class McpServer:
         self._waiters += 1
         self._wanted.set()
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_MAX_WAIT_S):
                 await self._up.wait()
         except TimeoutError:
             why = self._problem or "it is still connecting"

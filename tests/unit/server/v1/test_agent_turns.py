@@ -18,7 +18,7 @@ from hermes.message.chat import user_text
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import Outcome
 from hermes.message.parts import text_of
-from hermes.ports.channel import Accepted
+from hermes.ports.channel import Acceptance
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import ModelRequest, TextDelta
@@ -39,9 +39,9 @@ class ToldDoor:
         self._progress = progress
         self.events: list[MessageEvent] = []
 
-    async def accept(self, event: MessageEvent) -> Accepted:
+    async def accept(self, event: MessageEvent) -> Acceptance:
         self.events.append(event)
-        return Accepted(message_id="m_1")
+        return Acceptance(message_id="m_1")
 
     async def watch(self, _message_id: str) -> AsyncIterator[Progress]:
         for one in self._progress:

@@ -16,7 +16,7 @@ from hermes.message.parts import (
 from hermes.message.reply import Usage
 from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.messages import MessagesDialect
-from hermes.server.v1.messages_thoughts import Luggage, packed
+from hermes.server.v1.messages_thoughts import ForeignThought, packed
 from tests.unit.server.v1.messages_answers import answered, content_of, streamed, whole
 
 CALL = ToolCallPart("t1", "find", '{"a":1}')
@@ -165,9 +165,11 @@ def test_reasoning_of_other_services_comes_back_unchanged_from_a_stream(name):
         "hermes.",
         "hermes.A",
         "hermes.W10=",
-        packed([Luggage(-1, None, "openai")]),
-        packed([Luggage(0, None, "openai", sealed='[]}],"model":"dear","messages":[{"a":[')]),
-        packed([Luggage(0, None, "openai", sealed="[" * 5000)]),
+        packed([ForeignThought(-1, None, "openai")]),
+        packed(
+            [ForeignThought(0, None, "openai", sealed='[]}],"model":"dear","messages":[{"a":[')]
+        ),
+        packed([ForeignThought(0, None, "openai", sealed="[" * 5000)]),
     ],
 )
 def test_luggage_that_was_tampered_with_is_refused(signature):

@@ -13,7 +13,7 @@ from hermes.errors import ToolError
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.page_fetch import PageFetch, PageLimits
 from hermes.ports.tool import Tool
-from hermes.testing.scripted_http import Out, Received, ScriptedHttp
+from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 from hermes.tools.builtin.web_fetch import MAX_CHARS, WebFetch
 from tests.unit.tools.tool_runs import CONTEXT
 
@@ -34,7 +34,7 @@ async def client() -> AsyncIterator[HttpClient]:
 def giving(
     body: bytes, kind: str = "text/html", *, status: int = 200, **headers: str
 ) -> ScriptedHttp:
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.whole(status, body, kind=kind, **headers)
 
     return ScriptedHttp(answer)
@@ -153,7 +153,7 @@ async def test_endless_redirects_are_given_up(client):
 
 @pytest.mark.req("W34")
 async def test_the_final_address_is_told(client):
-    async def answer(received: Received, out: Out) -> None:
+    async def answer(received: ReceivedRequest, out: Out) -> None:
         if received.path == "/end":
             out.whole(200, b"here", kind="text/plain")
         else:
@@ -165,7 +165,7 @@ async def test_the_final_address_is_told(client):
 
 @pytest.mark.req("W34")
 async def test_a_slow_page_is_given_up(client):
-    async def answer(_received: Received, out: Out) -> None:
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
         out.begin("text/html")
         out.frame(b"<p>first")
         await asyncio.Event().wait()

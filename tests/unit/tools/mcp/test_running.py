@@ -72,7 +72,7 @@ async def test_an_ask_that_fails_declines() -> None:
 
 
 @pytest.mark.req("W37")
-async def test_patience_with_a_person_ends() -> None:
+async def test_stream_timeout_with_a_person_ends() -> None:
     person = Person()
 
     assert await a_call(person, ask_timeout_s=0.01).question("Who?", SCHEMA) is None

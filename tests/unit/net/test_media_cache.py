@@ -59,7 +59,7 @@ class Home:
         self.path.mkdir(exist_ok=True)
         self.files.mkdir(exist_ok=True)
         self.clock = ManualClock()
-        self.shelf = MediaCache(
+        self.media_cache = MediaCache(
             self.media,
             HttpClient(HttpSettings()),
             rules=CacheRules(folders=(self.files,), link_hosts=(), **rules),
@@ -68,7 +68,7 @@ class Home:
         )
         push = MemoryChannel(Capabilities(delivery="push", media=("image",)), name="push")
         pull = MemoryChannel(Capabilities(delivery="pull", media=("image",)), name="pull")
-        self.desk = TurnMedia(self.shelf, {"push": push, "pull": pull})
+        self.desk = TurnMedia(self.media_cache, {"push": push, "pull": pull})
 
     def kept(self) -> set[str]:
         found = self.media.rglob("*")
@@ -94,7 +94,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.mark.req("W17")
 async def test_a_file_is_private_named_by_its_bytes_and_of_their_type(home: Home) -> None:
-    media = await home.shelf.put(png(), owner=ANN, name="../evil.exe")
+    media = await home.media_cache.put(png(), owner=ANN, name="../evil.exe")
 
     path = Path(media.path or "")
     assert (media.mime, media.name, media.size) == ("image/png", "evil.exe", len(png()))
@@ -103,7 +103,7 @@ async def test_a_file_is_private_named_by_its_bytes_and_of_their_type(home: Home
     assert path.suffix == ".png"
     assert mode(path) == 0o600
     assert mode(path.parent) == 0o700
-    assert await home.shelf.put(png(), owner=ANN, name="../evil.exe") == media
+    assert await home.media_cache.put(png(), owner=ANN, name="../evil.exe") == media
     assert len(home.kept()) == 1
 
 
@@ -123,21 +123,21 @@ async def test_what_would_do_harm_is_not_taken(
 ) -> None:
     home = Home(tmp_path, max_bytes=1_000_000)
     with pytest.raises(error, match=why):
-        await home.shelf.put(data, owner=ANN)
+        await home.media_cache.put(data, owner=ANN)
     assert home.kept() == set()
 
 
 @pytest.mark.req("W17")
 async def test_a_picture_that_was_cut_off_before_it_was_kept_is_not_taken(home: Home) -> None:
-    media = await home.shelf.keep(png()[:30], mime="image/png", name="a.png")
+    media = await home.media_cache.keep(png()[:30], mime="image/png", name="a.png")
     with pytest.raises(BadRequest, match="end is missing"):
-        await home.shelf.adopt(media, ANN)
+        await home.media_cache.adopt(media, ANN)
 
 
 @pytest.mark.req("W17")
 async def test_what_a_channel_kept_goes_to_the_turn_that_uses_it(home: Home) -> None:
-    first = await home.shelf.keep(png(), mime="text/html", name="a.png")
-    second = await home.shelf.keep(png(), mime="image/png", name="a.png")
+    first = await home.media_cache.keep(png(), mime="text/html", name="a.png")
+    second = await home.media_cache.keep(png(), mime="image/png", name="a.png")
     assert first.mime == "image/png"
     assert first.path != second.path
 
@@ -154,7 +154,7 @@ async def test_what_a_channel_kept_goes_to_the_turn_that_uses_it(home: Home) -> 
 
 @pytest.mark.req("W17")
 async def test_what_was_kept_and_is_gone_is_not_found(home: Home) -> None:
-    kept = await home.shelf.keep(png(), mime="image/png")
+    kept = await home.media_cache.keep(png(), mime="image/png")
     lose(kept)
     with pytest.raises(NotFound):
         await home.desk.bring(kept, platform="push", owner=ANN)
@@ -195,17 +195,17 @@ async def test_a_file_of_an_open_folder_is_lent_as_it_is_now(home: Home) -> None
 
     assert (lent.mime, lent.name) == ("image/png", "cat.png")
     assert [one.path for one in named] == [lent.path] * 3
-    assert await home.shelf.read(lent, limit=1_000) == png()
+    assert await home.media_cache.read(lent, limit=1_000) == png()
 
 
 @pytest.mark.req("W20")
 async def test_what_was_sent_to_an_agent_may_be_sent_back_to_that_person_alone(home: Home) -> None:
-    kept = await home.shelf.put(png(), owner=ANN)
+    kept = await home.media_cache.put(png(), owner=ANN)
     assert kept.path is not None
 
     back = await home.desk.lend(kept.path, owner=MediaOwner("p_ann", "m_7"))
 
-    assert await home.shelf.read(back, limit=1_000) == png()
+    assert await home.media_cache.read(back, limit=1_000) == png()
     with pytest.raises(Forbidden):
         await home.desk.lend(kept.path, owner=BOB)
 
@@ -275,7 +275,7 @@ async def is_refused(work: Awaitable[object]) -> bool:
 async def test_nothing_else_is_ever_lent_or_read(home: Home) -> None:
     for what, place in traps(home).items():
         assert await is_refused(home.desk.lend(place, owner=ANN)), what
-        read = home.shelf.read(Media("text/plain", path=place), limit=1_000)
+        read = home.media_cache.read(Media("text/plain", path=place), limit=1_000)
         assert await is_refused(read), what
     assert not any(b"SECRET" in (home.media / one).read_bytes() for one in home.kept())
 
@@ -309,7 +309,7 @@ async def test_too_large_a_file_is_not_read(tmp_path: Path) -> None:
     (home.files / "fits.bin").write_bytes(bytes(100))
     lent = await home.desk.lend("fits.bin", owner=ANN)
     with pytest.raises(TooLarge):
-        await home.shelf.read(lent, limit=99)
+        await home.media_cache.read(lent, limit=99)
 
 
 @pytest.mark.req("W20")
@@ -320,11 +320,11 @@ def test_only_what_is_sent_by_a_push_takes_attachments(home: Home) -> None:
 
 @pytest.mark.req("W17", "J24")
 async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
-    await home.shelf.put(png(), owner=ANN)
-    await home.shelf.put(png(more=b"2"), owner=MediaOwner("p_ann", "m_3"))
-    theirs = await home.shelf.put(png(), owner=BOB)
+    await home.media_cache.put(png(), owner=ANN)
+    await home.media_cache.put(png(more=b"2"), owner=MediaOwner("p_ann", "m_3"))
+    theirs = await home.media_cache.put(png(), owner=BOB)
 
-    await home.shelf.erase("p_ann")
+    await home.media_cache.erase("p_ann")
 
     assert home.kept() == {str(Path(theirs.path or "").relative_to(home.media))}
 
@@ -332,29 +332,29 @@ async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
 @pytest.mark.req("W17", "J24")
 async def test_files_of_the_erased_that_came_too_late_go_with_the_upkeep(tmp_path: Path) -> None:
     home = Home(tmp_path, erased=("p_ann",), needed=("m_1",))
-    await home.shelf.put(png(), owner=ANN)
-    await home.shelf.tidy()
+    await home.media_cache.put(png(), owner=ANN)
+    await home.media_cache.tidy()
     assert home.kept() == set()
 
 
 @pytest.mark.req("W17")
 async def test_the_old_goes_unless_it_is_needed(tmp_path: Path) -> None:
     home = Home(tmp_path, needed=("m_open",))
-    await home.shelf.put(png(), owner=ANN)
-    await home.shelf.put(png(), owner=MediaOwner("p_ann", "m_open"))
-    await home.shelf.keep(png(), mime="image/png")
+    await home.media_cache.put(png(), owner=ANN)
+    await home.media_cache.put(png(), owner=MediaOwner("p_ann", "m_open"))
+    await home.media_cache.keep(png(), mime="image/png")
     home.clock.advance(DAY / 2)
-    await home.shelf.tidy()
+    await home.media_cache.tidy()
     assert len(home.kept()) == 3
 
     home.clock.advance(DAY)
-    await home.shelf.tidy()
+    await home.media_cache.tidy()
     assert not any("arrived" in one for one in home.kept())
     assert len(home.kept()) == 2
 
     home.clock.advance(6 * DAY)
-    await home.shelf.put(png(), owner=MediaOwner("p_ann", "m_new"))
-    await home.shelf.tidy()
+    await home.media_cache.put(png(), owner=MediaOwner("p_ann", "m_new"))
+    await home.media_cache.tidy()
     assert {one.split("/")[1] for one in home.kept()} == {"m_open", "m_new"}
 
 
@@ -364,7 +364,7 @@ async def test_the_oldest_goes_where_there_is_too_much(tmp_path: Path) -> None:
     for number in range(6):
         home.clock.advance(60)
         owner = MediaOwner("p_ann", f"m_{number}")
-        await home.shelf.put(bytes([number]) * 240, owner=owner)
+        await home.media_cache.put(bytes([number]) * 240, owner=owner)
 
     assert {one.split("/")[1] for one in home.kept()} == {"m_0", "m_3", "m_4", "m_5"}
 
@@ -372,9 +372,9 @@ async def test_the_oldest_goes_where_there_is_too_much(tmp_path: Path) -> None:
 @pytest.mark.req("W17")
 async def test_nothing_is_taken_beyond_what_fits_while_all_is_needed(tmp_path: Path) -> None:
     home = Home(tmp_path, needed=("m_1",), cache_bytes=1_000)
-    await home.shelf.put(bytes(900), owner=ANN)
+    await home.media_cache.put(bytes(900), owner=ANN)
     with pytest.raises(BadRequest, match="no room"):
-        await home.shelf.put(bytes(900), owner=BOB)
+        await home.media_cache.put(bytes(900), owner=BOB)
 
 
 @pytest.mark.req("W17")
@@ -383,7 +383,7 @@ async def test_half_a_file_of_a_dead_process_counts_and_goes(home: Home) -> None
     left.parent.mkdir(parents=True)
     left.write_bytes(b"half")
     os.utime(left, (0, 0))
-    await home.shelf.tidy()
+    await home.media_cache.tidy()
     assert home.kept() == set()
 
 
@@ -392,14 +392,14 @@ async def test_a_link_is_read_from_the_hosts_of_the_list_alone(home: Home) -> No
     link = Media("image/png", url="https://evil.test/a.png?d=secret", name="a.png")
 
     with pytest.raises(Forbidden, match=r"evil\.test is not a host that may be asked"):
-        await home.shelf.read(link, limit=1000)
+        await home.media_cache.read(link, limit=1000)
 
 
 @pytest.mark.req("W20", "W34")
 async def test_a_link_whose_host_cannot_be_decoded_is_refused(tmp_path: Path) -> None:
     rules = CacheRules(link_hosts=("*.cdn.example",))
-    shelf = MediaCache(tmp_path / "media", HttpClient(HttpSettings()), rules=rules)
+    media_cache = MediaCache(tmp_path / "media", HttpClient(HttpSettings()), rules=rules)
     link = Media("image/png", url="https://xn--a.cdn.example/a.png", name="a.png")
 
     with pytest.raises(Forbidden, match="its address is not fetched"):
-        await shelf.read(link, limit=1000)
+        await media_cache.read(link, limit=1000)

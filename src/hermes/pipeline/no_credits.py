@@ -9,7 +9,7 @@ from hermes.pipeline.needs import CreditServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 
 
-def upgrade(
+def no_credits_reply(
     turn: Turn, ctx: StageContext[CreditServices, TimelineWriter], error: NoCredits
 ) -> Reply:
     """Return the upgrade message with the person's referral code."""

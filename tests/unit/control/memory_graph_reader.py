@@ -9,8 +9,8 @@ from hermes.ports.graph_reader import GraphEntry
 NOW = 1_700_000_000.0
 
 
-class MemoryShelf:
-    """Fits `ports.graphs.GraphShelf`; graphs that `put` was given later were used later."""
+class MemoryGraphReader:
+    """Fits `ports.graphs.GraphReader`; graphs that `put` was given later were used later."""
 
     def __init__(self) -> None:
         self.storages: dict[str, MemoryStorage] = {}
@@ -75,27 +75,27 @@ class MemoryShelf:
         self.is_open = False
 
 
-def a_shelf() -> MemoryShelf:
+def a_graph_reader() -> MemoryGraphReader:
     """A shelf with ann, who agreed and whose answer was rewritten, and bob, who has not agreed."""
-    shelf = MemoryShelf()
-    old = _graph(shelf, "agent:main:rest:dm:ann#0", "Hello.")
-    shelf.put(_answered(old, "Hi.", "m_1.1"), is_current=False)
-    ann = _answered(_graph(shelf, "agent:main:rest:dm:ann#1", "Name a colour."), "Blue.", "m_2.1")
+    reader = MemoryGraphReader()
+    old = _graph(reader, "agent:main:rest:dm:ann#0", "Hello.")
+    reader.put(_answered(old, "Hi.", "m_1.1"), is_current=False)
+    ann = _answered(_graph(reader, "agent:main:rest:dm:ann#1", "Name a colour."), "Blue.", "m_2.1")
     other = ann.branch("tea")
     other.append({"role": "user", "content": "Tea\x1b[2J!"})
     other.save()
     with ann.editing("olga", "it was wrong"):
         ann[1]["content"] = "Green."
     ann.append({"role": "user", "content": "Another."})
-    shelf.put(_answered(ann, "Red.", "m_3.1", temperature=0.2))
-    bob = _graph(shelf, "agent:main:rest:dm:bob#0", "What is 2+2?")
-    shelf.put(_answered(bob, "4", "m_4.1"), people=["p_2"], may_train=False)
-    return shelf
+    reader.put(_answered(ann, "Red.", "m_3.1", temperature=0.2))
+    bob = _graph(reader, "agent:main:rest:dm:bob#0", "What is 2+2?")
+    reader.put(_answered(bob, "4", "m_4.1"), people=["p_2"], may_train=False)
+    return reader
 
 
-def _graph(shelf: MemoryShelf, name: str, text: str) -> MessageGraph:
+def _graph(reader: MemoryGraphReader, name: str, text: str) -> MessageGraph:
     said = {"role": "user", "content": text}
-    return MessageGraph([said], name=name, storage=shelf.storage(name), now=lambda: NOW)
+    return MessageGraph([said], name=name, storage=reader.storage(name), now=lambda: NOW)
 
 
 def _answered(

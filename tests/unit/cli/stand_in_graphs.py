@@ -19,7 +19,7 @@ from hermes.cli.failure import run_guarded
 from hermes.control.graph_access import GraphOperations
 from hermes.errors import PersonErased
 from hermes.graph import MemoryStorage, MessageGraph
-from tests.unit.control.memory_shelf import MemoryShelf, a_shelf
+from tests.unit.control.memory_graph_reader import MemoryGraphReader, a_graph_reader
 
 
 class Spoiled(MemoryStorage):
@@ -33,17 +33,17 @@ class Spoiled(MemoryStorage):
         return {name: data for name, data in super().get_blobs(ids).items() if b"2+2" not in data}
 
 
-def the_shelf(*, is_damaged: bool) -> MemoryShelf:
-    shelf = a_shelf()
+def required_graph_reader(*, is_damaged: bool) -> MemoryGraphReader:
+    reader = a_graph_reader()
     if is_damaged:
         for name, erased in (("bob#0", False), ("ann#0", True)):
             full = f"agent:main:rest:dm:{name}"
-            shelf.storages[full] = Spoiled(shelf.storages[full], erased=erased)
-    return shelf
+            reader.storages[full] = Spoiled(reader.storages[full], erased=erased)
+    return reader
 
 
-class Ended(MemoryShelf):
-    def __init__(self, kept: MemoryShelf) -> None:
+class Ended(MemoryGraphReader):
+    def __init__(self, kept: MemoryGraphReader) -> None:
         self.__dict__.update(kept.__dict__)
         self._opened = 0
 
@@ -72,13 +72,13 @@ def main(arguments: list[str]) -> int:
     is_damaged, is_ended = arguments[:1] == ["damaged"], arguments[:1] == ["ended"]
 
     @contextmanager
-    def open_shelf(_loaded: object) -> Iterator[MemoryShelf]:
-        shelf = the_shelf(is_damaged=is_damaged)
-        yield Ended(shelf) if is_ended else shelf
+    def open_graph_reader(_loaded: object) -> Iterator[MemoryGraphReader]:
+        reader = required_graph_reader(is_damaged=is_damaged)
+        yield Ended(reader) if is_ended else reader
 
     # The command line loads this module by its name, when it needs the files.
     offline = ModuleType("hermes.cli.offline")
-    offline.open_shelf = open_shelf  # type: ignore[attr-defined]
+    offline.open_graph_reader = open_graph_reader  # type: ignore[attr-defined]
     offline.run_here = run_here  # type: ignore[attr-defined]
     sys.modules["hermes.cli.offline"] = offline
     return run_guarded(lambda: run(arguments[is_damaged or is_ended :]), {})

@@ -22,7 +22,7 @@ from hermes.ports.spend import PLATFORM, Account
 from hermes.routing.plan import CallNeeds
 
 
-class Workshop(msgspec.Struct, frozen=True, kw_only=True):
+class JobServices(msgspec.Struct, frozen=True, kw_only=True):
     """The services that background jobs use."""
 
     jobs: JobStore
@@ -36,7 +36,7 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def ask_model(
-    shop: Workshop, request: ModelRequest, *, kind: str, model: str | None, receipt: SpendLog
+    shop: JobServices, request: ModelRequest, *, kind: str, model: str | None, receipt: SpendLog
 ) -> str:
     """Return a model's answer for a job of this kind, under the cap and the kill switch.
 
