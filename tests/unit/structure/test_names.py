@@ -27,6 +27,25 @@ NOUNS = {
     "text_drawing": "a drawing in text",
 }
 VERB_FORMS = re.compile(r"(ing|[^e]ed|told|heard|said|given|kept|shown|seen|written|spoken)$")
+# Public classes that end in a verb's form and are none, or have another reason to be named so.
+CLASS_NOUNS = {
+    "Docstring": "the noun of the field",
+    "Drawing": "the noun: a graph that is drawn",
+    "Embedding": "the noun of the field",
+    "Finding": "the noun",
+    "GraphDrawing": "the noun: a graph that is drawn",
+    "Lost": "its name is the value of the log field `then`",
+    "ManifestSetting": "the noun",
+    "OutboxTiming": "the noun: the numbers of the outbox",
+    "PreviewTiming": "the noun: the numbers of the previews",
+    "Pricing": "the noun",
+    "SqlitePairing": "the name of the feature, and of its command",
+    "SqlitePruning": "the name of the setting",
+}
+CLASS_VERB_FORMS = re.compile(
+    r"(ing|[^e]ed|Told|Heard|Said|Given|Kept|Shown|Seen|Written|Spoken|Sent|Taken|Spent|Brought"
+    r"|Begun|Lost|Learnt|Found|Held|Gone|Broken|Ran|Had|Wrote)$"
+)
 LEAST_LINES = 40
 # Sets of modules of one form, where a small one is no accident: by their package.
 UNIFORM = {
@@ -53,6 +72,32 @@ def test_a_public_class_name_has_one_meaning() -> None:
 def test_a_module_is_named_by_a_noun() -> None:
     odd = {one.name for one in modules() if VERB_FORMS.search(one.leaf) and one.leaf not in NOUNS}
     assert odd == set()
+
+
+def test_a_public_class_is_named_by_a_noun() -> None:
+    classes = {
+        node.name: [base.id for base in node.bases if isinstance(base, ast.Name)]
+        for module in modules()
+        for node in module.tree.body
+        if isinstance(node, ast.ClassDef) and not WIRE_SHAPES.fullmatch(module.name)
+    }
+    # An exception may say what happened: `raise LeaseLost`.
+    errors = {"Exception"}
+    while more := {name for name, bases in classes.items() if errors & {*bases}} - errors:
+        errors |= more
+    odd = {name for name in classes.keys() - errors if name[0] != "_" and is_verb_form(name)}
+    assert odd - CLASS_NOUNS.keys() == set()
+    assert CLASS_NOUNS.keys() <= odd, "an exception that is none any more"
+
+
+def is_verb_form(name: str) -> bool:
+    """Tell whether the last word of a class name is a participle or a gerund."""
+    return CLASS_VERB_FORMS.search(name) is not None
+
+
+@pytest.mark.parametrize("name", ["Pacing", "Prepared", "VisionAsked", "Sent", "LatelySaid", "Ran"])
+def test_verb_forms_of_classes_are_found(name: str) -> None:
+    assert is_verb_form(name)
 
 
 @pytest.mark.parametrize("name", ["settling", "told", "acting", "spoken", "overheard", "parked"])
