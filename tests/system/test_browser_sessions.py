@@ -272,7 +272,7 @@ async def test_the_list_names_browsers_in_short_and_json_in_full(house: House) -
     for name in AGENTS:
         assert sum(f" {name[:40]} " in line for line in lines) == 1
     (laptop,) = [line for line in lines if " laptop " in line]
-    assert " no end " in laptop
+    assert " forever " in laptop
     assert " not recorded" in laptop
     assert max(len(line.rstrip()) for line in lines) < 160
     assert {one["browser"] for one in in_full} == set(AGENTS.values())

@@ -42,7 +42,7 @@ async def test_a_dream_that_was_ordered_is_shown_exported_and_paid_by_the_platfo
         after = json.loads(await hermes(home, "memory", "show", "rest:ann", "--json"))
 
     assert "- Runs at dawn." in dreamt
-    assert "- not known: how far they run" in dreamt
+    assert "- unknown: how far they run" in dreamt
     assert shown["dream"]["insights"] == ["Runs at dawn."]
     kinds = [json.loads(line)["kind"] for line in lines]
     assert kinds[:4] == ["person", "consent", "channel", "dream"]

@@ -60,7 +60,7 @@ async def test_a_removed_database_is_noticed_and_comes_back(tmp_path: Path) -> N
     assert (first["reply"], second["reply"]) == ("#1 one", "#2 two")
     assert refused == (503, True)
     assert refused_v1 == (503, "storage_full")
-    assert "TAKES NO MESSAGES" in status
+    assert "ACCEPTS NO MESSAGES" in status
     assert "hermes.db.rescued" in " ".join(status.split())
     assert (examined, "was removed or moved" in " ".join(doctor.split())) == (1, True)
     assert stopped == 0

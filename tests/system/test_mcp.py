@@ -277,7 +277,7 @@ async def test_the_commands_work_without_a_gateway_and_show_no_secret(tmp_path: 
     assert states == [("time", "connected"), ("gone", "waiting")]
     assert "mcp_time_get_current_time" in tested
     assert "'/nowhere' cannot be started" in failed
-    assert "there are: time, gone" in " ".join(unknown.split())
+    assert "configured: time, gone" in " ".join(unknown.split())
     assert "No gateway runs" in nobody
     logs = "".join(path.read_text() for path in (home / "logs").iterdir())
     assert secret not in listed + tested + failed + logs

@@ -18,7 +18,7 @@ import msgspec
 
 from hermes.plugins.manifest import load_manifest
 from hermes.plugins.registry import Platform
-from hermes.testing.push.channel import PigeonChannel
+from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.settings import read_settings
 
 
@@ -28,7 +28,7 @@ def register(registry):
     manifest = msgspec.structs.replace(manifest, auth=auth)
 
     def make(setup):
-        return PigeonChannel(read_settings(setup), setup.client, clock=setup.clock)
+        return SampleChannel(read_settings(setup), setup.client, clock=setup.clock)
 
     registry.platforms["pigeon"] = Platform(manifest, make)
 '''

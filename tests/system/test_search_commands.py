@@ -62,7 +62,7 @@ async def test_what_was_said_is_found_with_a_gateway_and_without(tmp_path: Path)
     assert elsewhere == words == "Nothing was found.\n"
     assert recent == found == again
     assert odd == 'Nothing was found.\nIgnored: ")(. These terms match no message.\n'
-    assert "'soon' is no time" in wrong
+    assert "'soon' is not a time" in wrong
     assert "not both" in both
     assert "Nobody is known as 'rest:zoe'" in nobody
     assert made.startswith("The index is built: 6 messages, ")

@@ -71,7 +71,7 @@ def texts(rig: Rig) -> list[str]:
 
 async def schedule(rig: Rig, words: str, *, platform: str = "rest") -> CronJob:
     """Say `/schedule` and return the newest job."""
-    assert "ScheduledRun." in await rig.answer(f"/schedule {words}", platform=platform)
+    assert "Scheduled." in await rig.answer(f"/schedule {words}", platform=platform)
     person = rig.store.people.find(platform, "ann")
     assert person is not None
     return rig.store.cron.of_person(person.id)[-1]

@@ -53,7 +53,7 @@ def test_a_dream_is_made_by_the_gateway_shown_and_gone_with_everything(hermes, g
 
     assert (unknown.returncode, "Nobody is known as" in unknown.stderr) == (1, True)
     assert made.stdout.splitlines()[0].startswith("Summary of 20")
-    assert made.stdout.splitlines()[1:] == ["- runs[2J at dawn", "- not known: how far"]
+    assert made.stdout.splitlines()[1:] == ["- runs[2J at dawn", "- unknown: how far"]
     assert report["dream"]["gaps"] == ["how far"]
     assert "- runs[2J at dawn" in shown.stdout
     assert after["dream"] is None
