@@ -7,7 +7,7 @@ is none of those that were confirmed, or repeated, before it.
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -63,9 +63,10 @@ def attribute(
             unconfirmed.append((number, post))
             continue
         refs[_name(post)] = slot.take(post, number)
+    begun = _begun_words(post for _, post in unconfirmed)
     # Whole replies first: what is left of a preview was sent again.
     for number, post in sorted(unconfirmed, key=lambda one: one[1].text.endswith(CURSOR)):
-        slot = _guess(post, _likely_first(slots[post.chat], number))
+        slot = _guess(post, _likely_first(slots[post.chat], number), begun=begun[post.chat])
         refs[_name(post)] = None if slot is None else slot.take(post, number)
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
 
@@ -106,11 +107,24 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
     return slots
 
 
-def _guess(post: PostedMessage, slots: list[Slot]) -> Slot | None:
+def _begun_words(unconfirmed: Iterable[PostedMessage]) -> dict[str, set[str]]:
+    """Return by chat which messages' replies stand there half written."""
+    words: dict[str, set[str]] = defaultdict(set)
+    for post in unconfirmed:
+        word = _WORD.search(post.text) if post.text.endswith(CURSOR) else None
+        if word is not None:
+            words[post.chat].add(word[0])
+    return words
+
+
+def _guess(post: PostedMessage, slots: list[Slot], *, begun: set[str]) -> Slot | None:
     text = post.text.removeprefix(REPEAT_PREFIX)
     if text.endswith(CURSOR):
         return _begun(text.rstrip(f" {CURSOR}"), slots)
-    return _whole(text, slots, is_marked=text != post.text)
+    is_marked = text != post.text
+    # Of several replies with the same words, one that stands half written has its message already.
+    ordered = slots if is_marked else sorted(slots, key=lambda slot: slot.word in begun)
+    return _whole(text, ordered, is_marked=is_marked)
 
 
 def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
@@ -124,13 +138,15 @@ def _begun(begun: str, slots: list[Slot]) -> Slot | None:
     """Return the reply that was being written when its gateway died; a notice is sent whole.
 
     It was said to be a repeat afterwards, or left to the operator; anything else is a mistake, and
-    is looked for last. Its turn may have ended with other words.
+    is looked for last. Its turn may have ended with other words, and may have been that of another
+    message: one that steered it is answered again in a turn of its own if the first one fails.
     """
     word = _WORD.search(begun)
     claims: list[Callable[[Slot], bool]] = [
-        lambda slot: word is not None and slot.word == word[0],
+        lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
         lambda slot: not slot.plain and slot.text.startswith(begun),
         lambda slot: not slot.plain and slot.in_doubt,
+        lambda slot: word is not None and slot.word == word[0],
         lambda slot: slot.text.startswith(begun),
     ]
     replies = sorted(

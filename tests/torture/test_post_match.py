@@ -1,0 +1,69 @@
+"""Which reply a message on a platform is: situations that the books were once wrong about."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from hermes.outbox.marks import REPEAT_PREFIX
+from hermes.testing.push.state import PostedMessage
+from tests.torture.books import Books, DeliveryRow
+from tests.torture.places import Place
+from tests.torture.post_match import CURSOR, attribute
+
+STOPPED = "(stopped)"
+PLACE = cast("Place", SimpleNamespace(platform="telegram", shown=lambda text: (text,)))
+
+
+def reply(word: str, text: str, *, known_as: str | None = None, held: bool = False) -> DeliveryRow:
+    return DeliveryRow(
+        seq=1,
+        id=f"o-{word}",
+        message_id=word,
+        platform="telegram",
+        chat="c",
+        state="unknown" if held else "sent",
+        held=held,
+        purpose="reply",
+        text=text,
+        known_as=(known_as,),
+    )
+
+
+def matched(deliveries: list[DeliveryRow], *texts: str) -> list[str | None]:
+    """Return whose reply each of the texts is; their ids are their numbers."""
+    words = [SimpleNamespace(id=one.message_id, external_id=one.message_id) for one in deliveries]
+    books: Any = SimpleNamespace(messages=words, deliveries=deliveries)
+    posted = tuple(
+        PostedMessage(message_id=str(number), chat="c", text=text)
+        for number, text in enumerate(texts)
+    )
+    found = attribute(cast("Books", books), posted, place=PLACE)
+    return [None if post.ref is None else post.ref.removesuffix(".0") for post in found]
+
+
+def test_of_two_stopped_replies_in_doubt_the_half_written_one_keeps_its_preview() -> None:
+    deliveries = [reply("s3-m7", STOPPED, held=True), reply("s3-m8", STOPPED, held=True)]
+
+    assert matched(deliveries, f"#1 s3-m7 [[d {CURSOR}", STOPPED) == ["o-s3-m7", "o-s3-m8"]
+
+
+def test_a_preview_of_a_message_that_steered_belongs_to_the_turn_that_is_in_doubt() -> None:
+    deliveries = [
+        reply("s1-m1", "It failed.", known_as="1"),
+        reply("s1-m2", "#1 s1-m2 [[x]]", known_as="2"),
+    ]
+    texts = (f"#4 s1-m2 [[x]] {CURSOR}", f"{REPEAT_PREFIX}It failed.", "#1 s1-m2 [[x]]")
+
+    assert matched(deliveries, *texts) == ["o-s1-m1", "o-s1-m1", "o-s1-m2"]
+
+
+def test_a_preview_beside_its_own_unmarked_reply_is_still_found() -> None:
+    deliveries = [reply("s1-m1", "#1 s1-m1 [[x]]", known_as="1")]
+    texts = (f"#1 s1-m1 [[x {CURSOR}", "#1 s1-m1 [[x]]")
+
+    assert matched(deliveries, *texts) == ["o-s1-m1", "o-s1-m1"]
+
+
+def test_a_stopped_reply_beside_its_own_preview_is_still_found() -> None:
+    deliveries = [reply("s1-m1", STOPPED, held=True)]
+
+    assert matched(deliveries, f"#1 s1-m1 [[x {CURSOR}", STOPPED) == ["o-s1-m1", "o-s1-m1"]
