@@ -122,9 +122,12 @@ def _guess(post: PostedMessage, slots: list[Slot], *, begun: set[str]) -> Slot |
     if text.endswith(CURSOR):
         return _begun(text.rstrip(f" {CURSOR}"), slots)
     is_marked = text != post.text
-    # Of several replies with the same words, one that stands half written has its message already.
-    ordered = slots if is_marked else sorted(slots, key=lambda slot: slot.word in begun)
-    return _whole(text, ordered, is_marked=is_marked)
+    # Of several replies with the same words, one that stands half written has its message already; and
+    # one that was confirmed was not sent once more.
+    has_own = (
+        (lambda slot: slot.place is not None) if is_marked else (lambda slot: slot.word in begun)
+    )
+    return _whole(text, sorted(slots, key=has_own), is_marked=is_marked)
 
 
 def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:

@@ -67,3 +67,15 @@ def test_a_stopped_reply_beside_its_own_preview_is_still_found() -> None:
     deliveries = [reply("s1-m1", STOPPED, held=True)]
 
     assert matched(deliveries, f"#1 s1-m1 [[x {CURSOR}", STOPPED) == ["o-s1-m1", "o-s1-m1"]
+
+
+def test_a_marked_repeat_is_never_that_of_a_confirmed_reply() -> None:
+    text = "Nothing waits."
+    deliveries = [
+        reply("s1-m1", text, held=True),
+        reply("s1-m2", "#1 s1-m2", known_as="0"),
+        reply("s1-m3", text, known_as="2"),
+    ]
+
+    texts = ("#1 s1-m2", REPEAT_PREFIX + text, text)
+    assert matched(deliveries, *texts) == ["o-s1-m2", "o-s1-m1", "o-s1-m3"]
