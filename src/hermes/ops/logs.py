@@ -244,7 +244,14 @@ def _as_json(fields: Fields) -> str:
         return _encode(fields).decode() + "\n"
     except (TypeError, ValueError):
         # A lone surrogate, or a key that JSON cannot take.
-        return _encode({str(name): ascii(value) for name, value in fields.items()}).decode() + "\n"
+        return _encode({str(name): _as_text(item) for name, item in fields.items()}).decode() + "\n"
+
+
+def _as_text(value: object) -> str:
+    """Return a value that JSON can say; a text stays as it is, so that its secrets are found."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    return ascii(value)
 
 
 def _console(*, coloured: bool) -> Render:

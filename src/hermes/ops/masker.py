@@ -54,6 +54,7 @@ class Masker:
     def __init__(self, secrets: Iterable[str]) -> None:
         self._whole: frozenset[str] = frozenset()
         self._pieces: tuple[str, ...] = ()
+        self._beyond_cut = _BEYOND_CUT
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -64,6 +65,7 @@ class Masker:
         }
         # The longest first: a secret that contains another one is hidden whole.
         self._whole, self._pieces = known, tuple(sorted(pieces, key=len, reverse=True))
+        self._beyond_cut = max(_BEYOND_CUT, len(self._pieces[0]) if self._pieces else 0)
 
     def fields(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return the fields with every value hidden whose key, or whole value, is a secret."""
@@ -104,9 +106,11 @@ class Masker:
         """Return a text with its middle left out if it is too long for a log line."""
         if len(text) <= LONGEST_VALUE:
             return text
-        half = LONGEST_VALUE // 2
-        head = self.line(text[: half + _BEYOND_CUT])[:half]
-        tail = self.line(text[-half - _BEYOND_CUT :])[-half:]
+        half, beyond = LONGEST_VALUE // 2, self._beyond_cut
+        # A mask is shorter than its secret, so what was read beyond the cut moves into the half: it
+        # is dropped first, because it ends in the middle of whatever stands there.
+        head = self.line(text[: half + beyond])[:-beyond][:half]
+        tail = self.line(text[-half - beyond :])[beyond:][-half:]
         return f"{head} … {len(text) - 2 * half} characters left out … {tail}"
 
 
@@ -126,6 +130,8 @@ def _hide(found: re.Match[str]) -> str:
     return (kept or "") + MASK
 
 
-def _forms(secret: str) -> tuple[str, str]:
-    """A secret as it stands in plain text and inside a JSON string."""
-    return secret, msgspec.json.encode(secret)[1:-1].decode()
+def _forms(secret: str) -> tuple[str, ...]:
+    """A secret in plain text, inside a JSON string, and inside Python's two kinds of quotes."""
+    in_json = msgspec.json.encode(secret)[1:-1].decode()
+    # With both kinds of quotes in a text, `repr` escapes the single ones.
+    return secret, in_json, repr(secret)[1:-1], repr(f"{secret}\"'")[1:-4]

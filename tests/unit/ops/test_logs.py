@@ -200,9 +200,20 @@ def test_what_json_cannot_say_is_written_as_text_and_never_raises(make_logs):
     logs.flush()
 
     odd, following = out.lines()
-    assert odd["event"] in {"odd", "'odd'"}
+    assert (odd["event"], odd["time"]) == ("odd", "2023-11-14T22:13:20.250Z")
     assert "ValueError" in odd["error"]
     assert following["event"] == "next"
+
+
+@pytest.mark.req("W35")
+def test_a_secret_beside_what_json_cannot_say_is_hidden(make_logs):
+    logs, out = make_logs(secrets=("pa'ss\"wörd",))
+
+    structlog.get_logger().info("odd", problem="no pa'ss\"wörd here", surrogate="\ud800")
+    logs.flush()
+
+    (line,) = out.lines()
+    assert (line["problem"], line["surrogate"]) == ("no **** here", "\\ud800")
 
 
 @pytest.mark.req("W35")

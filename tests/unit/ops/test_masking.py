@@ -124,3 +124,25 @@ def test_a_very_long_value_loses_its_middle_and_no_secret_is_cut_in_two():
         assert secret[-5:] not in shown["said"]
     fits = {"said": "a" * LONGEST_VALUE}
     assert masker.fields(fits) is fits
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("secret", ["K9" * 20, "hermes_" + "aB3" * 14 + "c", "Long" * 1500])
+def test_a_long_value_full_of_secrets_shows_no_piece_of_one(secret):
+    masker = Masker([secret])
+
+    for offset in range(0, 60, 7):
+        text = " " * offset + f"{secret} " * (40_000 // len(secret) + 10)
+        shown = masker.line(masker.fields({"said": text})["said"])
+
+        assert secret[:5] not in shown
+        assert secret[-5:] not in shown
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("secret", ["pa'ss\"word", "it's-long", "back\\sla'sh", 'new\nline"s'])
+def test_a_known_secret_is_hidden_in_a_quoted_text(secret):
+    masker = Masker([secret])
+
+    assert masker.line(repr(f"a {secret} b")) in {f"'a {MASK} b'", f'"a {MASK} b"'}
+    assert masker.line(repr(f"""a {secret} "b" 'c'""")) == f"""'a {MASK} "b" \\'c\\''"""
