@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from hermes.control.audited import AuditedActions, Operator
 from hermes.control.operations import Operations
-from hermes.control.order import Actor, AnyOrder, NoFields, local_actor
+from hermes.control.order import Actor, AnyOrder, local_actor
 from hermes.control.orders import ORDERS
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.json_body import json_response
@@ -73,8 +73,6 @@ class ControlGate:
 
     # Any: the request type that the row names.
     async def _request(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
-        if order.request is NoFields:
-            return NoFields()
         if order.has_parameter:
             return msgspec.convert(exchange.scope["path_params"], order.request)
         if order.method == "GET":

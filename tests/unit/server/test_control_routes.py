@@ -8,7 +8,7 @@ import pytest
 
 from hermes.control.audited import AuditedActions
 from hermes.control.order import Actor, AnyOrder
-from hermes.control.orders import ORDERS, USERS_BLOCK
+from hermes.control.orders import ORDERS, TOKENS_CREATE_OWNER, USERS_BLOCK
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.route import HttpExchange
 from hermes.http.same_origin import Origins
@@ -60,6 +60,7 @@ class Gate:
         host: str,
         client: str,
         body: bytes = b'{"user": "telegram:1", "by": "mallory"}',
+        row: AnyOrder = REPEAT,
         **headers: str,
     ) -> Request:
         """Give an order over a way."""
@@ -77,7 +78,7 @@ class Gate:
             "client": (client, 1),
             "headers": [(name.encode(), value.encode()) for name, value in sent.items()],
         }
-        handle = self.gate.handler([REPEAT], NOTHING)
+        handle = self.gate.handler([row], NOTHING)
         answer = await handle(HttpExchange(scope, receive))
         assert isinstance(answer, HttpResponse)
         return msgspec.json.decode(answer.body, type=Request)
@@ -159,4 +160,22 @@ async def test_a_field_that_is_not_known_or_missing_is_told_with_those_that_are(
         await gate.order(token, host="127.0.0.1:8080", client="127.0.0.1", body=body)
 
     assert told in str(refused.value)
+    assert gate.audit.rows == []
+
+
+@pytest.mark.req("W35")
+async def test_an_order_without_fields_refuses_one() -> None:
+    gate = Gate()
+    token = await gate.access.make_token("ci")
+
+    with pytest.raises(BadRequest) as refused:
+        await gate.order(
+            token,
+            host="127.0.0.1:8080",
+            client="127.0.0.1",
+            body=b'{"role": "viewer"}',
+            row=TOKENS_CREATE_OWNER,
+        )
+
+    assert str(refused.value) == "There is no field 'role' here. The fields are: none."
     assert gate.audit.rows == []
