@@ -5,6 +5,7 @@ The command line, REST and chat commands all end here. It knows no order in part
 
 import re
 from collections.abc import Awaitable, Callable
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -28,6 +29,8 @@ _SAFE_TO_LOG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}|true|false|-[0-9]{1,
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
 _PEOPLE: Final = frozenset({"user", "channel"})
 _DIGEST_CHARS = 12
+# More of one list is not kept: a request may be large, and whoever gives it must not fill the log.
+_MOST_TARGETS: Final = 32
 # One refusal of the same order to the same actor is on record in this time: refusals cost nothing
 # to provoke, and must not push everything else out.
 _REFUSALS_APART_S = 60.0
@@ -142,7 +145,7 @@ class AuditedActions:
                 self._target(field, one)
                 for field in order.targets
                 if (value := _at(request, field)) is not None
-                for one in (value if isinstance(value, tuple) else (value,))
+                for one in _first_of(value)
                 if one != ""
             ),
         )
@@ -210,6 +213,14 @@ class Operator:
     ) -> Report:
         """Give an order, but run `work` for it, such as one that reports its progress."""
         return await self._audited.act(self._actor, order, work=lambda: work(self._operations))
+
+
+# Any: a field of a request that the table names.
+def _first_of(value: Any) -> tuple[Any, ...]:
+    """Return what a field names: itself, or the first different ones of its list."""
+    if not isinstance(value, tuple):
+        return (value,)
+    return tuple(islice(dict.fromkeys(value), _MOST_TARGETS))
 
 
 # Any: the value at the end of a path through reports of many types.

@@ -7,9 +7,10 @@ import msgspec
 import pytest
 
 from hermes.control.audited import AuditedActions
+from hermes.control.graph_access import GraphOperations, GraphsOrder
 from hermes.control.order import Actor, local_actor
-from hermes.control.orders import GATEWAY_STATUS, USERS_BLOCK
-from hermes.errors import Forbidden, NotFound, StorageFull, StoreError
+from hermes.control.orders import GATEWAY_STATUS, GRAPHS_SHOW, USERS_BLOCK
+from hermes.errors import BadRequest, Forbidden, NotFound, StorageFull, StoreError
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.testing.audit import MemoryAudit
 from hermes.testing.manual_time import ManualClock
@@ -155,3 +156,20 @@ async def test_what_cannot_go_on_record_is_not_done() -> None:
         await record.block(OWNER)
 
     assert record.done == 0
+
+
+@pytest.mark.req("W7")
+async def test_an_order_with_a_huge_list_makes_a_small_row() -> None:
+    record = Record()
+    people = ("p_ann", "p_ann", *(f"p_{number}" for number in range(100_000)))
+
+    with pytest.raises(BadRequest, match="At most 20 people"):
+        await record.audited.act(
+            OWNER,
+            GRAPHS_SHOW,
+            work=lambda: GraphOperations().show(GraphsOrder(people=people)),
+            request=GraphsOrder(people=people),
+        )
+
+    (row,) = record.audit.rows
+    assert (row.state, len(row.targets), row.targets[:2]) == ("refused", 32, ("p_ann", "p_0"))
