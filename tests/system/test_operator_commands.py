@@ -201,3 +201,15 @@ async def test_the_command_line_names_the_tokens_that_an_ended_browser_made(live
     assert "These tokens stay valid" in ended
     assert f"has ended: {token} (ci)." in ended
     assert "stay valid" not in await hermes(live.home, "token", "revoke", "--all")
+
+
+async def test_status_does_not_say_that_no_message_is_stored_when_all_are_answered(
+    live: Live,
+) -> None:
+    async with aiohttp.ClientSession() as http:
+        assert (await live.post(http, sender="ann", text="hello"))["outcome"] == "answered"
+
+    lines = (await hermes(live.home, "status")).splitlines()
+
+    (messages,) = [line.split(maxsplit=1)[1] for line in lines if line.startswith("  messages")]
+    assert messages.strip() == "none unfinished"

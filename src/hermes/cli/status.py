@@ -43,6 +43,8 @@ EPILOG = examples(
     "hermes status || hermes up   (exit code 3: not running)",
 )
 _TOLD_ALREADY = frozenset({"writable"})
+# Messages that have been answered are not counted.
+_EMPTY = {"messages": "none unfinished"}
 
 
 def command(home: Home = None, as_json: AsJson = False) -> None:
@@ -147,10 +149,9 @@ def _flat(details: Mapping[str, object]) -> list[tuple[str, str]]:
 
 def _cell(name: str, value: object) -> str:
     if isinstance(value, Mapping):
-        return (
-            ", ".join(f"{key} {_cell(f'{name}_{key}', item)}" for key, item in value.items())
-            or "none stored yet"
-        )
+        return ", ".join(
+            f"{key} {_cell(f'{name}_{key}', item)}" for key, item in value.items()
+        ) or _EMPTY.get(name, "none")
     if isinstance(value, int) and "bytes" in name and not isinstance(value, bool):
         return _size(value)
     return str(value)

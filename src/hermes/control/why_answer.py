@@ -62,7 +62,7 @@ def answer_of(
         pieces.insert(1, f"because {reason.rstrip('.')}")
     duplicates = sum(event.kind == "duplicate" for event in timeline.events)
     if duplicates:
-        pieces.append(f"it arrived {_more_times(duplicates)}, each answered by the same reply")
+        pieces.append(f"it arrived {_more_times(duplicates)} and got the same reply")
     return "; ".join(piece for piece in pieces if piece) + "."
 
 

@@ -254,7 +254,7 @@ def test_a_message_that_arrived_again_says_so():
     report = told(msgspec.structs.replace(ANSWERED, events=events))
 
     assert report.duplicates == 2
-    assert "it arrived 2 more times, each answered by the same reply." in report.answer
+    assert "it arrived 2 more times and got the same reply." in report.answer
 
 
 @pytest.mark.req("A28", "J17", "J18")

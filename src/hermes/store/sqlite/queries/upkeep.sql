@@ -66,7 +66,7 @@ DELETE FROM approvals WHERE message_id = ?1 AND state <> 'waiting';
 DELETE FROM blobs WHERE id = ?1 AND name IS NULL;
 
 -- name: counts
--- Messages by state.
+-- Unfinished messages by state.
 SELECT state, count(*) FROM inbox WHERE state <> 'done' GROUP BY state;
 
 -- name: delivery_counts
