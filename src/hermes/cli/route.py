@@ -43,7 +43,7 @@ def _check_task(value: str | None) -> str | None:
 
 
 def command(
-    prompt: Annotated[str, typer.Argument(help="The prompt to plan for.")],
+    prompt: Annotated[str, typer.Argument(metavar="PROMPT", help="The prompt to plan for.")],
     *,
     home: Home = None,
     capability: Annotated[
@@ -103,7 +103,8 @@ def _print(report: RouteReport, out: Console) -> None:
         table.add_row(*_texts(f"{place}", name, one.rule, price_text(one.price)))
     for gone in report.dropped:
         table.add_row(*_texts("-", gone.provider, f"dropped: {gone.reason}", ""))
-    out.print(table)
+    if table.row_count:
+        out.print(table)
     for name, value in (("complexity", report.complexity), ("task", report.task)):
         if value is not None:
             out.print(Text(f"{name} {value}", style="dim"))

@@ -92,3 +92,10 @@ def test_route_asks_the_running_gateway(hermes, gateway):
     assert shown.returncode == 0
     assert "any available provider that can do chat" in shown.stdout
     assert "price unknown" in shown.stdout
+
+
+def test_a_plan_without_any_row_is_an_error_alone(hermes):
+    done = hermes("route", "Hello", "--model", "nosuch")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no provider for the explicit model 'nosuch'" in done.stderr
