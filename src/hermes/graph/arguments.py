@@ -1,6 +1,6 @@
 """Refuses arguments that a graph could accept but a storage could not return.
 
-Only for what accompanies messages: names, authors, and facts about a call.
+Covers only what comes with messages: names, authors and facts about a call.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from hermes.errors import BadRequest
 
 
 def check_text(value: object, what: str, *, may_be_empty: bool = False) -> None:
-    """Refuse what is not a storable text; `what` begins the error's sentence."""
+    """Refuse a value that is not a storable string; `what` is the subject of the error text."""
     if not isinstance(value, str):
         raise BadRequest(f"{what} is a text, this is of type {type(value).__name__}.")
     if not value and not may_be_empty:
@@ -25,12 +25,12 @@ def check_text(value: object, what: str, *, may_be_empty: bool = False) -> None:
 
 
 def check_mapping(value: object, what: str) -> None:
-    """Refuse what is neither None nor a dict."""
+    """Refuse a value that is neither None nor a dict."""
     if value is not None and not isinstance(value, Mapping):
         raise BadRequest(f"{what} is a dict, this is of type {type(value).__name__}.")
 
 
-def checked_tools(tools: Iterable[Any] | None) -> list[Any] | None:  # Any: JSON as it was given
+def checked_tools(tools: Iterable[Any] | None) -> list[Any] | None:  # Any: JSON as given
     """Return tools as a list; refuse what is not a list of dicts."""
     if tools is None:
         return None
@@ -44,8 +44,8 @@ def checked_tools(tools: Iterable[Any] | None) -> list[Any] | None:  # Any: JSON
     return found
 
 
-def list_of(values: Any, what: str) -> list[Any]:  # Any: whatever was given
-    """Return values as a list; refuse a text, a dict and what cannot be listed."""
+def list_of(values: Any, what: str) -> list[Any]:  # Any: any value
+    """Return values as a list; refuse a string, a dict and anything that is not iterable."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise BadRequest(f"{what} a list, this is of type {type(values).__name__}.")
     return list(values)

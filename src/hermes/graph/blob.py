@@ -15,7 +15,7 @@ from hermes.graph.hasher import Hasher
 from hermes.graph.refusal import is_too_deep, why_refused
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-# What answers and logs carry beside a message, and what no model is shown.
+# Keys that responses and logs add to a message and that no model is shown.
 NEVER_SEEN = frozenset({
     "created", "created_at", "finish_reason", "logprobs", "metadata", "model", "stop_reason",
     "stop_sequence", "timestamp", "usage", "weight",
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder().decode
 class Blob(msgspec.Struct, eq=False, gc=False):
     """A frozen message; `data` is None until it is read from the storage; `kept` if it is stored.
 
-    Two equal messages at two places of a conversation are two blobs of one name.
+    Two equal messages at two places of a conversation are two blobs with the same name.
     """
 
     id: bytes
@@ -41,19 +41,19 @@ class Blob(msgspec.Struct, eq=False, gc=False):
 
     def message(self) -> Message:
         """Return the message as plain data that the caller may change."""
-        assert self.data is not None, "the sequence reads a blob before it hands it out"
+        assert self.data is not None, "the sequence reads a blob before it returns it"
         found: Message = _decode(self.data)
         return found
 
 
 def freeze(message: Mapping[str, Any], hasher: Hasher) -> Blob:
-    """Return `message` as a blob; raises BadRequest with what is wrong with it."""
+    """Return `message` as a blob; raises BadRequest with the reason if it is refused."""
     data = canonical(message)
     return Blob(hasher.blob(data), data)
 
 
 def canonical(message: Mapping[str, Any]) -> bytes:
-    """Return the bytes that name `message`."""
+    """Return the bytes whose hash names `message`."""
     if not isinstance(message, dict):
         raise BadRequest(
             f"A message is a dict with a role, this one is of type {type(message).__name__}. "

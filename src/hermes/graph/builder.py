@@ -1,7 +1,7 @@
-"""Builds the tree of a sequence from left to right, reusing chunks that still fit.
+"""Builds the tree of a sequence from left to right and reuses chunks that still fit.
 
-It holds the open chunk of each level. An edit takes the part before it from the old tree, adds what
-is new, and continues with the old tree from the first place where both are cut alike.
+It holds the open chunk of each level. An edit takes the part before it from the old tree, adds the
+new messages, and returns to the old tree at the first place where both are cut alike.
 """
 
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ class Builder:
                 return cast(Chunk, items[0])  # Only blobs are at level 0.
             carried = [_make(level, items)]
             if is_top:
-                return cast(Chunk, carried[0])  # It was made a line above.
+                return cast(Chunk, carried[0])  # It was created one line above.
         return make_leaf(())
 
     def _close(self, level: int) -> None:
@@ -97,7 +97,7 @@ class Cursor:
 
     def __init__(self, root: Chunk, position: int, reader: ObjectReader) -> None:
         self._reader = reader
-        # One step of the way: the items side by side, and which of them.
+        # One step of the path: the sibling items, and the index among them.
         self._path: list[tuple[tuple[Item, ...], int]] = []
         self.level = root.level + 1
         self.done = position >= root.count
@@ -114,7 +114,7 @@ class Cursor:
             self._path.append((items, at))
             if not position:
                 break
-            node = cast(Chunk, items[at])  # Positions inside an item exist above level 0 only.
+            node = cast(Chunk, items[at])  # Only items above level 0 have positions inside.
 
     def item(self) -> Item:
         """Return the item that starts here."""
@@ -123,7 +123,7 @@ class Cursor:
 
     def descend(self) -> None:
         """Go to the first item inside this one."""
-        inside = self._items(cast(Chunk, self.item()))  # Blobs are at level 0, below which none is.
+        inside = self._items(cast(Chunk, self.item()))  # Blobs are at level 0, with none below.
         self._path.append((inside, 0))
         self.level -= 1
 

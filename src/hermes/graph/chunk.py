@@ -24,7 +24,7 @@ LARGEST = FAN_OUT + FAN_OUT // 2
 EDGE = 32
 _FORMAT = 1
 _HEADER = 2
-# A height beside its count; seven levels of 24 are four billion messages.
+# The height is stored beside the count; seven levels of 24 are four billion messages.
 _HEIGHT_BITS = 3
 _HIGHEST = (1 << _HEIGHT_BITS) - 1
 
@@ -32,8 +32,9 @@ _HIGHEST = (1 << _HEIGHT_BITS) - 1
 class Chunk(msgspec.Struct, eq=False, gc=False):
     """A leaf (level 0) holds blobs, a branch holds chunks one level below.
 
-    `items` is None until the chunk is read from the storage, `id` until it is needed. `height` says
-    how many levels may be cut after the last message, `kept` that a storage has it.
+    `items` is None until the chunk is read from the storage, `id` until it is needed. `height` is
+    the number of levels that may be cut after the last message, `kept` is true if a storage has the
+    chunk.
     """
 
     level: int
@@ -49,7 +50,7 @@ Item = Blob | Chunk
 
 def blobs_of(leaf: Chunk) -> tuple[Blob, ...]:
     """Return the blobs of a leaf that has been read."""
-    # The level says which of the two it holds; checking it again would double the cost of reading.
+    # The level says which of the two it holds; checking it at run time would double the read cost.
     return cast("tuple[Blob, ...]", leaf.items)
 
 
@@ -69,7 +70,7 @@ def height_of(blob_id: bytes) -> int:
 
 
 def ends_chunk(size: int, height: int, level: int) -> bool:
-    """Return whether a chunk of `level` ends after its item number `size`, with `height`."""
+    """Return whether a chunk of `level` with `size` items ends after an item of this `height`."""
     return size >= LARGEST or (size >= SMALLEST and height > level)
 
 
@@ -137,7 +138,7 @@ def decode(data: bytes, hasher: Hasher) -> "tuple[int, tuple[Chunk, ...] | tuple
     )
 
 
-# Damaged chunks may claim any number; a whole one has `LARGEST` at most.
+# A damaged chunk may claim any number; an intact one has at most `LARGEST`.
 @lru_cache(maxsize=_HIGHEST * LARGEST)
 def _sizes(level: int, number: int) -> struct.Struct:
     """Return the encoding of the counts and heights of the chunks below."""

@@ -1,7 +1,7 @@
-"""Compaction: a summary replaces messages, and can be expanded again.
+"""Compaction: a summary replaces messages and can be expanded again.
 
-Cuts are only between complete groups of tool calls and their results. Nothing is lost: the edit
-names the context and the range that the summary replaces.
+Cuts are made only between complete groups of tool calls and their results. Nothing is lost: the
+edit names the context and the range that the summary replaces.
 """
 
 from hermes.errors import BadRequest
@@ -35,7 +35,7 @@ def squish(history: History, start: int, stop: int, *, summary: Blob, call: Call
 
 
 def summary_at(history: History, index: int) -> tuple[Summary, Version] | None:
-    """Return what the message at `index` sums up, and the version that put it there."""
+    """Return what the summary at `index` replaces, and the version that put it there."""
     blob = history.sequence.blob(index)
     for version in reversed(history.versions):
         told = version.edit.summary
@@ -75,8 +75,8 @@ def _check_cuts(sequence: Sequence, *wanted: int) -> None:
             below = max(one for one in cuts if one < cut)
             above = [str(one) for one in cuts if one > cut][:1]
             raise BadRequest(
-                f"A cut before message {cut} would part a tool call from its result. Cut before "
-                f"{' or '.join([str(below), *above])}."
+                f"A cut before message {cut} would separate a tool call from its result. Cut "
+                f"before {' or '.join([str(below), *above])}."
             )
 
 
@@ -84,6 +84,6 @@ def _required(history: History, index: int) -> tuple[Summary, Version]:
     found = summary_at(history, index)
     if found is None:
         raise BadRequest(
-            f"Message {index} is not a summary made by squish(). summaries() lists those there are."
+            f"Message {index} is not a summary made by squish(). summaries() lists the summaries."
         )
     return found

@@ -65,13 +65,13 @@ def _said(message: Message | None, other: Message | None) -> list[str]:
     lines = lines_of(message)
     if other is None or lines != lines_of(other):
         return lines or ["(nothing)"]
-    # They say the same and are not the same: their form shows why.
+    # They have the same text but are not equal: their JSON shows the difference.
     return msgspec.json.format(msgspec.json.encode(message), indent=2).decode().splitlines()
 
 
 def _lines(before: list[str], after: list[str]) -> Iterator[ComparisonLine]:
     sides: dict[str, Side] = {"-": "before", "+": "after", " ": "both"}
     found = difflib.unified_diff(before, after, n=_AROUND, lineterm="")
-    # The first lines would name files and places.
+    # The first lines of the diff name files and positions.
     for line in list(found)[3:]:
         yield ComparisonLine(sides[line[0]], line[1:]) if line[0] in sides else _LEFT_OUT

@@ -15,7 +15,7 @@ from hermes.graph.sequence import Sequence
 class Context(Many[Message]):
     """Messages that never change, and which of them are in the branch they came from.
 
-    First come `lead` additional messages, then those from `start` to `shared` of `version`.
+    First come `lead` additional messages, then messages `start` to `shared` of `version`.
     """
 
     __slots__ = ("lead", "sequence", "shared", "start", "version")
@@ -63,7 +63,7 @@ class Context(Many[Message]):
         found = same_messages(self.sequence, other)
         return NotImplemented if found is None else found
 
-    __hash__ = None  # type: ignore[assignment]  # As a list, which it is equal to.
+    __hash__ = None  # type: ignore[assignment]  # Not hashable, as a list: it is equal to lists.
 
     def __repr__(self) -> str:
         return f"<Context {self.root.hex()[:12]} of {len(self)} messages>"
@@ -83,7 +83,7 @@ def place_of(index: int, length: int) -> int:
 
 
 def same_messages(sequence: Sequence, other: object) -> bool | None:
-    """Compare with another list of messages, or return None if it is none."""
+    """Compare with another list of messages; None if `other` is not one."""
     theirs = getattr(other, "sequence", None)
     if isinstance(theirs, Sequence):
         if len(theirs) != len(sequence):

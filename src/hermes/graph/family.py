@@ -15,7 +15,7 @@ Now = Callable[[], float]
 
 
 class FamilyBranch(Protocol):
-    """What a family needs of its branches."""
+    """What a graph family needs from its branches."""
 
     @property
     def branch(self) -> str:
@@ -27,7 +27,7 @@ class FamilyBranch(Protocol):
 
 @dataclass(eq=False)
 class GraphFamily:
-    """One graph, shared by its branches; it tells them about each other's calls."""
+    """One graph, shared by its branches; it notifies each branch of the calls on the others."""
 
     name: str
     storage: GraphStorage
@@ -40,16 +40,16 @@ class GraphFamily:
     _call_ids: set[str] = field(default_factory=set)
 
     def has_call(self, call_id: str) -> bool:
-        """Return whether a call of this id exists; calls are only ever added."""
+        """Return whether a call with this id exists; calls are only ever added."""
         self._call_ids.update(call.id for call in self.calls[len(self._call_ids) :])
         return call_id in self._call_ids
 
     def time(self) -> float | None:
-        """Return the time, if a clock was given."""
+        """Return the time, or None without a clock."""
         return self.now() if self.now else None
 
     def tell(self, teller: FamilyBranch, call: Call, context: Sequence) -> None:
-        """Tell the other branches which context a call saw."""
+        """Notify the other branches of the context that a call saw."""
         for branch in list(self.branches):
             if branch is not teller:
                 branch.hear(call, context)

@@ -1,8 +1,8 @@
 """Appends messages to a stored branch without reading its past.
 
-A turn adds messages at the end of its session and says which calls it made. The result is the batch
-that a `MessageGraph` with the same history would save; only edits inside a conversation need a full
-graph. Pure: the caller stores the batch and confirms it with `kept`.
+A turn adds messages at the end of its session and reports the calls it made. The result is the
+batch that a `MessageGraph` with the same history would save; only edits inside a conversation need
+a full graph. Pure: the caller stores the batch and confirms it with `kept`.
 """
 
 from collections.abc import Iterable
@@ -63,7 +63,7 @@ class CallView(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     response: Blob | None
     model: str
     tools: bytes | None = None
-    sampling: dict[str, Any] = {}  # Any: JSON as the caller gave it
+    sampling: dict[str, Any] = {}  # Any: JSON as the caller passed it
     usage: dict[str, Any] = {}  # Any: as above
     metadata: dict[str, Any] = {}  # Any: as above
     sampled: bool = True
@@ -151,7 +151,7 @@ def take_calls(
 ) -> tuple[bytes, SeenMessages | None]:
     """Add a turn's calls to a batch; `sequence` is the branch with its `blobs` from `first` on.
 
-    Returns what the calls did with those, and what the last call saw.
+    Returns the marks of these blobs, and what the last call saw.
     """
     marks, seen = bytearray(len(blobs)), tip.seen
     for view in views:
@@ -163,7 +163,7 @@ def take_calls(
 
 
 def _look(view: CallView, seen: SeenMessages | None, sequence: Sequence) -> SeenMessages:
-    """Return what a call saw, extended from what the call before it saw if it begins alike."""
+    """Return what a call saw, extending what the previous call saw if both begin alike."""
     lead = view.lead
     if seen is not None and _begins_alike(view, seen):
         lead, context, position = seen.lead, seen.sequence, seen.stop

@@ -1,6 +1,6 @@
 """How blobs, chunks and calls are named: by a hash, plain for exports or keyed for a store.
 
-Without the key, a keyed name says nothing about the text; a plain one can be computed again by
+A keyed name reveals nothing about the text without the key; a plain one can be recomputed by
 anybody who has the text. The graph takes either as a parameter and never chooses.
 """
 

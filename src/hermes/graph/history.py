@@ -1,6 +1,6 @@
 """The past and present of one branch: its versions, the marks of calls on its messages, undo.
 
-Every change of a branch goes through `change`, which skips what stays the same and decides whether
+Every change of a branch goes through `change`, which skips unchanged messages and decides whether
 there is a parallel edge. It knows blobs and sequences, not what messages look like.
 """
 
@@ -24,9 +24,9 @@ class History:
         self.versions = versions
         self.actor = ""
         self.reason = ""
-        # None until needed: a branch from a storage replays its log for them.
+        # None until needed: a branch from a storage replays its log to compute them.
         self.marks: bytearray | None = None
-        # How many versions the storage has, and what goes to it with the next ones.
+        # How many versions the storage has, and what the next save writes with the new ones.
         self.saved = 0
         self.lost_race = False
         self.new_blobs: dict[bytes, bytes] = {}
@@ -36,7 +36,7 @@ class History:
 
     @property
     def sequence(self) -> Sequence:
-        """The messages as they are now; what is read of them stays in memory."""
+        """The current messages; what is read of them stays in memory."""
         version = self.versions[-1]
         if isinstance(version.kept, bytes):
             version.kept = version.sequence(self.family.reader)
@@ -59,8 +59,8 @@ class History:
     ) -> Version | None:
         """Replace the messages from `start` to `stop` by `blobs`.
 
-        Returns None without a change if the same messages are there already. `marked` says what
-        calls did with the new ones, if anything.
+        Returns None and changes nothing if the same messages are already there. `marked` are the
+        marks of the new messages, if any.
         """
         new = list(blobs)
         old = self._replaceable(start, stop) if new else []
@@ -88,12 +88,12 @@ class History:
         return self._move(edit, _edited(self.sequence, edit, new))
 
     def undo(self) -> Version:
-        """Go back to the messages before the last change that is not undone yet."""
+        """Return to the messages before the last change that is not undone yet."""
         undone = self.versions[self.versions[-1].content]
         if undone.number == 0:
             raise BadRequest(
                 f"Branch {self.branch!r} of graph {self.family.name!r} is at its beginning: there "
-                "is nothing to undo. versions() lists what was done."
+                "is nothing to undo. versions() lists the changes."
             )
         back = self.versions[undone.number - 1]
         start, removed, added = undone.edit.start, undone.edit.added, undone.edit.removed
@@ -111,7 +111,7 @@ class History:
             was=runs_of(was),
             now=undone.edit.was,
         )
-        # Not the old sequence as a whole: a message that stays is to stay the same blob.
+        # Not the old sequence as a whole: a message that stays must stay the same blob.
         return self._move(edit, _edited(self.sequence, edit, new), content=back.content)
 
     def record(self, call: Call, context: Sequence) -> None:
@@ -137,14 +137,14 @@ class History:
         for call, context in self.new_calls:
             if call.context == root:
                 return context
-        # What was saved is in the storage; looking through a long past for each call would not end.
+        # What was saved is in the storage; searching a long past for each call would take too long.
         for version in self.versions[self.saved :]:
             if version.root == root:
                 return version.sequence(self.family.reader)
         return Sequence.read(root, self.family.reader)
 
     def edges(self) -> Iterator[Edge]:
-        """Iterate over the parallel edges: which message became which, after a call had seen it."""
+        """Iterate over the parallel edges: which message replaced which, after a call saw it."""
         for version in self.versions:
             if version.edit.parallel:
                 before = self.versions[version.number - 1].sequence(self.family.reader)
@@ -194,7 +194,7 @@ class History:
             seen = self._seen_by_version(branch)
             for number, edit in edits:
                 apply_edit(marks, edit)
-                # Up to here everything is marked; only what an edit put there may not be.
+                # Everything up to here is marked; only what an edit put there may not be.
                 marked = min(marked, edit.start)
                 for start, stop in seen.get(number, ()):
                     mark_seen(marks, stop, start=max(start, marked))
@@ -220,7 +220,7 @@ class History:
 
 
 def _without_the_same(old: list[Blob], new: list[Blob]) -> tuple[int, int, list[Blob], list[Blob]]:
-    # What is written again as it was keeps its place and its blob: that is no change.
+    # A message that is rewritten unchanged keeps its place and its blob: that is not a change.
     if len(old) == len(new):
         new = [
             before if reads_the_same(before, after) else after
@@ -259,7 +259,7 @@ def _edges_of(version: Version, before: Sequence, after: Sequence) -> Iterator[E
         if not mark:
             continue
         index = edit.start + offset
-        # A summary takes the place of every message that it sums up.
+        # A summary takes the place of every message that it replaces.
         place = 0 if edit.summary else offset
         became = after.blob(edit.start + place).id if place < edit.added else None
         was = before.blob(index).id

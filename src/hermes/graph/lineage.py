@@ -14,7 +14,7 @@ from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Summary
 from hermes.graph.version import Version
 
-# An edit of a single message that stays as it was is no edit.
+# An edit of one message that leaves it unchanged is not an edit.
 _FEWEST_WITH_SAME = 2
 
 
@@ -56,7 +56,10 @@ class Lineage(msgspec.Struct):
 def trace(
     graph: MessageGraph, known: Mapping[str, Lineage], *, remember: Collection[int] = ()
 ) -> Lineage:
-    """Replay a branch; `known` are those it may have begun from, `remember` the versions to keep."""
+    """Replay a branch.
+
+    `known` are the branches it may begin from, `remember` the versions to keep.
+    """
     versions = graph.versions()
     remember = {*remember, *(one.content for one in versions if one.kind == "switch")}
     lineage = Lineage(_inherited(graph, versions[0], known))
@@ -78,7 +81,7 @@ def _inherited(
     slots = parent.earlier.get(origin.version, []) if parent else []
     if len(slots) == first.length:
         return list(slots)
-    # Where it began was never saved: the messages are there, where they come from is not.
+    # The origin was never saved: the messages exist, but where they come from is unknown.
     return [
         LineageSlot(Birth(graph.branch_name, 0, index, is_written=False))
         for index in range(first.length)
@@ -96,7 +99,7 @@ class _Replay:
         self._summed: dict[Summary, list[LineageSlot]] = {}
 
     def take(self, version: Version) -> None:
-        """Bring the slots to where they are after `version`."""
+        """Update the slots to their state after `version`."""
         edit, slots = version.edit, self._lineage.slots
         stop = edit.start + edit.removed
         old = slots[edit.start : stop]
@@ -113,7 +116,7 @@ class _Replay:
         self._leave(edit.start, lost, new=new)
 
     def _replaced(self, version: Version, old: Many[LineageSlot]) -> list[LineageSlot]:
-        """Return the slots of messages that took the place of as many others, one by one."""
+        """Return the slots of messages that replaced the same number of others, one by one."""
         new, are_known = self._new(version)
         same = self._unchanged(version)
         slots = []
@@ -126,7 +129,7 @@ class _Replay:
         return slots
 
     def _new(self, version: Version) -> tuple[list[LineageSlot], bool]:
-        """Return the slots that an edit adds; true if they were there before and come back."""
+        """Return the slots that an edit adds; true if they existed before and come back."""
         edit, found = version.edit, list[LineageSlot]()
         if edit.kind == "undo":
             undone = self._versions[self._versions[version.number - 1].content]
@@ -150,7 +153,7 @@ class _Replay:
         ]
 
     def _formers(self, version: Version, old: Many[LineageSlot]) -> list[FormerMessage | None]:
-        """Return what calls saw of the removed messages; None if they saw nothing."""
+        """Return the removed messages that calls saw; None if they saw none."""
         edit, branch = version.edit, self._graph.branch_name
         marks = expand(edit.was) or bytes(edit.removed)
         return [
@@ -171,7 +174,7 @@ class _Replay:
     def _leave(self, at: int, lost: tuple[FormerMessage, ...], *, new: Many[LineageSlot]) -> None:
         """Record what was removed before the message that is there now."""
         if new:
-            # What was gone before the next message is gone before the first new one.
+            # What was removed before the next message was removed before the first new one.
             lost = self._pick_up(at + len(new)) + lost
         back = {slot.birth for slot in new}
         held = {former for slot in new for former in (*slot.gone, *slot.was)}

@@ -1,4 +1,4 @@
-"""One change of a graph at a time: threads that share one wait for each other."""
+"""Allows one change of a graph at a time: threads that share a graph wait for each other."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,7 +10,7 @@ _Given = ParamSpec("_Given")
 
 
 class Lockable(Protocol):
-    """Whatever has the lock of its graph."""
+    """An object with the lock of its graph."""
 
     @property
     def lock(self) -> "RLock":
@@ -23,7 +23,7 @@ _Self = TypeVar("_Self", bound=Lockable)
 def one_at_a_time(
     method: Callable[Concatenate[_Self, _Given], _Result],
 ) -> Callable[Concatenate[_Self, _Given], _Result]:
-    """Return a method that holds the lock of its graph while it works."""
+    """Return a method that holds the lock of its graph while it runs."""
 
     @wraps(method)
     def locked(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Result:

@@ -1,7 +1,7 @@
 """What recorded calls did with each message of a branch: one byte per message, beside the list.
 
-A mark belongs to a place in the conversation, not to a text: the same words said twice are two
-messages, and a call may have seen only one of them.
+A mark belongs to a place in the conversation, not to a text: the same text twice is two messages,
+and a call may have seen only one of them.
 """
 
 from collections.abc import Iterable
@@ -35,13 +35,13 @@ def mark_survivors(marks: bytearray, seen: range, *, edits: Iterable[Edit], leng
 
 
 def apply_edit(marks: bytearray, edit: Edit) -> None:
-    """Bring the marks to where they are after `edit`."""
+    """Update the marks to their state after `edit`."""
     now = expand(edit.now) if edit.now else bytes(edit.added)
     marks[edit.start : edit.start + edit.removed] = now
 
 
 def runs_of(marks: bytes) -> Runs:
-    """Return marks as runs; nothing at all if no call did anything."""
+    """Return marks as runs; an empty result if no call did anything."""
     if not any(marks):
         return ()
     if len(marks) == 1:

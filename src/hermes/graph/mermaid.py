@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hermes.graph.message_text import shortened
 from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchAuthor, SketchLine
 
-# What Mermaid draws unless a page asks for more.
+# Mermaid's default limits.
 MOST_LETTERS = 50_000
 MOST_ARROWS = 500
 _BOXES = (90, 45, 22, 11, 5, 2, 1)
@@ -37,7 +37,7 @@ def _fits(chart: list[str]) -> bool:
 
 
 def _chart(drawing: Drawing, boxes: int) -> list[str]:
-    """Return the chart with at most so many branches and messages."""
+    """Return the chart with at most this many branches and messages."""
     shown = drawing.branches[:boxes]
     room = max(1, boxes // max(1, len(shown)))
     chart = ["flowchart TD", *_STYLES]
@@ -108,7 +108,7 @@ def _box(line: SketchLine) -> str:
 
 
 def _formers(box: str, told: tuple[FormerVersion, ...], *, word: str) -> Iterator[str]:
-    # The newest ones: what a chart has room for.
+    # The newest messages that fit into the chart.
     for number, one in enumerate(told[-_BESIDE:]):
         name = f"{box}{word[0]}{number}"
         yield f'{name}["{_label(one.role, one.text, one.by)}"]:::former'

@@ -99,7 +99,8 @@ class MessageGraph(MessageList):
     def editing(self, actor: str, reason: str = "") -> Iterator["MessageGraph"]:
         """Set who makes the edits inside the `with` block, and why.
 
-        It applies to the branch; threads that must be told apart hold the `lock` meanwhile.
+        It applies to the branch; threads that need different authors must hold the `lock`
+        meanwhile.
         """
         check_text(actor, "Who edits", may_be_empty=True)
         check_text(reason, "The reason of an edit", may_be_empty=True)
@@ -137,8 +138,8 @@ class MessageGraph(MessageList):
         number = version.number if isinstance(version, Version) else version
         if type(number) is not int:
             raise BadRequest(
-                "A version is named by its number, or by what versions(), calls() or context() "
-                f"gave; this is of type {type(version).__name__}."
+                "A version is named by its number, or by a result of versions(), calls() or "
+                f"context(); this is of type {type(version).__name__}."
             )
         if not 0 <= number <= self.version:
             raise NotFound(
@@ -192,8 +193,8 @@ class MessageGraph(MessageList):
     ) -> Context:
         """Return what a model is about to see: the messages, and `extra`, which is not kept.
 
-        `lead` comes before them and is not kept either; `start` leaves the oldest out. Raises
-        Conflict if a message was changed without its methods.
+        `lead` comes before the messages and is not kept either; `start` skips the oldest messages.
+        Raises Conflict if a message was changed without its methods.
         """
         self._check_views()
         end = len(self)
@@ -221,11 +222,12 @@ class MessageGraph(MessageList):
         append: bool = True,
         call_id: str | None = None,
     ) -> Call:
-        """Record a model call: what it saw, and `response`, appended if `append`.
+        """Record a model call: what it saw, and `response`, which is appended if `append` is true.
 
         `context` is what `context()` returned before the call, or the current messages. `sent` is
         what was really sent: if it differs from the context, Conflict is raised. `response` is None
-        for a call without an answer, `sampled` is false for an answer that no model wrote just now.
+        for a call without an answer, `sampled` is false for an answer that was not sampled from a
+        model.
         """
         seen = self.context() if context is None else self._own(context)
         if sent is not None:
@@ -254,7 +256,7 @@ class MessageGraph(MessageList):
         return answer
 
     def tools_of(self, call: Call) -> list[Any] | None:
-        """Return the tools that a call was given, as plain data; None if it was given none."""
+        """Return the tools that a call was given, as plain data; None if there were none."""
         tools: list[Any] | None = read_kept(self._history, call.tools)
         return tools
 
@@ -278,7 +280,7 @@ class MessageGraph(MessageList):
             check_text(name, "The graph that answered a tool call, or its name,")
         if not isinstance(call, Call):
             raise BadRequest(
-                "A link belongs to a call that record_call() or calls() gave; this is of type "
+                "A link needs a call returned by record_call() or calls(); this is of type "
                 f"{type(call).__name__}."
             )
         return make_link(self._history, tool_call_id, call=call, child=name, metadata=metadata)
@@ -319,8 +321,9 @@ class MessageGraph(MessageList):
     def _own(self, context: Context) -> Context:
         if not isinstance(context, Context):
             raise BadRequest(
-                "What a call saw is what context() gave before it; this is of type "
-                f"{type(context).__name__}. Pass a list of messages as sent=..., to have it checked."
+                "The context of a call is what context() returned before it; this is of type "
+                f"{type(context).__name__}. Pass a list of messages as sent=..., to have it "
+                "checked."
             )
         if context.version <= self.version:
             known = self._history.versions[context.version].sequence(self._history.family.reader)
@@ -338,10 +341,10 @@ class MessageGraph(MessageList):
             self._views.let_go(view)
             if index is not None:
                 raise Conflict(
-                    f"Message {index} was changed by going around its methods, as with "
-                    "dict.__setitem__(message, ...): the dict that was handed out does not read as "
-                    f"the graph does (blob {view.blob.id.hex()}). The graph kept its own; to change "
-                    f"it, write graph[{index}][...] = ... and use a fresh message from it."
+                    f"Message {index} was changed without its methods, as with "
+                    f"dict.__setitem__(message, ...): the returned dict differs from the graph "
+                    f"(blob {view.blob.id.hex()}). The graph is unchanged; to change it, write "
+                    f"graph[{index}][...] = ... and use a fresh message from it."
                 )
 
 

@@ -33,12 +33,12 @@ class MessageList(MutableSequence[Message]):
 
     @property
     def lock(self) -> RLock:
-        """What every change holds, shared by all branches; hold it to make several changes one."""
+        """The lock of every change, shared by all branches; hold it to group several changes."""
         return self._history.family.lock
 
     @property
     def sequence(self) -> Sequence:
-        """The messages as they are now, immutable."""
+        """The current messages, immutable."""
         return self._history.sequence
 
     def to_list(self) -> list[Message]:
@@ -80,7 +80,7 @@ class MessageList(MutableSequence[Message]):
         found = same_messages(self.sequence, other)
         return NotImplemented if found is None else found
 
-    __hash__ = None  # type: ignore[assignment]  # As a list: it changes, and it is equal to lists.
+    __hash__ = None  # type: ignore[assignment]  # Not hashable, as a list.
 
     def __add__(self, others: Iterable[Message]) -> list[Message]:
         return [*self.to_list(), *others]
@@ -168,7 +168,7 @@ class MessageList(MutableSequence[Message]):
 
     @one_at_a_time
     def clear(self) -> None:
-        """Remove all messages; the versions before stay."""
+        """Remove all messages; earlier versions stay."""
         self._history.change(0, len(self), (), kind="delete")
 
     @one_at_a_time
@@ -248,10 +248,10 @@ class MessageList(MutableSequence[Message]):
 def freeze_all(
     values: Iterable[Mapping[str, Any]], hasher: Hasher, earlier: Iterable[Blob] = ()
 ) -> list[Blob]:
-    """Return messages as blobs; `earlier` are those before them, the latest first."""
+    """Return messages as blobs; `earlier` are the messages before them, latest first."""
     if isinstance(values, str | bytes | Mapping):
         raise BadRequest(
-            f"Several messages are a list of dicts, this is of type {type(values).__name__}. "
+            f"Expected a list of message dicts, found type {type(values).__name__}. "
             "Put a single message into a list, or use append()."
         )
     messages = list(values)

@@ -1,7 +1,7 @@
-"""What a message says, as text for people, whatever dialect it is in.
+"""Converts a message to text for people, whatever dialect it is in.
 
 For drawings and comparisons. It refuses nothing and never raises, because an odd message is the one
-that a reader most wants to see. The printer handles control codes.
+that a reader most needs to see. The printer handles control codes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ _CALLS = frozenset({"tool_use", "tool_call", "function"})
 
 
 def lines_of(message: Mapping[str, Any]) -> list[str]:
-    """Return everything that a message says, line by line."""
+    """Return the text of a message, line by line."""
     found = [*_said(message.get("content")), *_said(message.get("parts"))]
     found.extend(_call(call) for call in _listed(message.get("tool_calls")))
     others = sorted(key for key in message if key not in _SPOKEN)
@@ -24,14 +24,14 @@ def lines_of(message: Mapping[str, Any]) -> list[str]:
 
 
 def first_line(message: Mapping[str, Any], *, width: int) -> str:
-    """Return how a message begins, in one line of at most `width` letters."""
+    """Return the beginning of a message, in one line of at most `width` characters."""
     lines = [" ".join(line.split()) for line in lines_of(message)]
     told = [line for line in lines if line]
     return shortened(told[0] if told else "", width=width, has_more=len(told) > 1)
 
 
 def shortened(text: str, *, width: int, has_more: bool = False) -> str:
-    """Return one line with a mark where something was left out."""
+    """Return one line, with a mark where something was left out."""
     if len(text) > width:
         return text[: width - 1].rstrip() + CUT
     return f"{text[: width - 2].rstrip()} {CUT}" if has_more else text

@@ -55,7 +55,7 @@ class Views:
     def __init__(self, keeper: ViewOwner, history: History) -> None:
         self._keeper = keeper
         self._history = history
-        # By the identity of the blob, which its view keeps alive.
+        # Keyed by the identity of the blob, which its view keeps alive.
         self._alive: WeakValueDictionary[int, MessageView] = WeakValueDictionary()
 
     def of(self, blob: Blob, index: int) -> MessageView:
@@ -74,7 +74,7 @@ class Views:
         self._alive[id(blob)] = view
 
     def locate(self, view: MessageView) -> int | None:
-        """Return where the message of a view is now; None for a view that has left."""
+        """Return where the message of a view is now; None if it has left the graph."""
         history = self._history
         index: int | None = view.index
         for version in history.versions[view.version + 1 :]:
@@ -85,7 +85,7 @@ class Views:
             index = None if inside else index + edit.added - edit.removed
         sequence = history.sequence
         if index is None or index >= len(sequence) or sequence.blob(index) is not view.blob:
-            # It was moved by a sort or brought back by an undo, or it is gone.
+            # It was moved by a sort or brought back by an undo, or it is removed.
             found = (at for at, blob in enumerate(sequence.blobs()) if blob is view.blob)
             index = next(found, None)
         if index is None:
@@ -104,7 +104,7 @@ class Views:
         hasher = self._history.family.reader.hasher
         for view in list(self._alive.values()):
             try:
-                # A write that only turns the order of keys round is no change of the graph.
+                # A write that only changes the order of keys does not change the graph.
                 same = reads_the_same(freeze(view, hasher), view.blob)
             except HermesError:
                 same = False
@@ -114,7 +114,7 @@ class Views:
 
 def _made(blob: Blob, keeper: ViewOwner) -> MessageView:
     message = blob.message()
-    # Called as a type it gives a plain dict, which is what copies are.
+    # Calling it as a type returns a plain dict, which is what copies are.
     view = dict.__new__(MessageView)
     dict.update(view, message)
     view.keeper, view.blob = keeper, blob

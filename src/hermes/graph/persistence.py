@@ -151,13 +151,13 @@ def _moves(history: History) -> list[Move]:
 
 
 def collect(sequence: Sequence, batch: Batch, fresh: list[Chunk]) -> None:
-    """Add what the storage does not have of a sequence to a batch; `fresh` are its chunks."""
+    """Add the parts of a sequence that the storage lacks to a batch; `fresh` are its chunks."""
     if not sequence.top.kept:
         _collect_chunk(sequence.top, batch, fresh, hasher=sequence.reader.hasher)
 
 
 def _collect_chunk(chunk: Chunk, batch: Batch, fresh: list[Chunk], *, hasher: Hasher) -> None:
-    # From the bottom up, so that each chunk is encoded once; a tree has seven levels at most.
+    # From the bottom up, so that each chunk is encoded once; a tree has at most seven levels.
     if chunk.id is not None and chunk.id in batch.chunks:
         return
     if chunk.level:

@@ -34,7 +34,7 @@ class ObjectReader:
         return chunks_of(branch)
 
     def read_root(self, root_id: bytes) -> Chunk:
-        """Return the tree under `root_id`, of which only the top is read."""
+        """Return the tree under `root_id`; only its top is read."""
         (data,) = self._fetch_chunks([root_id])
         level, items = decode(data, self.hasher)
         root = Chunk(level, items, 0, 0)
@@ -43,7 +43,7 @@ class ObjectReader:
         return made
 
     def read_chunks(self, chunks: Iterable[Chunk]) -> None:
-        """Read the items of all these chunks that lack them."""
+        """Read the items of those chunks that lack them."""
         missing = [chunk for chunk in chunks if chunk.items is None]
         if not missing:
             return
@@ -52,7 +52,7 @@ class ObjectReader:
             _, chunk.items = decode(data, self.hasher)
 
     def read_blobs(self, blobs: Iterable[Blob]) -> None:
-        """Read the data of all these blobs that lack it."""
+        """Read the data of those blobs that lack it."""
         missing = [blob for blob in blobs if blob.data is None]
         if not missing:
             return
@@ -68,10 +68,10 @@ class ObjectReader:
         for one in ids:
             if one not in found:
                 raise _absent("chunk", one)
-            # A tree whose counts were changed on disk leads anywhere; a message alone does not.
+            # A tree whose counts were changed on disk leads anywhere; a message by itself does not.
             if self.hasher.chunk(found[one]) != one:
                 raise StoreError(
-                    f"chunk {one.hex()} is not what its name says: it was changed on disk, or the "
+                    f"chunk {one.hex()} does not match its name: it was changed on disk, or the "
                     "key belongs to another storage. Run `hermes graph verify`."
                 )
         return [found[one] for one in ids]

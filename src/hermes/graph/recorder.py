@@ -1,4 +1,4 @@
-"""Records a model call: checks the facts about it and gives it its id.
+"""Records a model call: checks its facts and assigns its id.
 
 The context is pinned by its root; what was really sent can be checked against it.
 """
@@ -24,7 +24,7 @@ class CallFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a call besides its context and its answer."""
 
     model: str
-    # Any: JSON as the caller gave it.
+    # Any: JSON as the caller passed it.
     tools: Iterable[Any] | None = None
     sampling: Mapping[str, Any] | None = None
     usage: Mapping[str, Any] | None = None
@@ -90,7 +90,7 @@ def check_sent(context: Context, sent: Iterable[Mapping[str, Any]]) -> None:
     if found.root != context.root:
         index = found.common_prefix(context.sequence)
         raise Conflict(
-            f"What was sent is not what the graph holds: they differ from message {index} on "
+            f"What was sent differs from the graph from message {index} on "
             f"({len(found)} sent, {len(context)} held). The call was not recorded. Send "
             "context().to_list(), or write the change into the graph first."
         )
@@ -110,7 +110,7 @@ def make_link(
     made = calls_in(answer) if answer else []
     if tool_call_id not in made:
         raise BadRequest(
-            f"Call {call.id} made the tool calls {made}, and {tool_call_id!r} is not one of them. "
+            f"Call {call.id} made the tool calls {made}, but {tool_call_id!r} is not one of them. "
             "Link to the call whose answer asked for the tool."
         )
     link = Link(
@@ -126,7 +126,7 @@ def make_link(
 
 
 def read_kept(history: History, name: bytes | None) -> Any:  # Any: JSON read back
-    """Return the answer or the tools that a call names, as plain data; None if it names none."""
+    """Return the answer or the tools that a call names, as plain data; None if there are none."""
     if name is None:
         return None
     blob = Blob(name, history.new_blobs.get(name))
@@ -135,7 +135,7 @@ def read_kept(history: History, name: bytes | None) -> Any:  # Any: JSON read ba
         return blob.message()
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise StoreError(
-            f"blob {name.hex()} holds no JSON: it was changed on disk. Run `hermes graph verify`."
+            f"blob {name.hex()} is not JSON: it was changed on disk. Run `hermes graph verify`."
         ) from problem
 
 
@@ -146,8 +146,8 @@ def _named(call: Call, history: History, hasher: Hasher) -> Call:
         return msgspec.structs.replace(call, id=f"c_{hasher.call(told).hex()[:32]}")
     if history.family.has_call(call.id):
         raise Conflict(
-            f"Graph {call.graph!r} has a call {call.id!r} already. Each call has its own id; leave "
-            "it out to have one made."
+            f"Graph {call.graph!r} already has a call {call.id!r}. Each call needs its own id; "
+            "leave it out to have one generated."
         )
     return call
 

@@ -11,7 +11,7 @@ EditKind = Literal[
     "start", "branch", "append", "insert", "set", "delete", "replace", "answer", "undo", "squish",
     "expand", "retry", "switch",
 ]  # fmt: skip
-# What calls did with a message, for a run of messages: (mark, how many). See marks.py.
+# What calls did with a run of messages: (mark, count). See marks.py.
 Runs = tuple[tuple[int, int], ...]
 
 
@@ -28,9 +28,9 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
 class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change of `removed` messages at `start` into `added` others.
 
-    `was` and `now` say what calls had done with the removed and the added ones. `parallel` is true
-    exactly if a recorded call saw or wrote one of the messages that changed: then the messages
-    before and after are versions of each other.
+    `was` and `now` are the marks of the removed and the added messages. `parallel` is true if and
+    only if a recorded call saw or wrote one of the messages that changed: then the messages before
+    and after are versions of each other.
     """
 
     kind: EditKind
@@ -55,8 +55,8 @@ class Origin(msgspec.Struct, frozen=True):
 class Move(msgspec.Struct, frozen=True, omit_defaults=True):
     """One row of a ref's log: version `number` of a branch, and the edit that made it.
 
-    `content` is the version whose messages these are: itself, or for an undo or a switch an earlier one.
-    `before` is the root that the ref had; None if it did not exist.
+    `content` is the version whose messages these are: itself, or an earlier one for an undo or a
+    switch. `before` is the root that the ref had; None if it did not exist.
     """
 
     graph: str
@@ -80,11 +80,11 @@ class Ref(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One model call: the context it saw, what it was asked with, and the blob it wrote.
+    """One model call: the context it saw, its parameters, and the blob it wrote.
 
-    The context is `lead` messages that are not in the branch, such as system prompts, then those
-    from `start` to `shared` of `version` of the branch, then what else was sent and not kept.
-    `sampled` is false for answers that no model wrote just now, such as those from a cache.
+    The context is `lead` messages that are not in the branch, such as system prompts, then messages
+    `start` to `shared` of `version` of the branch, then other messages that were sent and not kept.
+    `sampled` is false for answers that were not sampled from a model, such as those from a cache.
     """
 
     id: str
@@ -99,7 +99,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     start: int = 0
     response: bytes | None = None
     tools: bytes | None = None
-    sampling: dict[str, Any] = {}  # Any: JSON as the caller gave it
+    sampling: dict[str, Any] = {}  # Any: JSON as the caller passed it
     usage: dict[str, Any] = {}  # Any: as above
     token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
@@ -115,7 +115,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     call: str
     tool_call_id: str
     child: str | None = None
-    metadata: dict[str, Any] = {}  # Any: JSON as the caller gave it
+    metadata: dict[str, Any] = {}  # Any: JSON as the caller passed it
 
 
 class Edge(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Finds what makes a value unfit for a message, once the fast check has refused it.
+"""Finds what makes a value unfit for a message, after the fast check has refused it.
 
 It only makes texts for people; it knows JSON and nothing about graphs.
 """
@@ -14,20 +14,20 @@ Found = tuple[Place, object, tuple[int, ...]]
 
 
 def is_too_deep(value: object, data: bytes) -> bool:
-    """Return whether `value` is nested deeper than the limit; `data` is the same as JSON."""
-    # Two brackets a level: what is short or has few of them need not be walked.
+    """Return whether `value` is nested deeper than the limit; `data` is the same value as JSON."""
+    # A level needs two brackets: a short value, or one with few brackets, need not be walked.
     if len(data) <= 2 * MAX_DEPTH or data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
         return False
     return any(len(place) >= MAX_DEPTH for place, _, _ in _walk(value))
 
 
 def why_refused(value: object) -> str:
-    """Return a text that names the place, what was expected there and what was found."""
+    """Return a text that names the place, what was expected and what was found."""
     for place, found, above in _walk(value):
         reason = _reason(found, place, above)
         if reason:
             return f"A message is plain JSON, but at {_named(place)} there is {reason}."
-    return "A message is plain JSON, but this one does not read back as it was written."
+    return "A message is plain JSON, but this one changes when it is written and read back."
 
 
 def _reason(found: object, place: Place, above: tuple[int, ...]) -> str | None:
@@ -36,7 +36,7 @@ def _reason(found: object, place: Place, above: tuple[int, ...]) -> str | None:
     if isinstance(found, str):
         return _reason_of_text(found)
     if isinstance(found, float) and not math.isfinite(found):
-        return f"the number {found}; JSON has none such: use a finite number or a text"
+        return f"the number {found}; JSON does not allow it: use a finite number or a text"
     if isinstance(found, _SCALARS):
         return None
     kind = type(found).__name__
@@ -47,7 +47,7 @@ def _reason_of_container(
     found: dict[object, object] | list[object], place: Place, above: tuple[int, ...]
 ) -> str | None:
     if id(found) in above:
-        return "a container that holds itself; pass a copy without the cycle"
+        return "a container that contains itself; pass a copy without the cycle"
     if len(place) >= MAX_DEPTH:
         return f"a nesting of more than {MAX_DEPTH} levels; flatten it"
     if isinstance(found, dict):
@@ -73,7 +73,7 @@ def _reason_of_text(found: str) -> str | None:
 
 
 def _walk(value: object) -> Iterator[Found]:
-    # A stack, since what is walked may be too deep for recursion. The limit ends cycles, too.
+    # A stack, because the value may be too deep for recursion. The limit ends cycles, too.
     stack: list[Found] = [((), value, ())]
     while stack:
         place, found, above = stack.pop()

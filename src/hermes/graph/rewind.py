@@ -1,7 +1,7 @@
 """Removes or replaces the end of a stored branch, or returns it to an earlier state.
 
-Like `growth`, without reading the whole past: the log is read from its end as far as the change
-reaches. What is replaced stays a version. Pure: the caller stores the batch and confirms it.
+Like `growth`, it does not read the whole past: the log is read from its end as far as the change
+reaches. What is replaced stays as a version. Pure: the caller stores the batch and confirms it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -41,8 +41,8 @@ class ChangeAuthor(msgspec.Struct, frozen=True):
 def spans(log: Log, version: int, *, length: int, to_origins: bool = True) -> Iterator[Span]:
     """Iterate over the messages of a version from the last on, by the version that added them.
 
-    Messages that came back from an earlier state belong to the versions that first added them, or
-    without `to_origins` to the version that brought them back.
+    Messages that came back from an earlier state belong to the versions that first added them or,
+    without `to_origins`, to the version that brought them back.
     """
     moves, limit = log(version), length
     while limit > 0:
@@ -57,7 +57,7 @@ def spans(log: Log, version: int, *, length: int, to_origins: bool = True) -> It
 
 
 def marks_from(start: int, tip: Tip, *, log: Log, calls: Iterable[Call]) -> bytes:
-    """Return what calls did with the messages of a tip from `start` on; `calls` are newest first."""
+    """Return the marks of the messages of a tip from `start` on; `calls` are newest first."""
     marks = bytearray(len(tip) - start)
     born: list[Span] = []
     for span in spans(log, tip.version, length=len(tip), to_origins=False):
@@ -85,7 +85,7 @@ def _mark_seen(marks: bytearray, call: Call, *, start: int, born: Iterable[Span]
 
 
 def keep_state(tip: Tip, name: str, who: ChangeAuthor) -> Batch:
-    """Return what must be written to save the current state of a branch under a name."""
+    """Return the batch that saves the current state of a branch under a name."""
     move = Move(
         graph=tip.graph,
         branch=name,
@@ -108,7 +108,7 @@ def go_to(
 ) -> Growth:
     """Return the branch with the messages of a state; `content` is the version that had them.
 
-    `was` and `now` are the marks of the messages that leave and that come back.
+    `was` and `now` are the marks of the messages that are removed and that come back.
     """
     parallel = any(was)
     start = len(tip) - len(was)
@@ -127,13 +127,13 @@ def replace_end(
 ) -> Growth:
     """Return the branch with `blobs` after its first `keep` messages, and the calls.
 
-    `was` are the marks of the messages that leave. A message that is said again unchanged stays:
-    that is no change.
+    `was` are the marks of the removed messages. A message that is repeated unchanged stays: that is
+    not a change.
     """
     batch, fresh, sequence = _new_batch(), list[Chunk](), tip.sequence.take(keep)
     for blob in blobs:
         sequence = sequence.append(blob)
-    # What the last call saw may be among what leaves.
+    # What the last call saw may be among the removed messages.
     base = msgspec.structs.replace(tip, seen=None)
     marks, seen = take_calls(
         views, base, sequence, blobs=blobs, first=keep, batch=batch, fresh=fresh

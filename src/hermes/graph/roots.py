@@ -1,4 +1,4 @@
-"""Computes names from messages alone: what an export writes and a verifier checks offline."""
+"""Computes names from messages alone, for exports and offline checks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

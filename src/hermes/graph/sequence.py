@@ -61,7 +61,7 @@ class Sequence:
 
     @property
     def reader(self) -> ObjectReader:
-        """Where the parts that are not in memory come from."""
+        """Reads the parts that are not in memory."""
         return self._reader
 
     def blob(self, index: int) -> Blob:
@@ -108,7 +108,7 @@ class Sequence:
         return Sequence(made[0], self._reader)
 
     def splice(self, start: int, stop: int, blobs: Iterable[Blob]) -> "Sequence":
-        """Return this sequence with those from `start` to `stop` replaced by `blobs`."""
+        """Return this sequence with the blobs from `start` to `stop` replaced by `blobs`."""
         builder = Builder.after(self._root, start, self._reader)
         builder.add(blobs)
         builder.add_rest(self._root, stop, self._reader)
@@ -149,8 +149,8 @@ class Sequence:
         return len(other) <= len(self) and self.common_prefix(other) == len(other)
 
     def _leaf_groups(self, start: int, stop: int) -> Iterator[tuple[int, list[Chunk]]]:
-        # Leaves side by side are read together: one question to the storage for several hundred
-        # messages. The stack keeps the walk free of recursion.
+        # Adjacent leaves are read together: one query to the storage for several hundred messages.
+        # The stack avoids recursion.
         stack = [(0, self._root)]
         while stack:
             position, node = stack.pop()

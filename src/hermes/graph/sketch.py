@@ -71,7 +71,7 @@ class SketchLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Sketch(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A branch: `lines` are its messages from `begins` on; before that it equals `parent`.
 
-    The first `left_out` of them were not asked for.
+    The first `left_out` of them were not requested.
     """
 
     branch: str
@@ -97,7 +97,7 @@ def draw(
 ) -> Drawing:
     """Return the branches of one graph for a drawing; unreadable messages are marked.
 
-    With `last`, only so many messages at the end of each branch are read and drawn.
+    With `last`, only that many messages at the end of each branch are read and drawn.
     """
     ordered = _parents_first(branches)
     pen = _Pen(ordered, width, last)
@@ -111,7 +111,7 @@ def _parents_first(branches: Sequence[MessageGraph]) -> list[MessageGraph]:
     ordered: list[MessageGraph] = []
     while waiting:
         ready = [name for name, graph in waiting.items() if _parent(graph) not in waiting]
-        # A log with a cycle is drawn in its order.
+        # A log with a cycle is drawn in log order.
         ordered += [waiting.pop(name) for name in ready or list(waiting)]
     return ordered
 
@@ -200,7 +200,7 @@ class _Pen:
             for call in self._calls[blob.id]
             if call.branch == birth.branch and call.version <= birth.version
         ]
-        # The same words may have been written twice: then their place decides, or what is nearest.
+        # The same text may have been written twice: then its place decides, or the nearest one.
         placed = [call for call in able if call.shared == birth.index]
         found = (placed or able or self._calls[blob.id])[-1:]
         return SketchAuthor(found[0].id, found[0].model) if found else None

@@ -28,7 +28,7 @@ class Batch(msgspec.Struct):
 
 
 class ObjectStorage(Protocol):
-    """Reads blobs and chunks by name; missing ones are left out of the answer."""
+    """Reads blobs and chunks by name; missing ones are left out of the result."""
 
     def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """Return the bytes of stored blobs; raises PersonErased for erased ones."""
@@ -41,7 +41,7 @@ class GraphStorage(ObjectStorage, Protocol):
     """Stores graphs; `write` is one transaction."""
 
     def write(self, batch: Batch) -> None:
-        """Store `batch`; raises Conflict if its branch is not where its moves begin."""
+        """Store `batch`; raises Conflict if its branch is not at the version before its moves."""
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
         """Return the head of each branch of a graph."""
@@ -75,7 +75,7 @@ class MemoryStorage:
         return _found(self._chunks, ids)
 
     def write(self, batch: Batch) -> None:
-        """Store `batch`; raises Conflict if its branch is not where its moves begin."""
+        """Store `batch`; raises Conflict if its branch is not at the version before its moves."""
         check_moves(batch.moves, self._current)
         self._blobs |= batch.blobs
         self._chunks |= batch.chunks
@@ -124,7 +124,7 @@ def ref_after(move: Move) -> Ref:
 
 
 def check_moves(moves: Iterable[Move], current: _CurrentRef) -> None:
-    """Compare before the swap: raises Conflict unless the head is where the moves begin."""
+    """Raise Conflict unless the head is at the version where the moves begin."""
     reached: dict[tuple[str, str], Ref] = {}
     for move in moves:
         name = (move.graph, move.branch)
@@ -132,7 +132,7 @@ def check_moves(moves: Iterable[Move], current: _CurrentRef) -> None:
         root, number = (now.root, now.version + 1) if now else (None, 0)
         if (move.before, move.number) != (root, number):
             raise Conflict(
-                f"Branch {move.branch!r} of graph {move.graph!r} stands at version {number - 1}, "
+                f"Branch {move.branch!r} of graph {move.graph!r} is at version {number - 1}, "
                 f"not at {move.number - 1} where this change began: another writer moved it. "
                 "Nothing was written. Open the graph again and repeat the change, or keep it with "
                 "branch(NAME).save()."

@@ -12,7 +12,7 @@ from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchAuthor, Sk
 
 Tone = Literal["title", "message", "answer", "former", "note", "blank"]
 _INDENT = "       "
-# Whatever would begin a line of its own; names and reasons come from elsewhere, too.
+# Characters that would start a new line; names and reasons also come from outside.
 _ONE_LINE = dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 
 

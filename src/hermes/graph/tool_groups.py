@@ -1,6 +1,6 @@
 """Which messages belong together: a tool call and its results, in several message dialects.
 
-Pure questions about plain messages; used to refuse results without calls and to find where a
+Pure functions on plain messages; used to refuse results without calls and to find where a
 conversation may be cut.
 """
 
@@ -10,7 +10,7 @@ from typing import Any
 from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, Message
 
-# How a part says that it is a call, or the result of one, and under which key the call's id is.
+# How a part declares itself a call or a result, and the key that holds the call's id.
 _CALL_PARTS = {"tool_use": "id", "tool_call": "id"}
 _RESULT_PARTS = {"tool_result": "tool_use_id"}
 
@@ -33,7 +33,7 @@ def results_in(message: Mapping[str, Any]) -> list[str]:
 
 
 def check_results(added: Sequence[Mapping[str, Any]], earlier: Iterable[Blob]) -> None:
-    """Refuse a result whose call is neither in `added` before it nor in `earlier`, newest first."""
+    """Refuse a result whose call is neither earlier in `added` nor in `earlier`, newest first."""
     if not any(_may_answer(message) for message in added):
         return
     made: set[str] = set()
@@ -58,8 +58,8 @@ def check_answer(message: Mapping[str, Any]) -> None:
     """Refuse a tool result where a model's answer is expected."""
     if message["role"] == "tool" or results_in(message):
         raise BadRequest(
-            "What a call wrote is a model's answer, and this is the result of a tool. Record the "
-            "call with what the model said, and append() the result."
+            "The response of a call must be a model's answer, but this is the result of a tool. "
+            "Record the call with the model's answer, and append() the result."
         )
 
 
@@ -86,20 +86,20 @@ def _check_named(message: Mapping[str, Any]) -> None:
     own = message["role"] == "tool" and (not parts or "tool_call_id" in message)
     if len(results_in(message)) < parts + own:
         raise BadRequest(
-            "A tool result says which call it answers, and this one does not. Add the id of the "
+            "A tool result must name the call it answers, but this one does not. Add the id of the "
             "call as a text: 'tool_call_id' in a message with the role tool, 'tool_use_id' or "
             "'call_id' in a part."
         )
 
 
 def _may_answer(message: Mapping[str, Any]) -> bool:
-    # The common message, a role with a text, is not looked into.
+    # The common message, a role with a text, is not examined.
     return message["role"] == "tool" or type(message.get("content")) is not str
 
 
 def _end_of_group(messages: Sequence[Message], index: int) -> int:
-    # A call without a result: its group lasts until somebody speaks of something else, and at the
-    # end of a conversation the result may still come.
+    # A call without a result: its group lasts until the next unrelated message, and at the end of a
+    # conversation the result may still come.
     for later in range(index + 1, len(messages)):
         if not results_in(messages[later]):
             return later

@@ -1,8 +1,8 @@
-"""Dicts and lists that tell their message when they are written to, at any depth.
+"""Dicts and lists that notify their message when they are written to, at any depth.
 
 They are real dicts and lists, so every library accepts them. A write is tried, the whole message is
 frozen again, and if that is refused the write is undone. Input is copied; copies and pickles are
-plain data without a tie to the graph.
+plain data without a link to the graph.
 """
 
 # Items are whatever JSON holds, so Any is their type throughout this file; and the methods take
@@ -29,7 +29,8 @@ class ValueOwner(Protocol):
 class TrackedDict(dict[str, Any]):
     """A dict inside a message.
 
-    Calling it as a type, as copies in other libraries do, returns plain data of the caller's own.
+    Calling it as a type, as copies in other libraries do, returns plain data that belongs to the
+    caller.
     """
 
     __slots__ = ("_owner",)
@@ -67,7 +68,7 @@ class TrackedDict(dict[str, Any]):
         self._write(dict.__delitem__, key)
 
     def update(self, *others: Any, **named: Any) -> None:
-        """Take over the items of a dict or of pairs, in one write."""
+        """Set the items of a dict or of pairs, in one write."""
         new = dict(*others, **named)
         self._write(dict.update, {key: self._tied(value) for key, value in new.items()})
 
@@ -95,7 +96,7 @@ class TrackedDict(dict[str, Any]):
         self._write(dict.clear)
 
     def copy(self) -> dict[str, Any]:
-        """Return plain data that is the caller's own."""
+        """Return plain data that belongs to the caller."""
         return _plain_dict(self)
 
     def __copy__(self) -> dict[str, Any]:
@@ -109,7 +110,7 @@ class TrackedDict(dict[str, Any]):
 
 
 class TrackedList(list[Any]):
-    """A list inside a message; called as a type it gives plain data, too."""
+    """A list inside a message; calling it as a type returns plain data, too."""
 
     __slots__ = ("_owner",)
     _owner: ValueOwner
@@ -184,7 +185,7 @@ class TrackedList(list[Any]):
         self._write(list.sort, key=key, reverse=reverse)
 
     def copy(self) -> list[Any]:
-        """Return plain data that is the caller's own."""
+        """Return plain data that belongs to the caller."""
         return _plain_list(self)
 
     def __copy__(self) -> list[Any]:
@@ -198,10 +199,10 @@ class TrackedList(list[Any]):
 
 
 def tied(value: Any, owner: ValueOwner) -> Any:
-    """Return a copy of a JSON value whose containers tell `owner` about writes.
+    """Return a copy of a JSON value whose containers notify `owner` of writes.
 
-    A value that cannot be in a message is returned unchanged: the message then refuses it and says
-    where it is.
+    A value that cannot be in a message is returned unchanged: the message then refuses it and names
+    the place.
     """
     if type(value) is str or value is None:
         return value
@@ -212,7 +213,7 @@ def tied(value: Any, owner: ValueOwner) -> Any:
 
 
 def tie(value: Any, owner: ValueOwner) -> Any:
-    """Convert plain data that nobody else holds into containers that tell `owner` about writes."""
+    """Convert plain data that nobody else holds into containers that notify `owner` of writes."""
     if type(value) is dict:
         made = dict.__new__(TrackedDict)
         dict.update(made, {key: tie(item, owner) for key, item in value.items()})

@@ -1,4 +1,4 @@
-"""Checks trees of chunks: every name computed again, every count, and every place of a cut.
+"""Checks trees of chunks: every name is recomputed, every count and every cut is checked.
 
 Problems are collected, not raised: one damaged chunk does not hide the next. Chunks that several
 trees share are checked once.
@@ -79,27 +79,29 @@ class TreeCheck:
             return
         self.blobs.add(blob.id)
         if self._reader.hasher.blob(blob.data) != blob.id:
-            self._wrong("damaged", where, f"blob {blob.id.hex()} is not what its name says")
+            self._wrong("damaged", where, f"blob {blob.id.hex()} does not match its name")
             return
         try:
             same = canonical(blob.message()) == blob.data
         except (BadRequest, msgspec.DecodeError):
             same = False
         if not same:
-            self._wrong("damaged", where, f"blob {blob.id.hex()} holds no message in its one form")
+            self._wrong(
+                "damaged", where, f"blob {blob.id.hex()} is not a message in canonical form"
+            )
 
     def _chunk(self, chunk: Chunk, items: Many[Item], where: str, *, is_last: bool) -> bool:
         named = f"chunk {id_of(chunk, self._reader.hasher).hex()}"
         if self._reader.hasher.chunk(encode(chunk, self._reader.hasher)) != chunk.id:
-            self._wrong("damaged", where, f"{named} is not what its name says")
+            self._wrong("damaged", where, f"{named} does not match its name")
             return False
         count = sum(1 if isinstance(item, Blob) else item.count for item in items)
         heights = [height_of(i.id) if isinstance(i, Blob) else i.height for i in items]
         if (count, heights[-1] if heights else 0) != (chunk.count, chunk.height):
-            self._wrong("inconsistent", where, f"{named} does not hold what is said above it")
+            self._wrong("inconsistent", where, f"{named} does not hold what its parent says")
         ends = [ends_chunk(n, height, chunk.level) for n, height in enumerate(heights, 1)]
         if any(ends[:-1]) or not (is_last or ends[-1]):
-            self._wrong("inconsistent", where, f"{named} is not cut where its content says")
+            self._wrong("inconsistent", where, f"{named} is not cut where its content requires")
         return True
 
     def _read(self, blobs: list[Blob], where: str) -> None:
@@ -109,7 +111,7 @@ class TreeCheck:
         try:
             self._reader.read_blobs(new)
         except HermesError:
-            # One by one: the others of this leaf can still be checked.
+            # One by one, so that the others of this leaf are still checked.
             for blob in new:
                 try:
                     self._reader.read_blobs((blob,))

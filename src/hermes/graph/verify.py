@@ -1,4 +1,4 @@
-"""Verifies a branch completely: every name is computed again, every edit is repeated.
+"""Verifies a branch completely: every name is recomputed, every edit is repeated.
 
 It reads everything that the branch and the calls of its graph refer to, and changes nothing. Each
 item is compared with the one before it, so that the cost grows only with the length of the past.
@@ -60,19 +60,19 @@ def _check_ref(history: History) -> list[Problem]:
     where, family = f"branch {history.branch}", history.family
     ref = family.storage.branches(family.name).get(history.branch)
     if ref is None:
-        return [Problem("missing", where, "nothing says any more where it stands")]
+        return [Problem("missing", where, "its head is missing")]
     ends = history.versions[history.saved - 1]
     stands = Ref(ends.root, ends.length, ends.number)
     if ref.version > ends.number:
-        # Somebody may have moved it since it was opened: then the log goes on, too.
+        # Another writer may have moved it since it was opened: then the log continues, too.
         moves = family.storage.moves(family.name, history.branch)
         if len(moves) > ref.version:
             move = moves[ref.version]
             stands = Ref(move.after, move.length, move.number)
     if ref != stands:
-        text = f"its head is version {ref.version}, and its log ends at version {stands.version}"
+        text = f"its head is version {ref.version}, but its log ends at version {stands.version}"
         if ref.version == stands.version:
-            text = f"its head is version {ref.version}, and its log has other messages there"
+            text = f"its head is version {ref.version}, but its log has other messages there"
         return [Problem("inconsistent", where, text)]
     return []
 
@@ -86,7 +86,7 @@ def _check_versions(check: TreeCheck, history: History) -> list[Problem]:
         try:
             messages = version.sequence(history.family.reader)
             check.tree(messages, where)
-            # Repeating edits needs trees that can be trusted.
+            # Edits can be repeated only on trees that are intact.
             if not check.problems:
                 found += _check_step(history, version, messages, before=before)
         except HermesError as problem:
@@ -102,13 +102,15 @@ def _check_step(
     edit, where, found = after.edit, f"version {after.number}", []
     number, old = (before[0].number, before[1]) if before else (-1, new)
     if after.number != number + 1 or after.length != len(new):
-        found.append(Problem("inconsistent", where, "its number or length is not what it says"))
+        found.append(Problem("inconsistent", where, "its number or length is wrong"))
     added = list(new.names(edit.start, edit.start + edit.added))
     repeated = old.splice(edit.start, edit.start + edit.removed, added) if before else new
     if repeated.root != new.root:
         found.append(Problem("inconsistent", where, "its edit does not lead to its messages"))
     if not 0 <= after.content <= after.number or (history.versions[after.content].root != new.root):
-        found.append(Problem("inconsistent", where, "it is not the version that it went back to"))
+        found.append(
+            Problem("inconsistent", where, "it differs from the version that it went back to")
+        )
     return found
 
 
@@ -121,7 +123,7 @@ class _Placed(msgspec.Struct, frozen=True, eq=False):
 
 
 class _CallCheck:
-    """Checks calls, each against the one before it where they begin alike."""
+    """Checks calls, each against the previous one as far as they begin alike."""
 
     def __init__(self, check: TreeCheck, history: History) -> None:
         self._check = check
@@ -144,7 +146,7 @@ class _CallCheck:
                 blob = Blob(name, self._history.new_blobs.get(name))
                 reader.read_blobs((blob,))
                 if blob.data is None or digest(blob.data) != name:
-                    text = f"blob {name.hex()} is not what its name says"
+                    text = f"blob {name.hex()} does not match its name"
                     self._check.problems.append(Problem("damaged", where, text))
         except HermesError as problem:
             self._check.unreadable(problem, where)
@@ -153,7 +155,7 @@ class _CallCheck:
         """Check that a context has the recorded length and the messages of its branch."""
         where, seen = f"call {call.id}", call.shared - call.start
         if len(context) != call.length or seen < 0 or call.lead + seen > call.length:
-            return [Problem("inconsistent", where, "its context has another length")]
+            return [Problem("inconsistent", where, "its context has a different length")]
         history = self._history
         if call.branch != history.branch or call.version >= len(history.versions):
             return []
@@ -170,7 +172,7 @@ class _CallCheck:
         return []
 
     def _alike_with_last(self, now: _Placed) -> int:
-        """Return how many messages need no check, because the call before saw them."""
+        """Return how many messages need no check because the previous call saw them."""
         last = self._last
         # Contexts with a lead are cut elsewhere than their branch: comparing the two takes long.
         if last is None or not last.call.start <= now.call.start <= last.call.shared:

@@ -10,7 +10,7 @@ from hermes.graph.sequence import Sequence
 class Version(msgspec.Struct, eq=False, gc=False):
     """One state of a branch; `content` is the version whose messages these are.
 
-    A version from the log knows its root and reads its messages when they are asked for.
+    A version from the log knows its root and reads its messages on demand.
     """
 
     number: int
@@ -33,7 +33,7 @@ class Version(msgspec.Struct, eq=False, gc=False):
 
     @property
     def reason(self) -> str:
-        """Why, if it was said."""
+        """Why, if a reason was given."""
         return self.edit.reason
 
     @property

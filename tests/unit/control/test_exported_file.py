@@ -61,7 +61,7 @@ def test_a_line_that_is_no_row_is_one_that_does_not_hold(tmp_path, line):
     report = checked(lines(tmp_path / "x.jsonl", line, json.dumps(rows()[0])))
 
     assert (report.rows, report.broken) == (2, 1)
-    text = "there is no certificate, which every exported row has"
+    text = "it has no certificate, which every exported row has"
     assert report.problems == [RowTrouble(row=1, trouble="missing", where="row", text=text)]
 
 
@@ -134,5 +134,5 @@ def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):
         list(read_jsonl(tmp_path, lambda _: None))
     odd = tmp_path / "odd.parquet"
     odd.write_text("no table")
-    with pytest.raises(BadRequest, match=r"odd\.parquet was expected to be a parquet file"):
+    with pytest.raises(BadRequest, match=r"odd\.parquet is not a readable parquet file"):
         list(read_table(odd, read_parquet))

@@ -40,7 +40,7 @@ BAD: list[tuple[Any, str]] = [
     (user("x") | {"content": {"a"}}, "a value of type set"),
     (user("x") | {"content": {1: "a"}}, "the key 1 of type int"),
     (user("x") | {1: "a"}, "the key 1 of type int"),
-    (cyclic(), "a container that holds itself"),
+    (cyclic(), "a container that contains itself"),
     (nested(65), "a nesting of more than 64 levels"),
     (nested(100_000), "a nesting of more than 64 levels"),
 ]
@@ -161,11 +161,11 @@ def test_a_tool_result_may_come_with_its_call_or_long_after_it() -> None:
 def test_a_tool_result_says_which_call_it_answers(result: dict[str, Any]) -> None:
     graph = MessageGraph([tool_call("c1"), tool_result("c1")])
 
-    with pytest.raises(BadRequest, match="says which call it answers"):
+    with pytest.raises(BadRequest, match="must name the call it answers"):
         graph.append(result)
-    with pytest.raises(BadRequest, match="says which call it answers"):
+    with pytest.raises(BadRequest, match="must name the call it answers"):
         graph[1] = result
-    with pytest.raises(BadRequest, match="says which call it answers"):
+    with pytest.raises(BadRequest, match="must name the call it answers"):
         del graph[1]["tool_call_id"]
     with pytest.raises(BadRequest, match="a model's answer"):
         graph.record_call(tool_result("c1"), model="m")
@@ -207,7 +207,7 @@ def _recorded(**told: Any) -> Callable[[MessageGraph], object]:
         (_recorded(sampling=[1]), "The sampling of a call is a dict, this is of type list"),
         (_recorded(metadata="x"), "The metadata of a call is a dict, this is of type str"),
         (_recorded(call_id=5), "The id of a call is a text, this is of type int"),
-        (_recorded(context=[user("0")]), "what context.. gave before it; this is of type list"),
+        (_recorded(context=[user("0")]), "what context.. returned before it; this is of type list"),
         (_recorded(token_ids=5), "Token ids are a list, this is of type int"),
         (_recorded(logprobs="ab"), "Log-probabilities are a list, this is of type str"),
         (_recorded(logprobs=["a"]), "Log-probabilities are finite numbers"),
@@ -218,7 +218,7 @@ def _recorded(**told: Any) -> Callable[[MessageGraph], object]:
         (lambda graph: graph.diff(0, 1.5), "A version is named by its number.* of type float"),
         (lambda graph: graph.editing(5).__enter__(), "Who edits is a text, this is of type int"),
         (lambda graph: graph.editing("a", None).__enter__(), "The reason of an edit is a text"),
-        (lambda graph: graph.link("c1", call="c_1"), "A link belongs to a call .* of type str"),
+        (lambda graph: graph.link("c1", call="c_1"), "A link needs a call .* of type str"),
         (_made(name=5), "The name of a graph is a text, this is of type int"),
         (_made(name=""), "The name of a graph is a text of at least one letter"),
         (_made(branch=None), "The name of a branch is a text"),
@@ -242,7 +242,7 @@ def test_several_messages_are_a_list(values: Any) -> None:
     graph = MessageGraph()
 
     for way in (graph.extend, MessageGraph, lambda given: graph.__setitem__(slice(0, 0), given)):
-        with pytest.raises(HermesError, match="Several messages are a list of dicts"):
+        with pytest.raises(HermesError, match="Expected a list of message dicts"):
             way(values)
 
     assert len(graph) == 0

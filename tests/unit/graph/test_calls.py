@@ -258,6 +258,6 @@ def test_a_subagents_chat_is_a_graph_of_its_own() -> None:
     )  # fmt: skip
     assert graph.verify().ok
     with pytest.raises(
-        BadRequest, match=r"made the tool calls \['c1'\], and 'c2' is not one of them"
+        BadRequest, match=r"made the tool calls \['c1'\], but 'c2' is not one of them"
     ):
         graph.link("c2", call=call, child=child)

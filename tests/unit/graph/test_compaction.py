@@ -88,7 +88,7 @@ def test_summaries_of_summaries_give_back_step_by_step() -> None:
 def test_a_tool_call_is_not_parted_from_its_result(start: int, stop: int, hint: str) -> None:
     graph = MessageGraph(TALK)
 
-    with pytest.raises(BadRequest, match=f"would part a tool call from its result. Cut before {hint}"):  # fmt: skip
+    with pytest.raises(BadRequest, match=f"would separate a tool call from its result. Cut before {hint}"):  # fmt: skip
         graph.squish(start, stop, SUMMARY)
 
     assert (graph.to_list(), graph.version) == (TALK, 0)

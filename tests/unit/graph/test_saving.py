@@ -85,7 +85,7 @@ def test_two_writers_of_one_branch() -> None:
     two.record_call(assistant("for two"), model="m")
 
     one.save()
-    with pytest.raises(Conflict, match=r"stands at version 4, not at 3 where this change began"):
+    with pytest.raises(Conflict, match=r"is at version 4, not at 3 where this change began"):
         two.save()
 
     # The first is kept, the second has lost nothing and can be kept beside it.
@@ -125,7 +125,7 @@ def test_a_name_that_is_taken_and_one_that_is_not() -> None:
     storage = MemoryStorage()
     talked(storage)
 
-    with pytest.raises(Conflict, match="stands at version 3, not at -1"):
+    with pytest.raises(Conflict, match="is at version 3, not at -1"):
         MessageGraph([user("x")], name="talk", storage=storage).save()
     with pytest.raises(NotFound, match=r"no branch 'b' of a graph 'talk'; its branches are: main"):
         MessageGraph.open("talk", storage, branch="b")

@@ -127,7 +127,7 @@ def test_a_message_in_another_form_than_its_one_form() -> None:
 
     (problem,) = graph.verify().problems
 
-    assert "holds no message in its one form" in problem.text
+    assert "is not a message in canonical form" in problem.text
 
 
 @pytest.mark.req("G1", "G7")
@@ -169,7 +169,7 @@ def test_a_tree_that_is_cut_elsewhere() -> None:
     check.tree(Messages(make_leaf([*good.blobs()]), good.reader), "here")
 
     assert [(p.trouble, p.text.split(" is ")[1]) for p in check.problems] == [
-        ("inconsistent", "not cut where its content says")
+        ("inconsistent", "not cut where its content requires")
     ]
 
 
@@ -195,7 +195,7 @@ def test_a_log_that_ends_elsewhere_than_its_branch_stands() -> None:
     storage.lost = 1
     (problem,) = MessageGraph.open("talk", storage).verify().problems
     assert (problem.trouble, problem.where) == ("inconsistent", "branch main")
-    assert problem.text == "its head is version 2, and its log ends at version 1"
+    assert problem.text == "its head is version 2, but its log ends at version 1"
 
 
 @pytest.mark.req("G7")

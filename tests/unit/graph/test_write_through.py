@@ -182,7 +182,7 @@ def test_a_write_around_the_view_is_caught_at_call_time(around: Any) -> None:
     graph.insert(0, user("new"))
     around(held)
 
-    with pytest.raises(Conflict, match=r"Message 2 was changed by going around its methods"):
+    with pytest.raises(Conflict, match=r"Message 2 was changed without its methods"):
         graph.record_call(assistant("ok"), model="m")
 
     assert graph.calls() == []
@@ -211,7 +211,9 @@ def test_what_was_really_sent_is_checked() -> None:
     graph.record_call(assistant("ok"), model="m", sent=sent, append=False)
     sent[1]["content"] = "evil"
 
-    with pytest.raises(Conflict, match=r"differ from message 1 on \(2 sent, 2 held\)"):
+    with pytest.raises(
+        Conflict, match=r"differs from the graph from message 1 on \(2 sent, 2 held\)"
+    ):
         graph.record_call(assistant("ok"), model="m", sent=sent)
 
     assert len(graph.calls()) == 1

@@ -1,7 +1,7 @@
 """Training data from message graphs: rows in the formats that trainers read, with certificates.
 
-Pure: graphs come in, dicts go out, and the caller decides what may be trained. It knows no store,
-no person and no trainer.
+Pure: graphs come in, dicts go out, and the caller decides what may be used for training. It knows
+no store, no person and no trainer.
 """
 
 from hermes.graph.exports.check import verify_row

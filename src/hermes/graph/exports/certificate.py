@@ -1,4 +1,4 @@
-"""Certificates: what a row was made from, by hashes that anybody can compute again.
+"""Certificates: what a row was made from, as hashes that anybody can recompute.
 
 The hashes are plain, not those of a store. What the format could not hold exactly is kept as
 `source`, so that the messages a model saw can always be read from the row itself.
@@ -30,7 +30,7 @@ class CertifiedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Certificate(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What a row carries about itself; `seal` covers the row and everything else in here.
+    """The certificate of a row; `seal` covers the row and every other field here.
 
     `graph` is a salted hash of the graph's name, `context` the root of what the last call saw,
     `messages` the names of all messages, `trained` the indexes of those with loss.
@@ -50,7 +50,7 @@ class Certificate(
 
 
 def certified(sheet: TrainingSheet, name: str, shape: ExportShape) -> Row:
-    """Return a sheet as a row of the format `name`, or raise Unfit."""
+    """Return a sheet as a row of the format `name`, or raise UnfitRow."""
     lines = [shape.write(message) for message in sheet.messages]
     blobs = [freeze(message, PLAIN) for message in sheet.messages]
     body = shape.pack(sheet, lines)

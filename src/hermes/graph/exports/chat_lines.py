@@ -14,9 +14,9 @@ _WRITTEN = frozenset({"role", "content", "parts", "tool_calls", "tool_call_id"})
 
 
 class ChatFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chat format can hold; `extra` are additional keys it takes, None for any.
+    """What a chat format can hold; `extra` are the additional keys it takes, None for any.
 
-    `objects` says that arguments are JSON objects there, not the texts that models write.
+    `objects` is true if arguments are JSON objects there, not the strings that models write.
     """
 
     developer: str
@@ -40,7 +40,7 @@ def chat_lines(message: Message, dialect: ChatFormat) -> list[Line]:
     """Return a message as lines: one, or one for each tool result in it."""
     spoken = read_message(message)
     if spoken.media and not dialect.pictures:
-        raise UnfitRow("unfit", "This format holds text only, and a message has a picture.")
+        raise UnfitRow("unfit", "This format holds text only, but a message has a picture.")
     extra = _extra(message, dialect)
     lines: list[Line] = [
         {"role": "tool", "content": one.text, **extra, "tool_call_id": one.call_id}
@@ -59,7 +59,7 @@ def _line(spoken: ReadMessage, message: Message, dialect: ChatFormat) -> Line:
     elif spoken.has_text or not spoken.calls:
         line["content"] = spoken.text
     if spoken.thoughts and dialect.thoughts:
-        # The text is what templates read; the blocks keep signatures and what is sealed.
+        # Templates read the text; the blocks keep signatures and encrypted parts.
         line["reasoning_content"] = spoken.thought
         line["thinking_blocks"] = without_none(spoken.thoughts)
     if spoken.calls:
@@ -86,7 +86,7 @@ def _tool_call(call: ToolCall) -> Line:
 
 
 def _object(call: ToolCall) -> dict[str, Any]:  # Any: JSON
-    """Return arguments as templates take them: most fail on a text, or quote it twice."""
+    """Return arguments as an object: most templates fail on a string, or quote it twice."""
     try:
         found = msgspec.json.decode(call.arguments or "{}")
         canonical_value(found)
@@ -99,7 +99,8 @@ def _object(call: ToolCall) -> dict[str, Any]:  # Any: JSON
 
 def _no_object(call: ToolCall, why: str) -> str:
     return (
-        f"TRL takes arguments as a JSON object, and those of tool call {call.id!r} are none: {why}."
+        f"TRL takes arguments as a JSON object, but those of tool call {call.id!r} are not one: "
+        f"{why}."
     )
 
 

@@ -1,6 +1,6 @@
-"""Checks a row offline: reads its messages back, hashes them again, and writes the row again.
+"""Checks a row offline: reads its messages back, hashes them again and writes the row again.
 
-It needs only the row (and for tokens, to be thorough, the tokenizer). It never raises, whatever the
+It needs only the row (and, to check tokens fully, the tokenizer). It never raises, whatever the
 file contains.
 """
 
@@ -24,11 +24,11 @@ _AFTER = {"trl-preference": 2}
 
 
 def verify_row(row: Any, *, tokenizer: Tokenizer | None = None) -> Problem | None:  # Any: JSON
-    """Return what is wrong with an exported row, or None if all of it can be computed again."""
+    """Return what is wrong with an exported row, or None if everything can be recomputed."""
     if not isinstance(row, dict) or not isinstance(row.get("certificate"), dict):
-        return Problem("missing", "row", "there is no certificate, which every exported row has")
+        return Problem("missing", "row", "it has no certificate, which every exported row has")
     try:
-        # A table that was in between gives every row the keys of all; here they were absent.
+        # A table between export and check gives every row the keys of all rows; these were absent.
         row = without_none(row)
         certificate = msgspec.convert(row.pop("certificate"), Certificate)
         sheet = _sheet(row, certificate)
@@ -109,7 +109,7 @@ def _check_seal(body: Body, certificate: Certificate) -> Problem | None:
 def _as_written(body: Body, again: Body, *, is_tokens: bool) -> bool:
     if not is_tokens:
         return _encode_sorted(body) == _encode_sorted(again)
-    # Fewer labels than the template gives: those of an answer whose tokens were recorded.
+    # The template gives more labels: this answer's tokens were recorded.
     pairs = zip(body["labels"], again["labels"], strict=True)
     return body["input_ids"] == again["input_ids"] and all(
         label in {IGNORED, other} for label, other in pairs

@@ -1,4 +1,4 @@
-"""Writes rows as JSON lines: one row a line, UTF-8, keys in the order the format gave them."""
+"""Writes rows as JSON lines: one row per line, UTF-8, keys in the order of the format."""
 
 from collections.abc import Iterable
 from typing import TextIO

@@ -1,7 +1,7 @@
 """The calls of one graph for an export: read, and checked against what they recorded.
 
 Branches of a graph share its calls; each call is read on the branch that made it, if available.
-Nothing is trusted: names are computed again from what was read. What is read for a call is released
+Nothing is trusted: names are recomputed from what was read. What is read for a call is released
 with its row, because all calls of a graph with their contexts may not fit into memory.
 """
 
@@ -19,7 +19,7 @@ from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence as Blobs
 from hermes.graph.tool_groups import calls_in, results_in
 
-# What a call saw and what it wrote, by name: calls of one such pair are one sample.
+# The names of what a call saw and wrote: calls with the same pair are one sample.
 Pair = tuple[bytes, bytes | None]
 
 
@@ -33,10 +33,10 @@ class AnsweredCall(msgspec.Struct, frozen=True, eq=False):
 
 
 class RecordedCall(msgspec.Struct, frozen=True, eq=False):
-    """The messages of a call, answer last, and its tools: exactly what was recorded."""
+    """The messages of a call, answer last, and its tools, exactly as recorded."""
 
     messages: tuple[Message, ...]
-    tools: list[Any] | None  # Any: JSON as the call was given it
+    tools: list[Any] | None  # Any: JSON as passed to the call
 
 
 def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
@@ -45,12 +45,12 @@ def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
 
 
 def pair_of(call: Call) -> Pair:
-    """Return what a call saw and what it wrote, by name."""
+    """Return the names of what a call saw and what it wrote."""
     return call.context, call.response
 
 
 def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
-    """Return the calls that a model answered; the others are refused."""
+    """Return the calls that a model answered; report the others as refused."""
     found = []
     for call in calls_of(branches):
         try:
@@ -61,7 +61,7 @@ def keep_calls(branches: Sequence[MessageGraph], report: Report) -> list[Call]:
 
 
 def check(branches: Sequence[MessageGraph], kept: AnsweredCall) -> RecordedCall:
-    """Read what a call saw, wrote and was given; raises Unfit if it is not what was recorded."""
+    """Read what a call saw, wrote and was given; raises UnfitRow if it differs from the record."""
     call, hasher = kept.call, kept.whole.reader.hasher
     try:
         seen = [blob.message() for blob in kept.seen.blobs()]
@@ -76,7 +76,9 @@ def check(branches: Sequence[MessageGraph], kept: AnsweredCall) -> RecordedCall:
     except (HermesError, msgspec.DecodeError) as problem:
         raise unreadable(problem) from problem
     if not same:
-        raise UnfitRow("differs", f"What is kept of call {call.id} is not what it recorded.")
+        raise UnfitRow(
+            "differs", f"The stored messages of call {call.id} are not those that it recorded."
+        )
     messages = (*seen, kept.answer)
     _check_tool_calls(messages)
     return RecordedCall(messages, tools)
@@ -98,11 +100,11 @@ def unreadable(problem: Exception) -> UnfitRow:
 
 
 def open_call(branches: Sequence[MessageGraph], call: Call) -> AnsweredCall:
-    """Return what a call saw and wrote; raises Unfit if it is not a readable answer."""
+    """Return what a call saw and wrote; raises UnfitRow if it has no readable answer."""
     if call.response is None:
-        raise UnfitRow("no_answer", f"Call {call.id} was given no answer.")
+        raise UnfitRow("no_answer", f"Call {call.id} has no answer.")
     if not call.sampled:
-        raise UnfitRow("not_sampled", f"No model wrote the answer of call {call.id} just then.")
+        raise UnfitRow("not_sampled", f"The answer of call {call.id} was not sampled from a model.")
     graph = home_of(branches, call)
     try:
         seen, answer = graph.at(call).sequence, graph.answer_of(call) or {}
@@ -120,8 +122,8 @@ def _check_tool_calls(messages: Iterable[Message]) -> None:
         if waiting and message["role"] in {"assistant", "model"}:
             raise UnfitRow(
                 "open_tool_call",
-                f"Message {index} answers while the tool call {sorted(waiting)[0]!r} before it has "
-                "no result.",
+                f"Message {index} is an answer, but the tool call {sorted(waiting)[0]!r} before "
+                "it has no result.",
             )
         waiting.difference_update(results_in(message))
         waiting.update(calls_in(message))

@@ -1,6 +1,6 @@
 """Parses a message into text, thoughts, tool calls and results, whatever dialect it is in.
 
-The formats write from this. Argument texts are passed on as the model wrote them; what no format
+The formats write from this. Argument strings are passed on as the model wrote them; what no format
 could hold is refused here.
 """
 
@@ -27,14 +27,15 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class ToolResult(msgspec.Struct, frozen=True):
-    """What a tool answered."""
+    """The result of a tool call."""
 
     call_id: str
     text: str
 
 
 class ReadMessage(msgspec.Struct):
-    """A parsed message; `shown` are its texts and pictures in order, `media` says if any are."""
+    """A parsed message; `shown` are its texts and images in order, `media` is true if it has
+    images."""
 
     role: str
     has_text: bool = False
@@ -46,18 +47,18 @@ class ReadMessage(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        """The text, whole."""
+        """The complete text."""
         return "".join(part["text"] for part in self.shown if part["type"] == "text")
 
     @property
     def thought(self) -> str:
-        """The thoughts, as far as they can be read."""
+        """The thoughts, as far as they are readable."""
         found = (part.get("thinking", part.get("text")) for part in self.thoughts)
         return "\n".join(text for text in found if isinstance(text, str) and text)
 
 
 def read_message(message: Message) -> ReadMessage:
-    """Parse a message; raises Unfit with what no format can hold."""
+    """Parse a message; raises UnfitRow if it contains something that no format can hold."""
     role = _ROLES.get(message["role"])
     if role is None:
         raise UnfitRow("unfit", f"No format knows the role {message['role']!r}.")
@@ -75,7 +76,7 @@ def read_message(message: Message) -> ReadMessage:
     if message["role"] == "tool" and not spoken.results:
         spoken.results.append(ToolResult(_text(message.get("tool_call_id")), spoken.text))
     elif message["role"] == "tool" and spoken.shown:
-        # A note behind a result: the model read it as the result's end.
+        # A note after a result: the model read it as the end of the result.
         last = spoken.results.pop()
         spoken.results.append(ToolResult(last.call_id, last.text + spoken.text))
         spoken.shown, spoken.has_text = [], False
@@ -117,7 +118,7 @@ def _read_image(spoken: ReadMessage, part: Message) -> None:
     url = (part.get("media") or {}).get("url")
     if not isinstance(url, str):
         raise UnfitRow(
-            "unfit", "A picture without an address is in no format; its file stays here."
+            "unfit", "No format can hold a picture without an address; its file is not exported."
         )
     _read_picture(spoken, {"type": "image_url", "image_url": {"url": url}})
 
@@ -132,7 +133,7 @@ def _read_call(spoken: ReadMessage, part: Message) -> None:
 
 def _call(call_id: object, told: Message) -> ToolCall:
     arguments = told.get("arguments", told.get("input", {}))
-    # Only what was never a text is written as one here.
+    # Only values that were never text are converted to text here.
     text = arguments if isinstance(arguments, str) else plain_json(arguments)
     return ToolCall(_text(call_id), _text(told.get("name")), text)
 

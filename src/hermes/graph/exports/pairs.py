@@ -21,7 +21,7 @@ from hermes.graph.roots import message_id
 from hermes.graph.sequence import Sequence as Blobs
 
 _NO_REWRITING = frozenset({"undo", "squish", "expand", "switch"})
-# Whoever takes an answer back, or leaves it for an earlier state, has not chosen it.
+# A person who undoes an answer, or leaves it for an earlier state, has not chosen it.
 _NO_CHOICE = frozenset({"delete", "switch"})
 
 
@@ -63,12 +63,12 @@ class _Calls:
 
 
 def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | None:
-    """Return the call whose answer an edge rewrote, and what it became in the end."""
+    """Return the call whose answer an edge rewrote, and the final version of that answer."""
     edit = graph.versions()[edge.version].edit
     if edit.kind in _NO_REWRITING or edit.removed != edit.added:
         return None
     if edit.kind == "retry" and edit.added > 1:
-        # It is unknown which of its steps made the answer better.
+        # It is unknown which of the steps made the answer better.
         return None
     wrote = [one for one in kept.wrote[edge.before] if one.shared == edge.index]
     if not wrote:
@@ -82,8 +82,8 @@ def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | 
     if not same:
         raise UnfitRow(
             "prompt_changed",
-            f"Message {edge.index} was rewritten after what comes before it had changed: the two "
-            "answers have no prompt in common.",
+            f"Message {edge.index} was rewritten after the messages before it had changed: the "
+            "two answers have no common prompt.",
         )
     call = same[0]
     if chosen is None or chosen.id == edge.before:
@@ -118,7 +118,7 @@ def _settled(graph: MessageGraph, edge: Edge) -> Blob | None:
 
 
 def _leaves(edit: Edit, index: int) -> bool:
-    """Return whether an edit removes a message that was requested again, or turns it into steps."""
+    """Return whether an edit removes a requested-again message or turns it into steps."""
     if edit.kind == "retry":
         return edit.added > 1
     return edit.kind in _NO_CHOICE and edit.start + edit.removed > index
@@ -130,7 +130,7 @@ def _sheet(
     kept: AnsweredCall = open_call(branches, call)
     checked, edited = check(branches, kept), chosen.message()
     if message_id(edited, kept.whole.reader.hasher) != chosen.id:
-        raise UnfitRow("differs", f"Blob {chosen.id.hex()} is not what its name says.")
+        raise UnfitRow("differs", f"Blob {chosen.id.hex()} does not match its name.")
     if edited["role"] not in {"assistant", "model"}:
         raise UnfitRow("unfit", f"The answer was rewritten into the role {edited['role']!r}.")
     seen = len(kept.seen)

@@ -1,7 +1,7 @@
-"""Writes rows as parquet files, and reads them back; the only user of pyarrow.
+"""Writes rows as parquet files and reads them back; the only user of pyarrow.
 
 A table gives every message the keys of all others, empty. So messages, tools and certificates are
-columns of JSON texts (Arrow's own JSON type), which `datasets` returns as the original dicts.
+columns of JSON strings (Arrow's own JSON type), which `datasets` returns as the original dicts.
 pyarrow is an optional extra and is loaded on use.
 """
 
@@ -17,7 +17,7 @@ from hermes.graph.exports.jsonl import json_line
 from hermes.graph.exports.message_reader import plain_json
 from hermes.graph.exports.sheet import Row
 
-# How a column holds its values: one JSON text or a list of them, a text, or token ids.
+# How a column holds its values: one JSON string or a list of them, a text, or token ids.
 Kind = Literal["json", "jsons", "text", "ids"]
 # Any: pyarrow has no types.
 Arrow = Any
@@ -65,8 +65,8 @@ def read_parquet(path: Path) -> Iterator[Row]:
                     }
     except (arrow.ArrowException, msgspec.DecodeError) as problem:
         raise BadRequest(
-            f"{path} was expected to be a parquet file of exported rows, and cannot be read as "
-            f"one: {str(problem).rstrip('.')}. Export it again."
+            f"{path} is not a readable parquet file of exported rows: {str(problem).rstrip('.')}. "
+            "Export it again."
         ) from problem
 
 
@@ -91,7 +91,7 @@ class _Table:
             if kind is None and self._waiting:
                 self._write()
             elif kind is None and self._writer is None:
-                # No rows and no batches: some readers stumble over one that is empty.
+                # Without rows, no batch is written: some readers fail on an empty one.
                 self._kinds = {"certificate": "json"}
                 self._writer = self._open()
         finally:
@@ -123,12 +123,12 @@ class _Table:
         self._waiting, self._letters = [], 0
 
     def _open(self) -> Arrow:
-        # The order of a row, and certificates last, whatever came late.
+        # Columns in the order of a row, late ones included, and certificates last.
         names = sorted(self._kinds, key="certificate".__eq__)
         schema = self._arrow.schema(
             [(name, _arrow_type(self._arrow, self._kinds[name])) for name in names]
         )
-        # What was said in private goes in there: the file is the owner's alone.
+        # The file contains private messages: only its owner may read it.
         self._path.touch(mode=0o600)
         return self._arrow.parquet.ParquetWriter(self._path, schema, compression="zstd")
 
@@ -150,7 +150,7 @@ class _Table:
         made = []
         for field in schema:
             cells = [row.get(field.name) for row in rows]
-            # The JSON type can only be cast to.
+            # The JSON type can only be reached by a cast.
             plain = _arrow_type(self._arrow, self._kinds[field.name], plain=True)
             made.append(self._arrow.array(cells, plain).cast(field.type))
         return self._arrow.Table.from_arrays(made, schema=schema)

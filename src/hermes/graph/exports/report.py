@@ -10,16 +10,16 @@ from typing import Literal
 import msgspec
 
 Reason = Literal[
-    "no_consent",  # nobody agreed that this graph is trained on
+    "no_consent",  # nobody consented to training on this graph
     "no_answer",  # the call failed or was abandoned
-    "not_sampled",  # no model wrote the answer just then, as with one from a cache
+    "not_sampled",  # the answer was not sampled, as with one from a cache
     "erased",  # the person was erased
     "missing",  # the storage lacks what the call refers to
-    "differs",  # what is kept is not what the call recorded
-    "open_tool_call",  # a tool call is followed by an answer, and its result is not there
-    "unfit",  # the format has no way to say what is in a message
-    "weights",  # the format trains every answer, and one of these must not be trained
-    "tokens",  # the tokens of an answer are not those that were sampled, or cannot be told apart
+    "differs",  # the stored data is not what the call recorded
+    "open_tool_call",  # a tool call is followed by an answer, but has no result
+    "unfit",  # the format cannot represent something in a message
+    "weights",  # the format trains every answer, but one of these must not be trained
+    "tokens",  # the tokens of an answer are not the sampled ones, or cannot be located
     "prompt_changed",  # an answer was edited after the messages before it had changed
 ]
 

@@ -1,7 +1,7 @@
 """Exports: graphs in, rows of training data out, one at a time.
 
-Pure: the caller decides what may be trained, and a graph that may not be trained is not read. Rows
-are dicts; see jsonl.py for files.
+Pure: the caller decides what may be used for training, and a graph that may not be is never read.
+Rows are dicts; see jsonl.py for files.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -36,11 +36,11 @@ def export_rows(
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
 ) -> Iterator[Row]:
-    """Iterate over the rows of `graphs`, counting them in `report`.
+    """Iterate over the rows of `graphs` and count them in `report`.
 
-    `may_train` is called with the name of each graph; a graph that may not be trained is not read.
-    Branches of one graph are consecutive. `salt` hides the names. `template` is the chat template
-    of the models, if known; a tokenizer has its own.
+    `may_train` is called with the name of each graph; a graph that may not be used is not read.
+    Branches of one graph must be consecutive. `salt` hides the names. `template` is the chat
+    template of the models, if known; a tokenizer has its own.
     """
     shape = shape_of(format_name, tokenizer)
     if format_name == "tokens" and tokenizer is None:
@@ -48,7 +48,7 @@ def export_rows(
     if len(salt) < SHORTEST_SALT:
         raise BadRequest(
             f"The salt of an export has at least {SHORTEST_SALT} bytes, this one has {len(salt)}. "
-            "Make one with os.urandom(16), and keep it if later exports shall have the same ids."
+            "Make one with os.urandom(16), and keep it if later exports should have the same ids."
         )
     template = tokenizer.template if format_name == "tokens" and tokenizer else template
     write = partial(certified, name=format_name, shape=shape)
@@ -79,8 +79,8 @@ def _rows(
     for name, together in groupby(graphs, key=lambda graph: graph.name):
         if name in told:
             raise BadRequest(
-                f"Branches of graph {name!r} were given apart from each other, and what they share "
-                "would be trained twice. Pass them one after another."
+                f"Branches of graph {name!r} were not passed consecutively, so the messages they "
+                "share would be trained twice. Pass them one after another."
             )
         told.add(name)
         branches = list(together)

@@ -42,7 +42,7 @@ def sequence_rows(
     for call in keep_calls(branches, report):
         groups.setdefault((call.model, call.tools), []).append(call)
     for group in groups.values():
-        # Stable, so of two that are as long the older comes first.
+        # The sort is stable: of two of equal length the older comes first.
         group.sort(key=lambda call: -call.length)
         yield from _group_rows(
             group, branches, blank=blank, merge=merge, write=write, report=report
@@ -79,7 +79,7 @@ def _group_rows(
 
 
 class _Waiting:
-    """The calls that are in no row yet, by the position and name of their answer."""
+    """The calls that are not in a row yet, by the position and name of their answer."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._calls: defaultdict[tuple[int, bytes | None], list[Call]] = defaultdict(list)
@@ -100,7 +100,7 @@ class _Waiting:
         try:
             for place, blob in enumerate(whole.names(0, len(whole))):
                 likely = self._calls.get((place, blob.id))
-                # Equal messages have equal roots, so nothing is read of the others.
+                # Equal messages have equal roots, so the others need no reading.
                 root = whole.take(place).root if likely else b""
                 found += [one for one in likely or () if one.context == root]
         except HermesError as problem:
@@ -111,7 +111,7 @@ class _Waiting:
 def _sheet(
     blank: TrainingSheet, kept: AnsweredCall, checked: RecordedCall, *, trained: Iterable[Call]
 ) -> TrainingSheet:
-    # The oldest of equal calls speaks for them, so it is written last.
+    # The oldest of equal calls represents them, so it is written last.
     ids = {one.length: one.token_ids for one in reversed(list(trained))}
     return msgspec.structs.replace(
         blank,

@@ -34,7 +34,7 @@ def sharegpt_lines(message: Message) -> list[Line]:
     """Return a message as turns: one, or one for each tool result in it."""
     spoken = read_message(message)
     if spoken.media:
-        raise UnfitRow("unfit", "ShareGPT holds text only, and a message has a picture.")
+        raise UnfitRow("unfit", "ShareGPT holds text only, but a message has a picture.")
     lines: list[Line] = [
         {"from": "tool", "value": f"<tool_response>\n{one.text}\n</tool_response>"}
         for one in spoken.results
@@ -48,20 +48,20 @@ def sharegpt_lines(message: Message) -> list[Line]:
 
 
 def from_sharegpt(line: Line) -> Message | None:
-    """Return the plain message that a turn would be, or None if it was another kind."""
+    """Return the plain message that a turn represents, or None if it was of another kind."""
     role, value = _ROLE.get(line.get("from", "")), line.get("value")
     return {"role": role, "content": value} if role and isinstance(value, str) else None
 
 
 def _tagged(call: ToolCall) -> str:
-    # The arguments go in as the model wrote them, never parsed and written again.
+    # The arguments are inserted as the model wrote them, never parsed and serialised again.
     inside = f'{{"name": {plain_json(call.name)}, "arguments": {call.arguments or "{}"}}}'
     return f"<tool_call>\n{inside}\n</tool_call>"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExportShape:
-    """One format; `places` are the keys of a row under which its lines stand, in order."""
+    """One format; `places` are the keys of a row that hold its lines, in order."""
 
     places: tuple[str, ...]
     write: Callable[[Message], list[Line]]
@@ -69,7 +69,7 @@ class ExportShape:
     restore: Callable[[Line], Message | None]
 
     def body(self, sheet: TrainingSheet) -> Body:
-        """Return a sheet as a row without its certificate, or raise Unfit."""
+        """Return a sheet as a row without its certificate, or raise UnfitRow."""
         return self.pack(sheet, [self.write(message) for message in sheet.messages])
 
     def lines(self, body: Body) -> list[Line]:
@@ -125,8 +125,8 @@ def _trl_messages(sheet: TrainingSheet, groups: Groups) -> Body:
         if index not in sheet.trained and any(line["role"] == "assistant" for line in group):
             raise UnfitRow(
                 "weights",
-                f"Message {index} is an answer that must not be trained here, and TRL trains every "
-                "answer of a conversation. Use trl-prompt-completion or tokens for it.",
+                f"Message {index} is an answer that must not be trained here, but TRL trains "
+                "every answer of a conversation. Use trl-prompt-completion or tokens for it.",
             )
     return _with_tools({"messages": _flat(groups)}, sheet)
 
@@ -144,7 +144,7 @@ def _preference(sheet: TrainingSheet, groups: Groups) -> Body:
 def _prompt(sheet: TrainingSheet, groups: Groups) -> list[Line]:
     if sheet.seen == 0:
         raise UnfitRow(
-            "unfit", "The call saw no message, and TRL reads the first one of each prompt."
+            "unfit", "The call saw no message, but TRL reads the first message of each prompt."
         )
     return _flat(groups[: sheet.seen])
 

@@ -1,6 +1,6 @@
-"""A sheet: what one row is made from, before a format has written it.
+"""A sheet: what one row is made from, before a format writes it.
 
-The messages are those of the graph, as they are; the last ones are what is trained or compared.
+The messages are those of the graph, unchanged; the last ones are trained or compared.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ Row = dict[str, Any]
 class TrainingSheet(msgspec.Struct, frozen=True, kw_only=True):
     """Messages and which of them are trained; `seen` is how many the last call saw.
 
-    `token_ids` are those that were sampled, by index, where they were recorded.
+    `token_ids` are the sampled ones, by index, if they were recorded.
     """
 
     graph: str
@@ -26,15 +26,15 @@ class TrainingSheet(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...]
     seen: int
     trained: tuple[int, ...]
-    tools: list[Any] | None = None  # Any: JSON as the call was given it
+    tools: list[Any] | None = None  # Any: JSON as passed to the call
     template: str | None = None
     token_ids: dict[int, tuple[int, ...]] = {}
 
 
 def without_none(value: Any) -> Any:  # Any: any JSON
-    """Return a JSON value without keys that hold nothing: a table would give them to every row.
+    """Return a JSON value without keys that are None: a table would give them to every row.
 
-    The arguments of a tool call stay whole: a null in there was said by a model.
+    The arguments of a tool call are not changed: a model wrote the null in them.
     """
     if isinstance(value, dict):
         said = isinstance(value.get("name"), str) and isinstance(value.get("arguments"), dict)

@@ -38,7 +38,7 @@ class TemplateTokenizer:
                 list(messages), tools=tools, add_generation_prompt=open_answer, return_dict=False
             )
         except (self._refusal, AttributeError, LookupError, TypeError, ValueError) as problem:
-            text = f"The chat template does not take this conversation: {problem}"
+            text = f"The chat template does not accept this conversation: {problem}"
             raise UnfitRow("tokens", text) from problem
         return found
 
@@ -53,19 +53,19 @@ def load_tokenizer(path: Path) -> Tokenizer:
         transformers = import_module("transformers")
     except ImportError as problem:
         raise ConfigurationError(
-            "Token rows need the package transformers to read a tokenizer, and it is not installed "
-            f"({problem}). Install it beside Hermes: pip install transformers jinja2."
+            "Token rows need the package transformers to read a tokenizer, but it is not "
+            f"installed ({problem}). Install it beside Hermes: pip install transformers jinja2."
         ) from problem
     try:
         tokenizer = _read(transformers, path)
-    # Boundary of transformers, whose readers raise nothing narrower: what they say is passed on.
+    # Boundary of transformers, whose readers raise nothing narrower: the error text is passed on.
     except Exception as problem:
-        raise BadRequest(f"{path} holds no tokenizer that can be read: {problem}") from problem
+        raise BadRequest(f"{path} is not a readable tokenizer: {problem}") from problem
     template = tokenizer.chat_template
     if not isinstance(template, str):
         raise BadRequest(
-            f"The tokenizer {path} has no chat template of its own, so nobody knows how a "
-            "conversation is written in its tokens. Put a chat_template.jinja beside it."
+            f"The tokenizer {path} has no chat template of its own, so it cannot encode a "
+            "conversation. Put a chat_template.jinja beside it."
         )
     return TemplateTokenizer(tokenizer, template)
 

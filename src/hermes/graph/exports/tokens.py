@@ -1,7 +1,7 @@
-"""Token rows: a sheet as `input_ids` and `labels`, with loss on the sampled tokens alone.
+"""Token rows: a sheet as `input_ids` and `labels`, with loss on the sampled tokens only.
 
-Where an answer begins and ends is found by encoding the conversation up to it: a template that
-rewrites earlier messages is noticed, and the row refused.
+An answer is located by encoding the conversation up to it: a template that rewrites earlier
+messages is detected, and the row is refused.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ class Tokenizer(Protocol):
     def encode(
         self, messages: Sequence[Line], tools: list[Any] | None, *, open_answer: bool
     ) -> Sequence[int]:
-        """Return the tokens; with `open_answer` they end where an answer is about to begin."""
+        """Return the tokens; with `open_answer` they end where an answer would begin."""
 
 
 def token_body(sheet: TrainingSheet, groups: list[list[Line]], tokenizer: Tokenizer) -> Body:
-    """Return the tokens of a sheet, or raise Unfit if its answers cannot be found in them."""
+    """Return the tokens of a sheet, or raise UnfitRow if its answers cannot be located in them."""
     lines = [line for group in groups for line in group]
     ids = list(tokenizer.encode(lines, sheet.tools, open_answer=False))
     labels = [IGNORED] * len(ids)
@@ -39,8 +39,8 @@ def token_body(sheet: TrainingSheet, groups: list[list[Line]], tokenizer: Tokeni
         if ids[:start] != list(opening) or ids[:stop] != list(whole) or start >= stop:
             raise UnfitRow(
                 "tokens",
-                f"The template writes what comes before or in answer {index} differently in the "
-                "whole conversation, so its tokens are not those that a model saw.",
+                f"The template renders answer {index}, or what comes before it, differently in "
+                "the complete conversation, so its tokens are not those that a model saw.",
             )
         stop = _sampled_stop(sheet, index, ids[start:stop]) + start
         labels[start:stop] = ids[start:stop]
@@ -48,12 +48,12 @@ def token_body(sheet: TrainingSheet, groups: list[list[Line]], tokenizer: Tokeni
 
 
 def why_unsound(body: Body) -> str | None:
-    """Say what is wrong with the shape of a token row, or None."""
+    """Return what is wrong with the shape of a token row, or None."""
     ids, labels = body.get("input_ids"), body.get("labels")
     if not isinstance(ids, list) or not isinstance(labels, list) or len(ids) != len(labels):
-        return "input_ids and labels are two lists of one length, and these are not"
+        return "input_ids and labels are not two lists of the same length"
     if any(label not in {IGNORED, token} for token, label in zip(ids, labels, strict=True)):
-        return f"a label is its token or {IGNORED}, and one is neither"
+        return f"one label is neither its token nor {IGNORED}"
     return None if any(label != IGNORED for label in labels) else "no token is trained"
 
 
@@ -64,7 +64,7 @@ def _sampled_stop(sheet: TrainingSheet, index: int, found: list[int]) -> int:
     if found[: len(sampled)] != list(sampled):
         raise UnfitRow(
             "tokens",
-            f"The tokens of answer {index} are not the {len(sampled)} that were sampled: this is "
-            "another tokenizer or template than the model had.",
+            f"The tokens of answer {index} are not the {len(sampled)} that were sampled: the "
+            "tokenizer or template differs from the model's.",
         )
     return len(sampled)

@@ -187,7 +187,7 @@ def test_no_rows_are_a_file_without_rows(tmp_path: Path) -> None:
 def test_what_is_no_parquet_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_text('{"messages": []}\n')
 
-    with pytest.raises(BadRequest, match=r"rows\.parquet was expected to be a parquet file"):
+    with pytest.raises(BadRequest, match=r"rows\.parquet is not a readable parquet file"):
         list(read_parquet(tmp_path / "rows.parquet"))
 
 

@@ -125,7 +125,7 @@ def test_a_tool_call_without_a_result_is_refused_in_the_middle_and_fine_at_the_e
     (row,), report = take(graph)
 
     assert [line["role"] for line in row["messages"]] == ["user", "assistant"]
-    text = "Message 3 answers while the tool call 'c1' before it has no result."
+    text = "Message 3 is an answer, but the tool call 'c1' before it has no result."
     assert report.refusals == [Refusal("open_tool_call", late.id, text)]
 
 

@@ -103,7 +103,7 @@ def test_its_tokens_make_rows_and_what_its_template_refuses_is_a_refused_row(tmp
 @pytest.mark.req("G6")
 @pytest.mark.usefixtures("transformers")
 def test_what_is_no_tokenizer_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(BadRequest, match="holds no tokenizer that can be read: expected value"):
+    with pytest.raises(BadRequest, match="is not a readable tokenizer: expected value"):
         load_tokenizer(tmp_path)
     with pytest.raises(NotFound, match="There is no tokenizer"):
         load_tokenizer(tmp_path / "none")

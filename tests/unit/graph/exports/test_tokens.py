@@ -85,8 +85,8 @@ def test_a_token_row_is_checked_without_its_tokenizer_and_better_with_it() -> No
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"labels": [-100]}, "two lists of one length"),
-        ({"input_ids": [1, 2], "labels": [-100, 3]}, "one is neither"),
+        ({"labels": [-100]}, "two lists of the same length"),
+        ({"input_ids": [1, 2], "labels": [-100, 3]}, "one label is neither"),
         ({"input_ids": [1, 2], "labels": [-100, -100]}, "no token is trained"),
         ({"input_ids": [1, 2], "labels": [-100, 2]}, "seal"),
     ],
