@@ -1,7 +1,7 @@
-"""Tools: which a model may see, and how they are run.
+"""Tools: which ones a model may see, and how they are run.
 
-Who writes a tool needs what is named here: `tool`, the `ToolContext` that a function may ask for,
-and the `ToolError` whose words the model is told.
+Authors of tools need the names listed here: `tool`, the `ToolContext` that a function may ask for,
+and `ToolError`, whose text the model receives.
 """
 
 from hermes.errors import ToolError

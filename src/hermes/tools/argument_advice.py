@@ -1,4 +1,4 @@
-"""Words for arguments that do not fit: where, what was expected, what was found, an example. Pure.
+"""Explains arguments that do not fit: where, what was expected, what was found, an example. Pure.
 
 The reader is a model that will try again at once, so each sentence says what to write instead.
 """
@@ -53,14 +53,14 @@ _TOO_MANY = ("additionalProperties", "unevaluatedProperties")
 
 
 def advice(value: Json, checker: Checker, places: SchemaPaths) -> str:
-    """Return what is wrong with arguments, and an example of some that fit."""
+    """Return what is wrong with arguments, and an example of arguments that fit."""
     told = [_told(misfit, places) for misfit in checker.misfits(value, most=MOST_MISFITS)]
     problem = "; ".join(told) or "they do not fit the schema"
     return f"{problem}.{example_text(checker, places)}"
 
 
 def example_text(checker: Checker, places: SchemaPaths) -> str:
-    """Return a sentence with the shortest arguments that fit, if they are easily found."""
+    """Return a sentence with the shortest arguments that fit, if they are easy to find."""
     found = _example(places.root, places, depth=0)
     text = msgspec.json.encode(found).decode()
     if len(text) > _MAX_EXAMPLE or not checker.fits(found):

@@ -1,8 +1,9 @@
-"""What a model wrote differently than it meant: mended where nothing is lost and only one thing fits.
+"""Repairs arguments that a model wrote in the wrong type, if only one reading fits and nothing is
+lost.
 
-A text that spells a number, a truth value, a list or an object, where only such a one may stand; a
-whole number written with a fraction; null for an argument that may be left out. Everything else
-stays as it is, and is told to the model. Pure.
+Repaired are: a string that spells a number, a boolean, a list or an object where only that type is
+allowed; a whole number written with a fraction; null for an optional argument. Everything else is
+left unchanged and reported to the model. Pure.
 """
 
 import re
@@ -21,7 +22,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 def mended(value: Json, places: SchemaPaths) -> Json:
-    """Return arguments with what can be mended mended."""
+    """Return the arguments with everything repaired that can be repaired."""
     return _mend(value, places.root, places)
 
 
@@ -51,7 +52,7 @@ def _mend_object(value: dict[str, Json], place: Json, places: SchemaPaths) -> Js
 
 
 def _unquoted(text: str, kinds: frozenset[str]) -> Json:
-    """Return what a text spells, if it is of the only kind that may stand there."""
+    """Return the value that a string spells, if it has the only type allowed there."""
     bare = text.strip()
     if "integer" in kinds and _WHOLE.fullmatch(bare):
         return int(bare)

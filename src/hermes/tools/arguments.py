@@ -1,4 +1,4 @@
-"""A model's arguments for a tool, checked against the tool's schema before it runs. Pure."""
+"""Checks a model's arguments for a tool against the tool's schema before it runs. Pure."""
 
 import re
 from functools import lru_cache
@@ -25,10 +25,10 @@ _log = structlog.get_logger(__name__)
 
 
 def checked_arguments(call: ToolCallPart, spec: ToolSpec) -> msgspec.Raw:
-    """Return the arguments of a call as its tool may have them.
+    """Return the arguments of a call in the form that its tool accepts.
 
-    Raises `ToolError` with what is wrong and how it is right. What a model wrote as text and can
-    only have meant as a number, a truth value, a list or an object is taken so.
+    Raises `ToolError` with the problem and the correct form. A string that can only mean a number,
+    a boolean, a list or an object is converted.
     """
     raw = call.arguments.strip() or "{}"
     value = _decoded(call.name, raw)
@@ -37,7 +37,7 @@ def checked_arguments(call: ToolCallPart, spec: ToolSpec) -> msgspec.Raw:
         return msgspec.Raw(raw.encode())
     checker, places = rules
     try:
-        # A fraction of nothing is a whole number to JSON schema, and none to Python.
+        # JSON schema accepts 2.0 as a whole number; Python does not.
         if _FRACTION.search(raw) is None and isinstance(value, dict) and checker.fits(value):
             return msgspec.Raw(raw.encode())
         again = mended(value, places)
@@ -58,8 +58,8 @@ def _problem(value: Json, checker: Checker, places: SchemaPaths) -> str:
 def _decoded(name: str, raw: str) -> Json:
     if len(raw) > MAX_ARGUMENT_CHARS:
         raise ToolError(
-            f"the arguments of {name} are {len(raw)} characters long, and {MAX_ARGUMENT_CHARS} "
-            "are allowed. Nothing was run; call it again with less"
+            f"the arguments of {name} are {len(raw)} characters long; at most "
+            f"{MAX_ARGUMENT_CHARS} are allowed. Nothing was run; call it again with less"
         )
     try:
         return msgspec.json.decode(raw)
@@ -71,7 +71,7 @@ def _decoded(name: str, raw: str) -> Json:
 
 @lru_cache(maxsize=256)
 def _rules(parameters: bytes) -> tuple[Checker, SchemaPaths] | None:
-    """Return what checks a tool's arguments, or None when its schema is none to check against."""
+    """Return the checker of a tool's arguments, or None if its schema is unusable."""
     try:
         checker = checker_of(parameters)
     except UnusableSchema as problem:

@@ -1,4 +1,4 @@
-"""What a function's docstring says of it and of its arguments; Google, NumPy and reST style. Pure."""
+"""Reads a function's description and arguments from its docstring; Google, NumPy or reST. Pure."""
 
 import inspect
 import re
@@ -23,14 +23,14 @@ _NUMPY_ENTRY = re.compile(r"(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """What comes before the first section, and what is said of each argument."""
+    """The text before the first section, and the description of each argument."""
 
     description: str
     arguments: dict[str, str]
 
 
 def read_docstring(text: str) -> Docstring:
-    """Take a docstring apart; a section that is not about arguments is left out."""
+    """Parse a docstring; sections that are not about arguments are left out."""
     lines = inspect.cleandoc(text).splitlines()
     first = next((index for index in range(len(lines)) if _starts_section(lines, index)), None)
     description = "\n".join(lines[:first]).strip()
@@ -63,7 +63,7 @@ def _rest(line: str) -> re.Match[str] | None:
 
 
 def _entries(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the arguments of all sections, each with the lines about it."""
+    """Yield the arguments of all sections, each with its lines."""
     index = 0
     while index < len(lines):
         field = _rest(lines[index])
@@ -112,7 +112,7 @@ def _numpy_entries(body: list[str]) -> Iterator[tuple[str, list[str]]]:
 def _grouped(
     body: list[str], indent: int, entry: re.Pattern[str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the entries that begin at `indent`, each with its deeper lines."""
+    """Yield the entries that begin at `indent`, each with its more indented lines."""
     name, words = "", [""]
     for line in body:
         begins = entry.match(line.strip()) if line.strip() and _indent(line) == indent else None

@@ -1,4 +1,4 @@
-"""Running one tool: arguments checked, bounded in time, its failures told to the model."""
+"""Runs one tool: checks its arguments, limits its time, and reports failures to the model."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ _log = structlog.get_logger(__name__)
 async def run_tool(
     tool: Tool, call: ToolCallPart, *, context: ToolContext, timeout_s: float
 ) -> ToolResultPart:
-    """Run the tool and return its result as a part; a failure is a result too."""
+    """Run the tool and return its result as a part; a failure is a result, too."""
     limit = tool.traits.timeout_s or timeout_s
     bound = asyncio.timeout(limit)
     try:
@@ -49,7 +49,7 @@ def unknown_tool(call: ToolCallPart) -> ToolResultPart:
 
 
 def denied(call: ToolCallPart, reason: str) -> ToolResultPart:
-    """Return the result of a tool call that a person did not allow."""
+    """Return the result of a tool call that a person denied."""
     return _failure(call, f"the tool {call.name} was not run: {reason}")
 
 
@@ -62,7 +62,7 @@ def stopped(call: ToolCallPart) -> ToolResultPart:
 
 
 def _late(tool: Tool, limit: float) -> str:
-    told = f"the tool {tool.spec.name} gave no result within {limit:g} s and was given up"
+    told = f"the tool {tool.spec.name} gave no result within {limit:g} s and was abandoned"
     if tool.traits.idempotent:
         return f"{told}; it may be called again"
     return f"{told}; it may or may not have taken effect, so look before you call it again"

@@ -1,7 +1,7 @@
-"""`@tool`: a Python function with type hints and a docstring as a tool.
+"""`@tool`: turns a Python function with type hints and a docstring into a tool.
 
-Fits `ports.tool.Tool`, and can still be called as the function that it was. Who may use it, when it
-runs and what becomes of its result is decided elsewhere.
+Implements `ports.tool.Tool`, and can still be called as a function. Who may use it, when it runs
+and what happens with its result is decided elsewhere.
 """
 
 import asyncio
@@ -46,12 +46,12 @@ class FunctionTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         return self._spec
 
     @property
     def traits(self) -> ToolTraits:
-        """How it may be run."""
+        """How the tool may be run."""
         return self._traits
 
     # Any: it takes and returns whatever the function does.
@@ -60,7 +60,7 @@ class FunctionTool:
         return self._function(*args, **kwargs)
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Call the function with what the model says and return its result as text."""
+        """Call the function with the model's arguments and return its result as text."""
         try:
             given = self._signature.read(arguments)
         except msgspec.DecodeError as error:
@@ -107,8 +107,8 @@ def tool(
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` with its traits.
 
     The schema comes from the type hints, the description from the docstring. An argument with the
-    type `ToolContext` is given by Hermes and never shown to the model. A function that is not
-    `async` runs in a thread. Raises `ConfigurationError` for a function that makes no good tool.
+    type `ToolContext` is filled in by Hermes and never shown to the model. A function that is not
+    `async` runs in a thread. Raises `ConfigurationError` for a function that cannot be a tool.
     """
     traits = ToolTraits(
         idempotent=idempotent,
@@ -126,8 +126,8 @@ def tool(
 def _checked_name(name: str, place: str) -> str:
     if NAME.fullmatch(name) is None:
         raise ConfigurationError(
-            f"the tool {place} is named {name!r}, and models take names of 1 to 64 letters (a-z), "
-            "digits, '_' and '-' only; give it another with @tool(name=...)"
+            f"the tool {place} is named {name!r}, but models accept only names of 1 to 64 letters "
+            "(a-z), digits, '_' and '-'; give it another name with @tool(name=...)"
         )
     return name
 
@@ -135,13 +135,13 @@ def _checked_name(name: str, place: str) -> str:
 def _checked_traits(traits: ToolTraits, place: str, *, is_async: bool) -> ToolTraits:
     if traits.cancellable and not is_async:
         raise ConfigurationError(
-            f"the tool {place} says that it is cancellable, but nothing can stop a function in a "
+            f"the tool {place} is declared cancellable, but nothing can stop a function in a "
             "thread; make it `async def`, or leave out cancellable=True"
         )
     if traits.parallel and traits.needs_approval:
         raise ConfigurationError(
-            f"the tool {place} says that it is parallel and needs_approval, but people are asked "
-            "one thing at a time; leave out one of them"
+            f"the tool {place} is declared parallel and needs_approval, but approvals are asked "
+            "one at a time; leave out one of the two"
         )
     if any(len(name) == 1 for name in traits.intents):
         raise ConfigurationError(
@@ -172,7 +172,7 @@ T = TypeVar("T")
 
 
 async def in_thread(function: Callable[[], T], *, name: str) -> T:
-    """Run `function` in a thread and return what it returns; cancelling leaves it to itself."""
+    """Run `function` in a thread and return its result; cancelling does not stop the thread."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
     context = copy_context()
@@ -196,13 +196,14 @@ async def in_thread(function: Callable[[], T], *, name: str) -> T:
 
 
 def _tell(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
-    # A loop that was closed meanwhile has nobody left who waits.
+    # If the loop was closed meanwhile, nobody waits for the result.
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(act)
 
 
 def _raisable(error: BaseException) -> BaseException:
-    """A future cannot hold a `StopIteration`, and a thread must not end the process."""
+    """Return an error that a future can hold: not `StopIteration`, and nothing that ends the
+    process."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"the function ended with {type(error).__name__}")

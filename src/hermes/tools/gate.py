@@ -1,9 +1,9 @@
-"""The gate: which tools a message's model call gets to see. Pure.
+"""The gate: decides which tools a message's model call gets. Pure.
 
-An agent's list of tools is the outer bound. Within it a message that needs none gets none, and one
-whose intent is recognised gets the tools for that and every tool that is for no intent. In doubt
-all are sent: a tool too many costs tokens, a tool too few costs the answer. Where the service's
-prompt cache is worth more, tools are left out only of small talk before anything else.
+An agent's list of tools is the outer limit. Within it, small talk gets no tools, and a message with
+a recognised intent gets the tools for that intent and every tool without an intent. If in doubt all
+are sent: a superfluous tool costs tokens, a missing tool costs the answer. If the service's prompt
+cache is worth more, tools are left out only for small talk at the beginning of a session.
 """
 
 import re
@@ -21,16 +21,16 @@ from hermes.ports.tool import Tool
 from hermes.tools.gate_rules import GateRules, words_of
 
 EVERY_TOOL = "*"
-# A longer message is not small talk, and words can be hidden anywhere in it.
+# A longer message is not small talk: its words can ask for anything.
 _LONG_CHARS = 1_000
 _SHORT_WORDS = 12
-# What is said at the end of an answer is what a "yes" is about.
+# A "yes" refers to the end of the answer before it.
 _END_CHARS = 400
 _QUESTIONS = ("?", "？", "؟", "¿")
 _MOST_BACK = 40
 # How long a session counts as just begun.
 OPENING = 6
-# No service caches a beginning of less than 1,024 tokens: so much can change at no cost.
+# No service caches a prefix of less than 1,024 tokens: up to there a change costs nothing.
 _CACHED_CHARS = 4_000
 
 
@@ -62,8 +62,8 @@ def gate(
 ) -> GatedTools:
     """Return the tools that a message gets.
 
-    `recent` is what was said before it, `attached` whether a picture, sound or file came with it,
-    and `name` the agent's, which people greet it by.
+    `recent` are the messages before it, `attached` is true if a picture, sound or file came with
+    it, and `name` is the agent's, by which people greet it.
     """
     said = rules.intents_in(message_text, attached=attached)
     if len(message_text) > _LONG_CHARS:
@@ -99,9 +99,9 @@ def only_small_talk(
 ) -> bool:
     """Return whether a session that has just begun has needed no tools, this message included.
 
-    It is asked again with every message and never turns true again: as soon as more was said than
-    small talk, or as much as a service would cache (`chars_before` is what stands before it all),
-    the tools are sent, and stay.
+    It is checked with every message and, once false, stays false: after anything but small talk, or
+    after as much text as a service would cache (`chars_before` is the length of what comes before),
+    the tools are sent from then on.
     """
     if attached or len(recent) > OPENING:
         return False
@@ -123,17 +123,17 @@ def everything(tools: Sequence[Tool]) -> GatedTools:
 
 
 def nothing(tools: Sequence[Tool]) -> GatedTools:
-    """Return none of the tools."""
+    """Return no tools."""
     return _sent((), tools, "a trivial message")
 
 
 def only(names: frozenset[str], tools: Sequence[Tool], *, rule: str) -> GatedTools:
-    """Return the tools that have one of the names."""
+    """Return the tools with one of these names."""
     return _sent([tool for tool in tools if tool.spec.name in names], tools, rule)
 
 
 def spec_tokens(spec: ToolSpec) -> int:
-    """Return about how many tokens a tool takes in a request."""
+    """Return an estimate of the tokens that a tool takes in a request."""
     return estimated(len(spec.name) + len(spec.description) + len(bytes(spec.parameters)))
 
 
@@ -151,7 +151,7 @@ def _sent(chosen: Sequence[Tool], tools: Sequence[Tool], rule: str) -> GatedTool
 
 
 def _in_doubt(tools: Sequence[Tool], said: frozenset[str], rules: GateRules) -> list[Tool]:
-    """Return all tools but those that are sent only when what they do is asked for."""
+    """Return all tools except those that are sent only if their purpose is asked for."""
     return [tool for tool in tools if not rules.stands_aside(tool) or rules.intents_of(tool) & said]
 
 
@@ -162,7 +162,7 @@ def _fitting(
     *,
     used: frozenset[str] = frozenset(),
 ) -> list[Tool]:
-    """Return the tools for what is wanted, those that were just used, and those for nothing."""
+    """Return the tools for these intents, the recently used ones, and those without an intent."""
     return [
         tool
         for tool in tools
@@ -182,7 +182,7 @@ def _asks(recent: Sequence[ChatMessage]) -> bool:
 
 
 def _is_trivial(text: str, rules: GateRules, *, name: str) -> bool:
-    """Return whether a message is nothing but small talk, also when it greets the agent by name."""
+    """Return whether a message is only small talk, including greetings with the agent's name."""
     bare = _called(name).sub(" ", text) if name else text
     return is_trivial(bare) or (bool(rules.trivial) and rules.trivial.make_up(words_of(bare)))
 
@@ -193,7 +193,7 @@ def _called(name: str) -> re.Pattern[str]:
 
 
 def _follows(text: str, rules: GateRules, *, asked: bool, knows: bool) -> bool:
-    """Return whether a message goes on with what was said before."""
+    """Return whether a message continues what was said before."""
     words = words_of(text)
     if rules.follow_ups.begin(words):
         return True
@@ -203,7 +203,7 @@ def _follows(text: str, rules: GateRules, *, asked: bool, knows: bool) -> bool:
 def _before(
     recent: Sequence[ChatMessage], rules: GateRules
 ) -> tuple[frozenset[str], frozenset[str]]:
-    """Return what was wanted and which tools were used, back to where the matter began."""
+    """Return the intents and the used tools, back to where the topic began."""
     wanted: set[str] = set()
     used: set[str] = set()
     for message in reversed(recent[-_MOST_BACK:]):

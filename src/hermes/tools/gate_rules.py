@@ -1,7 +1,6 @@
 """The rules of the gate, read from `gate.toml` and the settings: how people say what they want.
 
-Pure but for reading the file of the package once. Which tools a message gets by them is decided in
-`gate`.
+Pure, except that it reads the package's file once. `gate` applies the rules.
 """
 
 import asyncio
@@ -20,17 +19,17 @@ from hermes.message.phrases import Phrases, Words
 from hermes.ports.tool import Tool
 from hermes.routing.keywords import WordFinder
 
-# Servers of tools come and go, and their tools with them.
+# Tool servers come and go, and their tools with them.
 _MOST_KNOWN = 10_000
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _NO_WORD = re.compile(r"[^\w]+|_+")
 
 
 class IntentTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One intent as the file has it; the words are grouped by language.
+    """One intent as in the file; the words are grouped by language.
 
-    One that stands `aside` says nothing about tools for other things: they are sent as if it was not
-    recognised, and its own only when it is.
+    An `aside` intent does not affect tools for other intents: they are sent as if it was not
+    recognised, and its own tools only if it is.
     """
 
     words: dict[str, tuple[str, ...]] = {}
@@ -47,7 +46,7 @@ class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that people want; `tools` are patterns of names."""
+    """One thing that people want; `tools` are patterns of tool names."""
 
     patterns: tuple[re.Pattern[str], ...] = ()
     attached: bool = False
@@ -55,7 +54,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plain(text: str) -> str:
-    """Return a text in small letters, without accents, signs and stretched letters."""
+    """Return a text in lower case, without accents, punctuation and repeated letters."""
     bare = text.casefold()
     if not bare.isascii():
         apart = unicodedata.normalize("NFKD", bare)
@@ -64,12 +63,13 @@ def plain(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """Return the words of a text, as `plain` writes them."""
+    """Return the words of a text in the form of `plain`."""
     return tuple(plain(text).split())
 
 
 class GateRules:
-    """What goes on with the message before, what tells which intent, and more small talk."""
+    """The words that continue the previous message, those that indicate intents, and more small
+    talk."""
 
     def __init__(self, table: RuleTable, settings: GateSettings) -> None:
         self.mode = settings.mode
@@ -98,7 +98,7 @@ class GateRules:
             self._meant.setdefault(plain(word) or word.casefold(), set()).add(name)
 
     def intents_in(self, text: str, *, attached: bool = False) -> frozenset[str]:
-        """Return what a text asks for; `attached` says whether something came with it."""
+        """Return the intents of a text; `attached` is true if an attachment came with it."""
         words = plain(text)
         found = {name for word in self._words_in(words) for name in self._meant[word]}
         for name, intent in self._intents.items():
@@ -108,7 +108,7 @@ class GateRules:
         return frozenset(found)
 
     def intents_of(self, tool: Tool) -> frozenset[str]:
-        """Return what a tool is for; nothing means that it is always sent."""
+        """Return the intents of a tool; a tool without any is always sent."""
         known = (tool.spec.name, tool.traits.intents)
         found = self._of.get(known)
         if found is None:
@@ -118,7 +118,7 @@ class GateRules:
         return found
 
     def stands_aside(self, tool: Tool) -> bool:
-        """Return whether a tool is sent only with messages that ask for what it does."""
+        """Return whether a tool is sent only with messages that ask for its purpose."""
         meant = self.intents_of(tool)
         return bool(meant) and meant <= self.aside
 
@@ -132,18 +132,18 @@ class GateRules:
 
 @lru_cache(maxsize=1)
 def built_in_table() -> RuleTable:
-    """Return the rules that Hermes comes with."""
+    """Return the built-in rules."""
     file = resources.files("hermes.tools") / "gate.toml"
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), RuleTable)
 
 
 def gate_rules(settings: GateSettings) -> GateRules:
-    """Return the rules in force: the built-in ones with what the settings add and change."""
+    """Return the rules in force: the built-in ones with the changes of the settings."""
     return GateRules(built_in_table(), settings)
 
 
 class LateGateRules:
-    """The rules in force, made for the first turn that has tools: they take 70 ms and 5 MB."""
+    """The rules in force, built on the first turn with tools: this takes 70 ms and 5 MB."""
 
     def __init__(self, settings: GateSettings) -> None:
         self.mode = settings.mode
@@ -151,9 +151,9 @@ class LateGateRules:
         self._rules: GateRules | None = None
 
     async def get(self) -> GateRules:
-        """Return the rules; the first call makes them beside the loop."""
+        """Return the rules; the first call builds them off the event loop."""
         if self._rules is None:
-            # Two first turns at once make them twice, and either will do.
+            # Two simultaneous first turns build them twice; either result is fine.
             self._rules = await asyncio.to_thread(gate_rules, self._settings)
         return self._rules
 

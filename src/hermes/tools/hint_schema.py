@@ -1,7 +1,7 @@
-"""Type hints as JSON schemas that a model can read: short, inlined, without titles. Pure.
+"""Converts type hints to JSON schemas that a model can read: short, inlined, without titles. Pure.
 
 msgspec knows the standard types, structs, dataclasses and typed dicts; pydantic models bring their
-own schema. What neither knows is refused when the tool is made, not when it is called.
+own schema. A type that neither knows is refused when the tool is made, not when it is called.
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ Hint = Any
 Json = Any
 
 _REF = "#/$defs/"
-# Under these words stand maps from names to schemas, so that a key is no keyword.
+# These keywords hold maps from names to schemas, whose keys are not keywords.
 _MAPS = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
-# As pydantic and annotated-types name them, and msgspec too.
+# The names that pydantic, annotated-types and msgspec use.
 _LIMITS = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _VALUES = frozenset({"enum", "const", "default", "examples", "required"})
 
 
 def readable(hint: Hint) -> Hint:
-    """Return a hint whose annotations msgspec understands: descriptions, and limits of pydantic."""
+    """Return a hint whose annotations msgspec understands: descriptions, and pydantic's limits."""
     origin: Hint = get_origin(hint)
     arguments = get_args(hint)
     if origin is Annotated:
@@ -42,13 +42,13 @@ def readable(hint: Hint) -> Hint:
 
 
 def description_of(hint: Hint) -> str | None:
-    """Return what a readable hint itself says about the value."""
+    """Return the description that a readable hint gives for the value."""
     said = [item.description for item in get_args(hint) if isinstance(item, msgspec.Meta)]
     return next((text for text in reversed(said) if text), None)
 
 
 def schema_of(hint: Hint) -> Json:
-    """Return the JSON schema of a type; raises `TypeError` for one that cannot be told in JSON."""
+    """Return the JSON schema of a type; raises `TypeError` if it has none."""
     models: dict[str, Json] = {}
 
     def of_model(kind: Hint) -> Json:
@@ -68,7 +68,7 @@ def schema_of(hint: Hint) -> Json:
 
 
 def of_model(kind: type, value: object) -> object:
-    """Make a pydantic model of JSON; the other half of `schema_of`."""
+    """Make a pydantic model from JSON; the inverse of `schema_of`."""
     if not issubclass(kind, BaseModel):
         raise NotImplementedError
     try:
@@ -80,7 +80,7 @@ def of_model(kind: type, value: object) -> object:
 
 
 def as_json(value: object) -> bytes:
-    """Return a value as JSON; raises `TypeError` for one that has no such form."""
+    """Return a value as JSON; raises `TypeError` if it has no JSON form."""
     return msgspec.json.encode(value, enc_hook=_plain)
 
 
@@ -108,7 +108,7 @@ def _metas(said: object) -> Iterator[msgspec.Meta]:
 
 
 def _classes(hint: Hint, *, seen: set[Hint]) -> Iterator[type]:
-    """Yield the classes with fields that a hint leads to."""
+    """Yield the classes with fields that a hint refers to."""
     for argument in get_args(hint):
         yield from _classes(argument, seen=seen)
     is_ours = isinstance(hint, type) and (
@@ -123,7 +123,7 @@ def _classes(hint: Hint, *, seen: set[Hint]) -> Iterator[type]:
 
 
 def _describe(kind: type, defs: dict[str, Json]) -> None:
-    """Add the descriptions that stand as plain text in a class's annotations."""
+    """Add the descriptions that are plain strings in a class's annotations."""
     place = next((one for one in defs.values() if one.get("title") == kind.__name__), None)
     if place is None:
         return
@@ -134,7 +134,7 @@ def _describe(kind: type, defs: dict[str, Json]) -> None:
 
 
 class _Inlined:
-    """Puts definitions where they are used; only those that contain themselves stay apart."""
+    """Inlines definitions where they are used; only recursive ones stay separate."""
 
     def __init__(self, defs: dict[str, Json]) -> None:
         self._defs = defs
@@ -170,7 +170,7 @@ class _Inlined:
 
 
 def _tidy(schema: Json) -> Json:
-    """Leave out what only costs a model tokens, and say what it may not guess."""
+    """Remove what only costs a model tokens, and forbid unknown keys."""
     schema.pop("title", None)
     if schema.get("default", ...) is None:
         del schema["default"]
@@ -178,6 +178,6 @@ def _tidy(schema: Json) -> Json:
     if choices and all(isinstance(choice, str) for choice in choices):
         schema.setdefault("type", "string")
     if "properties" in schema:
-        # A misspelt key would otherwise be dropped without a word.
+        # Otherwise a misspelt key would be dropped silently.
         schema.setdefault("additionalProperties", False)
     return schema

@@ -1,7 +1,7 @@
-"""What somebody wants who sends a picture, read off its caption by rules that are data.
+"""Classifies why somebody sends a picture, from its caption and by rules that are data.
 
-Pure but for reading the file of the package once. What becomes of an intent is decided in the
-pipeline; where no rule tells one, it is `general`.
+Pure, except that it reads the package's file once. The pipeline decides what happens with an
+intent; without a matching rule it is `general`.
 """
 
 import re
@@ -21,7 +21,7 @@ GENERAL = "general"
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One intent as the file has it; the words are grouped by language."""
+    """One intent as in the file; the words are grouped by language."""
 
     words: dict[str, tuple[str, ...]] = {}
     patterns: tuple[str, ...] = ()
@@ -32,14 +32,15 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class IntentMatch(msgspec.Struct, frozen=True):
-    """An intent, and the rule that told it; none where nothing did."""
+    """An intent, and the rule that indicated it; None if no rule did."""
 
     intent: str
     rule: str = ""
 
 
 class ImageIntents:
-    """Classifies captions; of several intents the one that more rules tell, then the first."""
+    """Classifies captions; of several intents the one with the most matching rules wins, then the
+    first."""
 
     def __init__(
         self,
@@ -58,11 +59,11 @@ class ImageIntents:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every intent that some rule can tell."""
+        """Every intent that some rule can indicate."""
         return tuple(self._order)
 
     def of(self, caption: str) -> IntentMatch:
-        """Return what a caption asks for."""
+        """Return the intent of a caption."""
         text = plain(caption)
         if not text:
             return IntentMatch(GENERAL)

@@ -1,4 +1,4 @@
-"""Tools from modules that the configuration names: every function with `@tool` in them."""
+"""Loads tools from the configured modules: every function with `@tool` in them."""
 
 import importlib
 import importlib.util
@@ -13,15 +13,15 @@ from hermes.tools.function_tool import FunctionTool
 
 
 def load_tools(names: Iterable[str], registry: Registry, *, home: Path) -> None:
-    """Register the tools of each module; a path of a `.py` file is looked up from `home`."""
+    """Register the tools of each module; a relative path of a `.py` file starts at `home`."""
     for name in names:
         is_file = name.endswith(".py")
         module = _from_file(home / Path(name).expanduser()) if is_file else _from_name(name)
         found = [value for value in vars(module).values() if isinstance(value, FunctionTool)]
         if not found:
             raise ConfigurationError(
-                f"tools.modules: {name!r} holds no tool; put @tool (from hermes.tools import tool) "
-                "above the functions that a model may call, or remove it from the list"
+                f"tools.modules: {name!r} contains no tool; put @tool (from hermes.tools import "
+                "tool) above the functions that a model may call, or remove it from the list"
             )
         for tool in found:
             registry.tool(tool)
@@ -40,7 +40,7 @@ def _from_name(name: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
-    # The whole path names it: two files may both be called tools.py.
+    # The full path names the module: two files may both be called tools.py.
     name = f"hermes_tools_{path.resolve().as_posix().removesuffix('.py').replace('/', '_')}"
     if name in sys.modules:
         return sys.modules[name]

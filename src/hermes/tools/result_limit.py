@@ -1,4 +1,4 @@
-"""Results that are too long for a model: cut in the middle, with a note of what is missing. Pure."""
+"""Shortens results that are too long for a model: cut in the middle, with a note. Pure."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ MAX_KEPT_CHARS = 4_000_000
 def shortened(result: ToolResultPart, *, limit: int, message_id: str, step: int) -> ToolResultPart:
     """Return a result that is longer than `limit` characters as the model sees it.
 
-    Both ends stay, since tools say first what they did and last how it ended.
+    Both ends stay, because tools report first what they did and last how it ended.
     """
     total = len(result.text)
     note = _note(total, total, message_id=message_id, step=step)
@@ -23,11 +23,11 @@ def shortened(result: ToolResultPart, *, limit: int, message_id: str, step: int)
 
 
 def kept_text(text: str) -> str:
-    """Return a result as far as it is kept at all."""
+    """Return the part of a result that is stored."""
     if len(text) <= MAX_KEPT_CHARS:
         return text
     lost = len(text) - MAX_KEPT_CHARS
-    return f"{text[:MAX_KEPT_CHARS]}\n[{lost} more characters were too much to be kept]"
+    return f"{text[:MAX_KEPT_CHARS]}\n[{lost} more characters were not stored]"
 
 
 def _note(missing: int, total: int, *, message_id: str, step: int) -> str:

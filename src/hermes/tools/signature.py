@@ -1,4 +1,4 @@
-"""What a function's signature says to a model: its arguments, their types and what they mean. Pure.
+"""Reads a function's signature for a model: its arguments, their types and meanings. Pure.
 
 Everything that would make a bad tool is refused here, when the function is decorated, with the
 place and what to change.
@@ -20,7 +20,7 @@ from hermes.tools.hint_schema import as_json, description_of, of_model, readable
 Function = Callable[..., Any]
 Json = Any
 
-# Any: the kinds are an enum that inspect keeps to itself.
+# Any: the kinds are a private enum of inspect.
 _VARIADIC: dict[Any, str] = {
     inspect.Parameter.VAR_POSITIONAL: "*",
     inspect.Parameter.VAR_KEYWORD: "**",
@@ -28,9 +28,9 @@ _VARIADIC: dict[Any, str] = {
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """How a function is told to a model and called with what the model says.
+    """How a function is described to a model and called with the model's arguments.
 
-    `arguments` is a struct of the function's arguments; `context` names the one that gets the
+    `arguments` is a struct of the function's arguments; `context` names the argument that gets the
     `ToolContext`.
     """
 
@@ -40,20 +40,21 @@ class Signature(msgspec.Struct, frozen=True):
     context: str | None = None
 
     def read(self, raw: msgspec.Raw) -> dict[str, object]:
-        """Return the arguments that JSON holds, as the function wants them."""
+        """Return the arguments in JSON with the types that the function expects."""
         found = msgspec.json.decode(raw, type=self.arguments, dec_hook=of_model)
         return {name: getattr(found, name) for name in self.arguments.__struct_fields__}
 
 
 def place_of(function: Function) -> str:
-    """Return where a function stands, for people."""
+    """Return where a function is defined, for people."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     name = f"{function.__module__}.{function.__qualname__}"
     return name if code is None else f"{name} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def read_signature(function: Function) -> Signature:
-    """Return what a function tells a model; raises `ConfigurationError` for what makes no tool."""
+    """Return a function's description for a model; raises `ConfigurationError` if it cannot be a
+    tool."""
     place = place_of(function)
     said = _docstring(function, place)
     hints = _hints(function, place)
@@ -97,8 +98,8 @@ def _check(one: inspect.Parameter, hints: dict[str, Any], *, place: str) -> None
         )
     if one.kind is inspect.Parameter.POSITIONAL_ONLY:
         raise ConfigurationError(
-            f"the argument {one.name!r} of the tool {place} can be given by position only, and a "
-            "model gives arguments by name; remove the `/`"
+            f"the argument {one.name!r} of the tool {place} is positional-only, but a model gives "
+            "arguments by name; remove the `/`"
         )
     if one.name not in hints:
         raise ConfigurationError(
@@ -115,15 +116,15 @@ def _check_names(said: Docstring, known: tuple[str, ...], *, place: str) -> None
     unknown = [name for name in said.arguments if name not in known]
     if unknown:
         raise ConfigurationError(
-            f"the docstring of the tool {place} describes {', '.join(unknown)}, which is no "
-            "argument of it; correct the name"
+            f"the docstring of the tool {place} describes {', '.join(unknown)}, which is not one "
+            "of its arguments; correct the name"
         )
 
 
 def _struct(
     given: dict[str, inspect.Parameter], hints: dict[str, Any], *, place: str
 ) -> type[msgspec.Struct]:
-    """Return a struct of the arguments, so that one decoder reads and checks them all."""
+    """Return a struct of the arguments, so that one decoder parses and checks them all."""
     fields: list[Any] = []
     for name, one in given.items():
         hint = readable(hints[name])
@@ -145,7 +146,7 @@ def _check_hint(hint: Any, name: str, *, place: str) -> None:
     except (TypeError, NameError, NotImplementedError) as error:
         reason = str(error).partition("\n")[0].rstrip(":")
         raise ConfigurationError(
-            f"the type of the argument {name!r} of the tool {place} cannot be told to a model "
+            f"the type of the argument {name!r} of the tool {place} cannot be described to a model "
             f"({reason}); use str, int, float, bool, list, dict, Literal, an Enum, a dataclass, a "
             "TypedDict, a msgspec.Struct or a pydantic model"
         ) from error
@@ -174,5 +175,5 @@ def _note_default(place: Json, default: object) -> None:
     try:
         place["default"] = msgspec.json.decode(as_json(default))
     except (TypeError, NotImplementedError, ValueError):
-        # A default that has no JSON form is the function's own business.
+        # A default without a JSON form is not shown to the model.
         return

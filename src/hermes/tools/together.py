@@ -1,4 +1,4 @@
-"""Several tables of tools as one; each may change while it is used."""
+"""Combines several tables of tools into one; each may change while it is used."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,14 +6,14 @@ from hermes.ports.tool import Tool
 
 
 class ToolsTogether(Mapping[str, Tool]):
-    """The tools of all tables; of two with one name the first table's counts."""
+    """The tools of all tables; of two with the same name the first table's wins."""
 
     def __init__(self, *tables: Mapping[str, Tool]) -> None:
         self._tables = tables
 
     @property
     def version(self) -> tuple[int, ...]:
-        """What changes whenever a table does."""
+        """A value that changes whenever a table does."""
         return tuple(
             len(table) if type(table) is dict else getattr(table, "version", 0)
             for table in self._tables

@@ -1,7 +1,7 @@
-"""The tools that an agent may use on a platform, put together once and kept until they change.
+"""The tools that an agent may use on a platform, combined once and cached until they change.
 
-Every message of a session needs the same list, in the same order: what a model service caches
-begins with it.
+Every message of a session needs the same list in the same order, because a model service's prompt
+cache begins with it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from hermes.tools.gate import GatedTools, allowed_tools, everything, nothing
 from hermes.tools.mcp.tool import usable_on
 from hermes.tools.together import ToolsTogether
 
-# Agents times platforms; beyond that somebody makes names up.
+# Agents times platforms; more than that means that somebody invents names.
 _MOST_KEPT = 1_000
 _encode = msgspec.json.Encoder().encode
 
 
 class ToolSet(msgspec.Struct, frozen=True):
-    """Tools, and the two ways to send them that need no look at the message.
+    """Tools, and the two ways to send them that do not depend on the message.
 
-    `given` are the names of those that somebody switched on or that the agent's list names.
+    `given` are the names of those that were switched on or that the agent's list names.
     """
 
     tools: Sequence[Tool]
@@ -32,7 +32,7 @@ class ToolSet(msgspec.Struct, frozen=True):
 
 
 class ToolSets:
-    """The sets that were asked for so far."""
+    """The sets that were requested so far."""
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
@@ -42,11 +42,11 @@ class ToolSets:
 
     @property
     def version(self) -> object:
-        """What is another once a tool came or went."""
+        """A value that changes when a tool comes or goes."""
         return self._tools.version if isinstance(self._tools, ToolsTogether) else None
 
     def of(self, allowed: tuple[str, ...], platform: str) -> ToolSet:
-        """Return what an agent with this list of tools may use on a platform."""
+        """Return the tools that an agent with this list may use on a platform."""
         tools, version = self._tools, self.version
         if version != self._version or len(self._kept) > _MOST_KEPT:
             self._kept.clear()
@@ -64,7 +64,7 @@ class ToolSets:
         return found
 
     def encoded(self, specs: Sequence[ToolSpec]) -> bytes:
-        """Return what a model is sent of tools, as one piece; the sets that are kept are encoded once."""
+        """Return the encoded tools for a model, as one piece; cached sets are encoded once."""
         known = self._encoded.get(id(specs))
         if known is None or known[0] is not specs:
             if len(self._encoded) > _MOST_KEPT:

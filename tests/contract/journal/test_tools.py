@@ -476,7 +476,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(
         await rig.answer("[[tool:read]] it")
 
         (text,) = results(rig)
-        assert "gave no result within 0.01 s and was given up" in text
+        assert "gave no result within 0.01 s and was abandoned" in text
         assert told in text
 
 

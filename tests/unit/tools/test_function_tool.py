@@ -421,9 +421,9 @@ def _unknown_type(city: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa
         (_stars, r"takes \*cities"),
         (_double_stars, r"takes \*\*more"),
         (_by_position, "by position only"),
-        (_odd_type, "the type of the argument 'lock' .* cannot be told to a model"),
-        (_two_models, "the type of the argument 'value' .* cannot be told to a model"),
-        (_wrong_name, "describes town, which is no argument"),
+        (_odd_type, "the type of the argument 'lock' .* cannot be described to a model"),
+        (_two_models, "the type of the argument 'value' .* cannot be described to a model"),
+        (_wrong_name, "describes town, which is not one of its arguments"),
         (_unknown_type, "cannot be read .*Nowhere"),
     ],
 )
@@ -440,7 +440,7 @@ def test_what_makes_no_tool_is_refused_where_it_stands(function: Any, problem: s
     ("traits", "problem"),
     [
         ({"cancellable": True}, "nothing can stop a function in a thread"),
-        ({"parallel": True, "needs_approval": True}, "asked one thing at a time"),
+        ({"parallel": True, "needs_approval": True}, "asked one at a time"),
         ({"timeout_s": 0}, "more than 0 seconds"),
         ({"name": "two words"}, "names of 1 to 64 letters"),
         ({"intents": "food"}, "give a tuple of names"),

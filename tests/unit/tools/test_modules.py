@@ -62,7 +62,7 @@ def test_two_tools_of_one_name_are_refused_with_both_places(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("x = 1\n", "holds no tool"),
+        ("x = 1\n", "contains no tool"),
         ("def (", "does not load .*SyntaxError"),
         ("import nowhere_at_all\n", "does not load .*nowhere_at_all"),
         ("1 / 0\n", "does not load .*ZeroDivisionError"),

@@ -36,4 +36,4 @@ async def test_what_is_too_long_to_be_kept_says_so_at_its_end() -> None:
     result = await ran(read)
 
     assert kept_text("short") == "short"
-    assert result.text.endswith("x\n[5 more characters were too much to be kept]")
+    assert result.text.endswith("x\n[5 more characters were not stored]")

@@ -1,1 +1,1 @@
-"""The tools that come with Hermes, each a class that fulfils the tool port."""
+"""The tools that come with Hermes, each a class that implements the tool port."""

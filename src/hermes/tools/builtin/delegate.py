@@ -1,7 +1,7 @@
-"""`delegate`: a task for a subagent, whose answer is the result.
+"""`delegate`: gives a task to a subagent, whose answer is the result.
 
-The subagent's turn runs on a lane of its own below the turn that asked, with a chat of its own. It
-is named by the tool call, so a call that is repeated after a crash finds it instead of another one.
+The subagent's turn runs on its own lane below the calling turn, with its own chat. It is named by
+the tool call, so a call that is repeated after a crash finds the same subagent.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import ToolContext, ToolTraits
 
 INTENT: Final = "delegation"
-# A subagent has limits of its own for everything it does, and may wait for a person.
+# A subagent has its own limits for everything it does, and may wait for a person.
 _TIMEOUT_S: Final = 7_200.0
 
 
@@ -24,7 +24,7 @@ class _Arguments(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Delegate:
-    """The tool; fulfils the tool port. `agents` are those it may name, with what they are for."""
+    """The tool; implements the tool port. `agents` are those it may name, with their purpose."""
 
     def __init__(self, agents: Mapping[str, str]) -> None:
         self._spec = _spec(agents)
@@ -39,12 +39,12 @@ class Delegate:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         return self._spec
 
     @property
     def traits(self) -> ToolTraits:
-        """How it may be run."""
+        """How the tool may be run."""
         return self._traits
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:

@@ -1,7 +1,7 @@
-"""`memory`: what the agent knows of the person who writes, and of nobody else.
+"""`memory`: what the agent knows about the sender, and about nobody else.
 
-Whose facts they are is the turn's to say, never the arguments'. Every value is cleaned by the keeper
-of the facts on its way in; a chat that others read along is told none of them.
+The turn decides whose facts they are, never the arguments. Every value is cleaned before it is
+stored. In a chat that other people read, no facts are shown.
 """
 
 from typing import Final, Literal
@@ -52,7 +52,7 @@ _SPEC: Final = ToolSpec(
 
 
 class Memory:
-    """The tool; fulfils the tool port."""
+    """The tool; implements the tool port."""
 
     traits: Final = ToolTraits(
         idempotent=True, parallel=True, intents=(INTENT,), on_by_default=True
@@ -63,7 +63,7 @@ class Memory:
         self._facts = facts
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Do what is asked with the facts of the turn's own person."""
+        """Run the requested action on the facts of the turn's own person."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
         if asked.action == "look_up":
             return self._look_up(asked.key, context)

@@ -1,6 +1,6 @@
-"""`schedule`: jobs that a model sets up for the person it talks to, and looks after.
+"""`schedule`: jobs that a model creates and manages for the person it talks to.
 
-Only the person's own jobs, and only to their own chats; inside a scheduled turn it is refused.
+Only the person's own jobs, and only to their own chats; it is refused inside a scheduled turn.
 """
 
 from typing import Annotated, Final, Literal
@@ -58,9 +58,9 @@ _SPEC: Final = ToolSpec(
 
 
 class Schedule:
-    """The tool; fulfils the tool port."""
+    """The tool; implements the tool port."""
 
-    # A job is named by its call, so whoever runs it again finds the job of the first time.
+    # A job is named by its call, so a repeated call finds the first call's job.
     traits: Final = ToolTraits(idempotent=True, intents=(INTENT,), on_by_default=True)
     spec: Final = _SPEC
 
@@ -79,7 +79,7 @@ class Schedule:
 
     async def _do(self, asked: _Arguments, context: ToolContext) -> str:
         scheduler, person_id = self._scheduler, context.person_id
-        # Refused for all actions alike where a job runs.
+        # Refused for all actions if the turn itself is a scheduled job.
         origin = scheduler.origin(context.turn_id)
         if asked.action == "add":
             name = f"{context.turn_id.partition('_')[2]}.{context.call}"
@@ -94,7 +94,7 @@ class Schedule:
             return "\n".join(map(scheduler.tell, own.values())) or "nothing is scheduled"
         job = scheduler.get(asked.id, person_id=person_id)
         if job.id not in own:
-            raise ToolError(f"schedule: {asked.id!r} is none of the jobs of this chat")
+            raise ToolError(f"schedule: {asked.id!r} is not a job of this chat")
         change = {
             "pause": scheduler.pause,
             "resume": scheduler.resume,

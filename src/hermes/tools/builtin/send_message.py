@@ -1,7 +1,7 @@
-"""`send_message`: a message to a chat that the model names.
+"""`send_message`: sends a message to a chat that the model names.
 
-The person's own chats are free; what goes elsewhere is asked for first. A call has one delivery,
-named by the turn and the call, so that a crash never sends it twice.
+Messages to the person's own chats need no approval; all others do. A call has one delivery, named
+by the turn and the call, so that a crash never sends it twice.
 """
 
 from typing import Annotated, Final
@@ -52,9 +52,9 @@ _SPEC: Final = ToolSpec(
 
 
 class SendMessage:
-    """The tool; fulfils the tool port and says for each call who has to agree."""
+    """The tool; implements the tool port and says for each call who must approve it."""
 
-    # Whoever runs it again finds the delivery of the first time.
+    # A repeated call finds the delivery of the first one.
     traits: Final = ToolTraits(idempotent=True, intents=(INTENT,), on_by_default=True)
     spec: Final = _SPEC
 
@@ -62,7 +62,7 @@ class SendMessage:
         self._courier = courier
 
     def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
-        """Return who has to agree: nobody to what goes to the person, or cannot be sent at all."""
+        """Return who must approve; nobody if it goes to the person or cannot be sent at all."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
         try:
             return _APPROVERS[self._find(asked, context).reach]
@@ -70,7 +70,7 @@ class SendMessage:
             return "nobody"
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Put the message down to be sent, once."""
+        """Queue the message for delivery, once."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
         place = self._find(asked, context)
         if place.reach != "own" and context.approved_by != _APPROVERS[place.reach]:
@@ -96,5 +96,5 @@ class SendMessage:
 
 
 def delivery_id(context: ToolContext) -> str:
-    """Return the one id of what a call sends, the same when it is run again."""
+    """Return the id of a call's delivery; it is the same if the call is repeated."""
     return f"o_{context.turn_id.partition('_')[2]}.{context.call}"

@@ -1,7 +1,7 @@
-"""`session_search`: what was said before, found for a model by the words that were used.
+"""`session_search`: finds earlier messages for a model by their words.
 
-Whose messages are looked at is the turn's to say, never the arguments'. Results are quotations:
-they are marked as such, so that nothing in them counts as said now.
+The turn decides whose messages are searched, never the arguments. Results are marked as quotations,
+so that nothing in them counts as said now.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ _SPEC: Final = ToolSpec(
 
 
 class SessionSearch:
-    """The tool; fulfils the tool port."""
+    """The tool; implements the tool port."""
 
     traits: Final = ToolTraits(
         idempotent=True,
@@ -70,14 +70,14 @@ class SessionSearch:
         self._search = search
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Return what the person of the turn and this agent said to each other before."""
+        """Return what the turn's person and this agent said to each other before."""
         asked = _read(arguments)
         here = read_session_key(root_lane(context.lane))
         ask = SearchAsk(
             text=asked.words,
             asker=Searcher(context.person_id, context.lane, context.is_private),
             limit=min(asked.limit, _MOST),
-            # What another agent was told goes to that one's models alone.
+            # What another agent was told is shown only to that agent's models.
             agent=here.agent,
         )
         try:

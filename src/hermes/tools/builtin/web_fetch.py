@@ -1,7 +1,7 @@
-"""`web_fetch`: a page of the web, read to a model.
+"""`web_fetch`: reads a web page for a model.
 
-It gets the document through the web port, whose guard keeps every address out of this machine's own
-networks, makes text of it, and marks that text as what a page says. It must not know sockets.
+It gets the document through the web port, whose guard blocks addresses of this machine's own
+networks, converts it to text, and marks that text as the page's content. It must not know sockets.
 """
 
 import asyncio
@@ -69,7 +69,7 @@ _SPEC: Final = ToolSpec(
 
 
 class WebFetch:
-    """The tool; fulfils the tool port."""
+    """The tool; implements the tool port."""
 
     def __init__(self, web: WebReader, *, needs_approval: bool = False) -> None:
         self._web = web
@@ -83,16 +83,16 @@ class WebFetch:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         return _SPEC
 
     @property
     def traits(self) -> ToolTraits:
-        """How it may be run."""
+        """How the tool may be run."""
         return self._traits
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Fetch the page and return its text inside marks that it cannot forge."""
+        """Fetch the page and return its text between marks that the page cannot forge."""
         asked = _read(arguments)
         try:
             document = await self._web.fetch(asked.url.strip(), _is_readable)
@@ -100,7 +100,7 @@ class WebFetch:
             raise ToolError(f"web_fetch: {str(error).removeprefix('page: ')}") from error
         if document.body is None:
             raise ToolError(f"web_fetch: {_why_unread(document)}")
-        # A long page takes a while to read: not on the loop's thread.
+        # A long page takes a while to parse, so this is not done on the event loop's thread.
         return await asyncio.to_thread(_show, document, min(asked.max_chars, MAX_CHARS))
 
 
@@ -115,7 +115,7 @@ def _read(arguments: msgspec.Raw) -> _Arguments:
 
 
 def _is_readable(kind: str) -> bool:
-    """Return whether documents of this media type are text; those without one are looked at."""
+    """Return whether documents of this media type are text; untyped documents are examined."""
     if not kind or kind in _TEXTS or kind.startswith("text/"):
         return True
     return kind.startswith("application/") and kind.endswith(("+json", "+xml"))
@@ -124,11 +124,12 @@ def _is_readable(kind: str) -> bool:
 def _why_unread(document: WebDocument) -> str:
     if document.status != 200:
         return (
-            f"the page answered with the status {document.status} and was not read; check the"
+            f"the page answered with status {document.status} and was not read; check the"
             " address, or try another page"
         )
     return (
-        f"the address gives {document.kind[:60]!r}, which is no text; only HTML, plain text, JSON"
+        f"the address returns {document.kind[:60]!r}, which is not text; only HTML, plain text, "
+        "JSON"
         " and XML are read"
     )
 
@@ -140,7 +141,9 @@ def _show(document: WebDocument, max_chars: int) -> str:
         and b"\0" in body[:1024]
         and not body.startswith((b"\xff\xfe", b"\xfe\xff"))
     ):
-        raise ToolError("web_fetch: the address gives bytes of no named type, which are no text")
+        raise ToolError(
+            "web_fetch: the address returns bytes without a media type that are not text"
+        )
     is_markup = document.kind in _MARKUP or (not document.kind and _looks_like_markup(body))
     text = decode_text(body, declared=document.charset, is_markup=is_markup)
     if is_markup:
@@ -157,7 +160,7 @@ def _looks_like_markup(body: bytes) -> bool:
 
 
 def _marked(document: WebDocument, page: PageText) -> str:
-    """Return the page between two marks; their id follows from what is marked, so no page holds it."""
+    """Return the page between two marks; their id is a hash of the page."""
     said = f"# {page.title}\n\n{page.text}" if page.title else page.text
     mark = hashlib.blake2b(f"{document.url}\n{said}".encode(errors="replace"), digest_size=12)
     tag = f"web_page id={mark.hexdigest()}"
@@ -187,15 +190,15 @@ _DECLARED: Final = re.compile(
     rb"""<(?:meta|\?xml)\s[^>]{0,300}?(?:charset|encoding)\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""",
     re.IGNORECASE,
 )
-# The web says Latin-1 and means Windows' code page; a page that calls itself UTF-16 was readable as
-# ASCII, so it is none.
+# Pages that declare Latin-1 mean Windows-1252; a page that declares UTF-16 but was readable as
+# ASCII is not UTF-16.
 _MEANT: Final = {"iso8859-1": "cp1252", "ascii": "cp1252"}
-# Encodings of names and of source text, which no page is written in.
+# Encodings of host names and source code, in which no page is written.
 _OF_PYTHON: Final = ("idna", "punycode", "unicode-escape", "undefined", "utf-7", "mbcs", "oem")
 
 
 def decode_text(body: bytes, *, declared: str | None, is_markup: bool) -> str:
-    """Return the text of `body`; what does not fit its characters is shown as U+FFFD."""
+    """Return the text of `body`; bytes that do not fit the charset become U+FFFD."""
     for mark, name in _MARKS:
         if body.startswith(mark):
             return body[len(mark) :].decode(name, "replace")
@@ -207,7 +210,7 @@ def decode_text(body: bytes, *, declared: str | None, is_markup: bool) -> str:
     if said is not None:
         return body.decode(said, "replace")
     try:
-        # Not the final piece: a cut may have halved the last character.
+        # Not the final piece: a cut may have split the last character.
         codecs.getincrementaldecoder("utf-8")().decode(body, final=False)
     except UnicodeDecodeError:
         return body.decode("cp1252", "replace")
@@ -215,7 +218,7 @@ def decode_text(body: bytes, *, declared: str | None, is_markup: bool) -> str:
 
 
 def _known(name: str | None) -> str | None:
-    """Return Python's name of a charset for texts, or None if it knows none."""
+    """Return Python's name of a text charset, or None if it knows none."""
     if not name:
         return None
     try:

@@ -1,7 +1,7 @@
-"""One running call: whose it is, how long it may last, and what the server asks and tells meanwhile.
+"""One running call: whose it is, its time limit, and the server's questions and progress.
 
-The time limit stands still while a question is open: a person takes longer to answer than a tool
-to work.
+The time limit is paused while a question is open: a person takes longer to answer than a tool to
+work.
 """
 
 import asyncio
@@ -36,9 +36,9 @@ class RunningCall:
     ) -> None:
         self.context = context
         self.not_taken = False
-        """Set by the wire when it knows that the server did not take the call."""
+        """Set by the wire if it knows that the server did not receive the call."""
         self.is_known = False
-        """Set when the server has answered to it once, if only with a question."""
+        """Set once the server has reacted to the call, even if only with a question."""
         self._server = server
         self._ask = ask
         self._ask_timeout_s = ask_timeout_s
@@ -51,9 +51,10 @@ class RunningCall:
 
     @asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Raise `TimeoutError` after so long without an answer, open questions not counted.
+        """Raise `TimeoutError` after the limit without an answer; time with open questions is not
+        counted.
 
-        Leaving it ends the call: a question that is still open is withdrawn.
+        Leaving the context ends the call: a question that is still open is withdrawn.
         """
         async with asyncio.timeout(seconds) as limit:
             self._limit = limit
@@ -65,7 +66,7 @@ class RunningCall:
 
     # Any: JSON values.
     async def question(self, text: str, schema: Schema) -> Mapping[str, Any] | None:
-        """Ask the person; None when they decline, cannot be asked, or answer something else."""
+        """Ask the person; None if they decline, cannot be asked, or the answer does not fit."""
         self._asked += 1
         if self._ask is None or self._asked > MAX_QUESTIONS or self._ended.is_set():
             return None
@@ -83,9 +84,9 @@ class RunningCall:
     async def _answer(
         self, ask: AskPerson, text: str, *, schema: Schema
     ) -> Mapping[str, Any] | None:
-        """Wait for the answer, the end of the call or of patience, whichever is first.
+        """Wait for the answer, the end of the call or the time limit, whichever is first.
 
-        The person's time is kept by `ask`, for the question may have to wait for another one.
+        `ask` measures the person's time, because the question may have to wait for another one.
         """
         asked = asyncio.ensure_future(
             ask(self.context, text, schema=schema, within_s=self._ask_timeout_s)
@@ -116,7 +117,7 @@ class RunningCall:
         return asked.result()
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Pass on how far the tool is; a flood of news is thinned out."""
+        """Pass on the tool's progress; a flood of reports is thinned out."""
         now = asyncio.get_running_loop().time()
         if self._tell is None or now - self._told_at < _PROGRESS_EVERY_S:
             return
@@ -126,7 +127,7 @@ class RunningCall:
         self._tell(self.context, one_line(told, _PROGRESS_CHARS))
 
     def _hold(self) -> float | None:
-        """Stop the clock of the limit; return what is left of it."""
+        """Stop the clock of the limit; return the remaining time."""
         when = None if self._limit is None else self._limit.when()
         if self._limit is None or when is None or self._limit.expired():
             return None

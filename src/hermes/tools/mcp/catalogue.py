@@ -1,4 +1,4 @@
-"""What a server lists becomes what models may be offered: filtered, bounded, named, cautious.
+"""Turns a server's list of tools into offers for models: filtered, bounded, named, cautious.
 
 Pure, and without the SDK: a listed tool comes as plain values. A tool that cannot be offered is
 left out, and a note says so.
@@ -25,7 +25,7 @@ _WORDS_CHARS = 1_000
 _SCHEMA_BYTES = 65_536
 _SHOWN_CHARS = 80
 _MAX_NOTES = 20
-# What a schema says to a reader; everything else in it is data, which must stay as it is.
+# The keywords of a schema that are prose; everything else in it is data and must not change.
 _WORDS = frozenset({"description", "title", "$comment"})
 # The answer to a question must not arrive after the outer limit.
 _SLACK_S = 5.0
@@ -34,7 +34,7 @@ Json = Any
 
 
 class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as its server lists it; a hint that it does not give is None."""
+    """A tool as its server lists it; a hint that the server does not give is None."""
 
     name: str
     description: str = ""
@@ -45,7 +45,7 @@ class ListedTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as models are offered it; `original` is the server's name for it."""
+    """A tool as it is offered to models; `original` is the server's name for it."""
 
     original: str
     spec: ToolSpec
@@ -68,7 +68,7 @@ def make_catalogue(
     servers: Collection[str],
     ask_timeout_s: float,
 ) -> Catalogue:
-    """Return what may be offered of a server's list."""
+    """Return the tools of a server's list that may be offered."""
     notes: list[str] = []
     fit = _fit(listed, settings, notes=notes)
     names = tool_names(server, fit, servers=servers)
@@ -78,7 +78,7 @@ def make_catalogue(
         for tool in fit.values()
     )
     notes += [
-        f"{_shown(tool)} goes by the name {name}"
+        f"{_shown(tool)} is renamed to {name}"
         for tool, name in names.items()
         if name != f"mcp_{server}_{tool}"
     ]
@@ -86,13 +86,13 @@ def make_catalogue(
 
 
 def secrets_of(settings: McpServerSettings) -> Scrubber:
-    """Return what hides the secrets that a server is given."""
+    """Return the scrubber of the secrets that a server is given."""
     tables = (settings.env, settings.headers)
     return Scrubber(secret.get_secret_value() for table in tables for secret in table.values())
 
 
 def traits_of(tool: ListedTool, settings: McpServerSettings, *, timeout_s: float) -> ToolTraits:
-    """Return how a tool may be run; hints are a server's word, believed unless `always` is set."""
+    """Return how a tool may be run; the server's hints are believed unless `always` is set."""
     believed = settings.approval != "always"
     reads_only = tool.read_only is True and tool.destructive is not True
     return ToolTraits(
@@ -123,7 +123,7 @@ def _fit(
     for tool in listed:
         if not _matches(tool.name, settings.allow) or _matches(tool.name, settings.deny):
             continue
-        # Looking at a schema takes time, also when it is then left out.
+        # Checking a schema takes time, even if the tool is then left out.
         if len(fit) >= settings.max_tools or len(notes) >= settings.max_tools:
             too_many += 1
             continue
@@ -145,10 +145,10 @@ def _problem(tool: ListedTool, known: Collection[str]) -> str | None:
     if tool.name in known:
         return "it is listed twice"
     if tool.schema.get("type") != "object":
-        return "its arguments are no JSON object"
+        return "its arguments are not a JSON object"
     raw = msgspec.json.encode(tool.schema)
     if len(raw) > _SCHEMA_BYTES:
-        return f"its schema is {len(raw)} bytes long, and {_SCHEMA_BYTES} are allowed"
+        return f"its schema is {len(raw)} bytes long; at most {_SCHEMA_BYTES} are allowed"
     try:
         checker_of(raw)
     except UnusableSchema as unfit:
@@ -178,7 +178,7 @@ def _offer(
 
 
 def _readable(schema: Json) -> Json:
-    """Return a schema with its words cleaned; how deep it goes was checked before."""
+    """Return a schema with its texts cleaned; its depth was checked before."""
     if isinstance(schema, dict):
         return {
             key: cleaned(value, _WORDS_CHARS)
@@ -211,7 +211,7 @@ _DIGEST_CHARS = 8
 def tool_names(server: str, tools: Iterable[str], *, servers: Collection[str]) -> dict[str, str]:
     """Return the name of each tool of a server; `servers` are all that are configured.
 
-    Of several that would get the same name, the one that needed no change keeps it.
+    If several would get the same name, the tool that needs no change keeps it.
     """
     plain = {tool: _plain(server, tool) for tool in tools}
     shared = Counter(plain.values())
@@ -228,10 +228,10 @@ def _plain(server: str, tool: str) -> str:
 
 
 def _is_clear(server: str, tool: str, *, name: str, shared: bool, servers: Collection[str]) -> bool:
-    """Return whether the plain name can mean this tool only."""
+    """Return whether the plain name can only mean this tool."""
     if len(name) > MAX_NAME or (shared and _UNFIT.search(tool)):
         return False
-    # The tool `b_c` of `a` must not pass for the tool `c` of `a_b`.
+    # The tool `b_c` of `a` must not be confused with the tool `c` of `a_b`.
     return not any(
         name.startswith(f"mcp_{other}_") for other in servers if len(other) > len(server)
     )

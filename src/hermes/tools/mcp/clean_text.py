@@ -1,27 +1,27 @@
-"""Text from an MCP server made safe to keep, log and show to models.
+"""Makes text from an MCP server safe to store, log and show to models.
 
-Whatever a server says is a stranger's word. Here it loses the characters that cannot be seen, its
-length and the secrets that the server was given; nothing is believed of what it says.
+A server's text is untrusted. Here invisible characters, excess length and the secrets that the
+server was given are removed.
 """
 
 import re
 from collections.abc import Iterable
 
-# Control codes but tab and line end, what turns the direction of reading, invisible characters and
-# the tag block, in which whole hidden messages can be written. Joiners stay: emoji need them.
+# Control codes except tab and line feed, direction marks, invisible characters and the tag block,
+# in which whole hidden messages can be written. Joiners stay: emoji need them.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _CUT = "…"
 MASK = "****"
-# A shorter one would blank out ordinary words.
+# A shorter secret would mask ordinary words.
 _SHORTEST_SECRET = 6
 
 
 def cleaned(text: str, limit: int) -> str:
-    """Return text without what cannot be seen, at most `limit` characters long."""
-    # Cut first, with room for what goes: a long text is not worth searching to its end.
+    """Return text without invisible characters, at most `limit` characters long."""
+    # Cut first, with room for what is removed: a long text is not worth searching to its end.
     seen = _UNSEEN.sub("", text[: 2 * limit].replace("\r\n", "\n"))
     return seen if len(seen) <= limit and len(text) <= 2 * limit else seen[: limit - 1] + _CUT
 
@@ -32,7 +32,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 class Scrubber:
-    """Hides the secrets that a server was given in what it says."""
+    """Masks the secrets that a server was given in its texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         # `Bearer abc` is two words: the server knows the second alone.

@@ -1,6 +1,6 @@
 """One connection to one MCP server, as the rest of the client sees it: the edge to the SDK.
 
-`sdk_link` is the real one; tests bring a twin.
+`sdk_link` is the real implementation; tests use a twin.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class NotTaken(LinkLost):
 class CallRefused(Exception):
     """The server answered a call with an error; the text is for the model.
 
-    `doubtful` when the error may as well mean that the connection is gone.
+    `doubtful` if the error may also mean that the connection is gone.
     """
 
     def __init__(self, text: str, *, doubtful: bool = False) -> None:
@@ -38,14 +38,14 @@ class CallRefused(Exception):
 
 
 class McpResult(msgspec.Struct, frozen=True):
-    """What a tool answered; `failed` when the tool itself says so."""
+    """The result of a tool; `failed` if the tool reported an error."""
 
     text: str
     failed: bool = False
 
 
 class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is needed to connect; `probes` asks for the stateless era first."""
+    """What is needed to connect; `probes` tries the stateless era first."""
 
     name: str
     settings: McpServerSettings
@@ -56,18 +56,18 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LinkEvents(msgspec.Struct, frozen=True, kw_only=True):
-    """What a link tells: its tools changed, or it ended and why."""
+    """Callbacks of a link: its tools changed, or it ended and why."""
 
     changed: Callable[[], None]
     ended: Callable[[str], None]
 
 
 class McpConnection(Protocol):
-    """A connection on which both sides have agreed how to speak."""
+    """A connection on which both sides have agreed on a protocol."""
 
     @property
     def protocol(self) -> str:
-        """The revision of MCP that is spoken."""
+        """The negotiated MCP revision."""
         ...
 
     @property
@@ -80,7 +80,8 @@ class McpConnection(Protocol):
         ...
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
-        """Run a tool; raises `LinkLost`, `NotTaken` or `CallRefused`; cancelling tells the server."""
+        """Run a tool; raises `LinkLost`, `NotTaken` or `CallRefused`; cancelling notifies the
+        server."""
         ...
 
 

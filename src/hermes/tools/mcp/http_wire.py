@@ -1,8 +1,8 @@
-"""Speaking to a server over HTTP: the SDK's transports on a client of ours that bounds the answers.
+"""Talks to a server over HTTP: the SDK's transports on our own client, which limits the responses.
 
-This is the one part beside `net/` that opens connections, because the SDK speaks MCP through its
+This is the only part besides `net/` that opens connections, because the SDK speaks MCP through its
 own HTTP client. It is allowed to: the address comes from the operator's configuration, which is
-trusted, and the SDK follows no redirect away from it. No person, model or page has a say in it.
+trusted, and the SDK follows no redirect away from it. No person, model or page can choose it.
 """
 
 import math
@@ -21,21 +21,21 @@ from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.streams import Streams
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
-# The call for which a request is sent: the SDK carries the context of who sends along.
+# The call for which a request is sent: the SDK keeps the sender's context.
 CURRENT: ContextVar[RunningCall | None] = ContextVar("mcp_call", default=None)
 _SESSION = "mcp-session-id"
-# How servers say that they do not know the session (any more), by the specification and by habit.
+# The statuses with which servers report an unknown session, by the specification or by habit.
 _UNKNOWN_SESSION = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _WRITE_S = 30.0
 _FAREWELL = dict.fromkeys(("connect", "read", "write", "pool"), 3.0)
-# Reading the certificates takes long; this module is imported beside the loop.
+# Loading the certificates takes long; this module is imported off the event loop.
 _TLS = httpx2.create_ssl_context()
 _STATUSES = frozenset(status.value for status in HTTPStatus)
 
 
 class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server is and how it is called."""
+    """The address of a server, and how it is called."""
 
     url: str
     transport: str
@@ -47,7 +47,7 @@ class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HttpWire:
-    """One server over HTTP, and what its last refusal was; `lost` is told when it is gone."""
+    """One server over HTTP, and its last refusal; `lost` is called when it is gone."""
 
     def __init__(
         self, place: HttpServerAddress, pace: TrafficLimit, *, lost: Callable[[str], None]
@@ -58,7 +58,7 @@ class HttpWire:
         self.refusal: str | None = None
 
     def epitaph(self) -> str:
-        """Say why nothing more comes."""
+        """Return why nothing more comes."""
         return self.refusal or "the server closed the connection"
 
     def open(self) -> AbstractAsyncContextManager[Streams]:
@@ -100,7 +100,7 @@ class HttpWire:
         return httpx2.AsyncClient(
             headers=headers,
             auth=auth,
-            # Streams stay open for as long as there is nothing to say; calls have limits of their own.
+            # Streams stay open while there is nothing to send; calls have their own limits.
             timeout=httpx2.Timeout(
                 connect=place.connect_timeout_s, read=None, write=_WRITE_S, pool=_WRITE_S
             ),
@@ -110,19 +110,19 @@ class HttpWire:
         )
 
     async def account(self, count: int) -> None:
-        """Take bytes from the allowance of this server."""
+        """Take bytes from this server's allowance."""
         await self._pace.spend_bytes(count)
 
     def note_fault(self, request: httpx2.Request, error: httpx2.TransportError) -> None:
-        """Remember that a request failed; the running call learns whether it was sent."""
+        """Record that a request failed, and for the running call whether it was sent."""
         self.refusal = f"no connection to the server ({one_line(str(error), 200)})"
         if isinstance(error, _NOT_SENT):
             _mark_not_taken(request)
         self._lost(self.refusal)
 
     def note_refusal(self, request: httpx2.Request, status: int) -> None:
-        """Remember a refusal; one of the session itself ends the connection."""
-        # Streamable HTTP may do without the stream of its own that it asks for with GET.
+        """Record a refusal; a refusal of the session itself ends the connection."""
+        # Streamable HTTP works without the optional stream that it requests with GET.
         if request.method != "POST" and self._place.transport != "sse":
             return
         phrase = HTTPStatus(status).phrase if status in _STATUSES else "an error"
@@ -136,16 +136,16 @@ class HttpWire:
 
     @property
     def limit(self) -> int:
-        """How many bytes one answer may have."""
+        """The maximum number of bytes of one response."""
         return self._place.max_message_bytes
 
 
 class UnreadAnswer(httpx2.StreamError):
-    """An answer that is not read to its end; the SDK makes it the error of that one request."""
+    """A response that is not read to its end; the SDK turns it into the error of that request."""
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Requests that ask for plain bytes, and answers that end at a limit."""
+    """Sends requests for uncompressed responses, and ends responses at a limit."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, wire: HttpWire) -> None:
         self._inner = inner
@@ -153,10 +153,11 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request."""
-        # A few compressed bytes can become very many.
+        # A few compressed bytes can expand to very many.
         request.headers["accept-encoding"] = "identity"
         if request.method == "DELETE":
-            # The farewell; a server that hangs must not hold up the next connection.
+            # The request that ends the session; a hanging server must not delay the next
+            # connection.
             request.extensions = {**request.extensions, "timeout": _FAREWELL}
         try:
             response = await self._inner.handle_async_request(request)
@@ -170,9 +171,9 @@ class _Bounded(httpx2.AsyncBaseTransport):
         return response
 
     def _limit(self, response: httpx2.Response) -> float:
-        """Return how many bytes of an answer are read; an event stream goes on for ever.
+        """Return how many bytes of a response are read; an event stream has no end.
 
-        The SDK bounds each event of that. What is compressed was not asked for, and is not read.
+        The SDK limits each event. A compressed response was not requested and is not read.
         """
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             return -1
@@ -213,10 +214,10 @@ class _Head(msgspec.Struct):
 
 
 def _mark_not_taken(request: httpx2.Request) -> None:
-    """Tell the running call that it was not taken, if this request is the call itself.
+    """Mark the running call as not received, if this request is the call itself.
 
-    Its answers to questions, its cancellation and its attempts to hear the rest of an answer go out
-    in the same context: that one of those failed says nothing about the call.
+    Its answers to questions, its cancellation and its attempts to read the rest of a response are
+    sent in the same context: a failure of one of those says nothing about the call.
     """
     call = CURRENT.get()
     if call is None or request.method != "POST":

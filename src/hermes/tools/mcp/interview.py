@@ -1,7 +1,7 @@
-"""A question with its answers: what the person wrote is read, checked and asked for again.
+"""A question with its answers: parses and checks what the person wrote, and asks again.
 
-Pure. One answer may hold everything, as lines `name: value` or as JSON; otherwise the fields are
-asked for one after another. What looks like a credential is never asked for: servers must not.
+Pure. One answer may contain everything, as lines `name: value` or as JSON; otherwise the fields are
+asked one after another. Credentials are never asked for: servers must not request them.
 """
 
 import math
@@ -35,7 +35,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_\-.]+")
 
 
 class InterviewStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What the person is told next; `is_over` with no `answer` means that they declined."""
+    """The next text for the person; `is_over` without an `answer` means that they declined."""
 
     say: str
     is_over: bool = False
@@ -58,7 +58,7 @@ def speaks_of_secrets(words: str) -> bool:
 
 
 class Interview:
-    """One question, and what was answered so far; `opening` is what the person is shown first."""
+    """One question, and the answers so far; `opening` is the first text for the person."""
 
     def __init__(self, text: str, schema: Schema) -> None:
         self._schema = schema
@@ -77,14 +77,15 @@ class Interview:
         return not self._fields
 
     def hear(self, text: str) -> InterviewStep:
-        """Return what follows from one message of the person."""
+        """Return the next step after one message of the person."""
         if self._declines(text):
             return InterviewStep(say="I passed on that you decline.", is_over=True)
         if not self._fields:
             return self._yes_or_no(text)
         found = self._named(text)
         if found:
-            # Whoever answers by name gives what they want to give: only what is missing is asked.
+            # A person who answers by name gives only what they want: only required fields are asked
+            # for.
             self._left = [name for name in self._left if name in self._needed or name in found]
         else:
             found = self._in_turn(text)
@@ -160,7 +161,7 @@ class Interview:
         return {name: value for name, value in given.items() if name in self._left}
 
     def _in_turn(self, text: str) -> dict[str, Json]:
-        """Return a message as the value of the field in turn; whoever is done leaves out the rest."""
+        """Return a message as the value of the current field; "done" leaves out the rest."""
         current, word = self._left[0], _word(text)
         if current not in self._needed and word in _ENOUGH:
             return dict.fromkeys(self._left)
@@ -187,7 +188,7 @@ def _word(text: str) -> str:
 
 
 def _value(text: str, field: Schema) -> Json:
-    """Read one value; what cannot be read stays text, and then does not fit."""
+    """Parse one value; what cannot be parsed stays text, and then does not fit."""
     kind = field.get("type")
     if kind == "boolean":
         word = _word(text)

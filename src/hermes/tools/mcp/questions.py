@@ -1,7 +1,7 @@
-"""A server's question to a person in words for the chat.
+"""Converts a server's question to text for the chat.
 
-Pure. The core brings the question to the person (`AskPerson`); a question is for the person whose call
-caused it and for nobody else. How an answer is read is in `interview`.
+Pure. The core brings the question to the person (`AskPerson`); only the person whose call caused it
+may see it. `interview` parses the answer.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ Schema = Mapping[str, Json]
 
 
 class AskPerson(Protocol):
-    """Brings a question to the person behind a call; None when they decline or cannot be asked."""
+    """Brings a question to the person behind a call; None if they decline or cannot be asked."""
 
     async def __call__(
         self, context: ToolContext, text: str, *, schema: Schema, within_s: float
     ) -> Mapping[str, Json] | None:
         """Return the person's answer, which `schema` describes; an empty schema is yes or no.
 
-        The person may take `within_s`, counted from when they are shown the question.
+        The person may take `within_s`, counted from when the question is shown.
         """
         ...
 
@@ -46,7 +46,7 @@ async def ask_in_chat(
 
 
 def question_text(server: str, message: str, *, schema: Schema, url: str | None = None) -> str:
-    """Return a server's question in words for the chat; it says who asks."""
+    """Return a server's question as text for the chat; it names the server."""
     lines = [f"The tool server {server} asks:", cleaned(message, _MESSAGE_CHARS)]
     if url is not None:
         lines += ["It wants you to open this address:", one_line(url, _MESSAGE_CHARS)]
@@ -63,7 +63,7 @@ def fits(answer: Mapping[str, Json], schema: Schema) -> bool:
 
 
 def fields_of(schema: Schema) -> list[tuple[str, Schema]]:
-    """Return what is asked for, by name; at most as many as a person can be asked."""
+    """Return the requested fields, by name; at most as many as a person can be asked."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return []
@@ -72,7 +72,7 @@ def fields_of(schema: Schema) -> list[tuple[str, Schema]]:
 
 
 def field_text(name: str, field: Schema) -> str:
-    """Return what one field takes, in a line."""
+    """Return a description of one field's values, in a line."""
     about = field.get("description") or field.get("title") or ""
     choices = choices_of(field)
     takes = " or ".join(choices) if choices else _KINDS.get(str(field.get("type")), "text")
@@ -83,7 +83,7 @@ def field_text(name: str, field: Schema) -> str:
 
 
 def choices_of(field: Schema) -> list[str]:
-    """Return what may be chosen; the choices of a list stand at its items."""
+    """Return the choices; those of a list are in its items."""
     items = field.get("items")
     if isinstance(items, Mapping):
         return choices_of({key: value for key, value in items.items() if key != "items"})

@@ -1,4 +1,4 @@
-"""How the MCP servers stand, and what a reload changed: values for people and programs."""
+"""The state of the MCP servers, and what a reload changed: values for people and programs."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -18,7 +18,7 @@ class ToolLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How one server stands; `problem` is why it is not connected, or why it was not last time."""
+    """The state of one server; `problem` is why it is, or last was, not connected."""
 
     name: str
     state: State
@@ -70,7 +70,7 @@ _MAX_NAMED = 30
 
 
 def diff_text(diff: Diff) -> str:
-    """Return a diff in words, for the transcript and the terminal."""
+    """Return a diff as text, for the transcript and the terminal."""
     if diff.is_empty:
         return "The MCP servers were reloaded; nothing changed."
     lines = ["The MCP servers were reloaded."]

@@ -25,19 +25,19 @@ from hermes.tools.mcp.stdio_wire import Program, StdioWire
 from hermes.tools.mcp.streams import PacedStream
 
 _LISTEN_AGAIN_S = 30.0
-# The SDK logs whole messages, the words of strangers among them; what matters is told here.
+# The SDK logs whole messages, including untrusted text; what matters is logged here.
 for _name in ("mcp", "client", "httpx2", "httpcore2"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 def sdk_connect() -> Connect:
-    """Return the way to connect; calling it late imports the SDK late."""
+    """Return the connect function; calling it late imports the SDK late."""
     return open_link
 
 
 @asynccontextmanager
 async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConnection]:
-    """Connect to a server and agree how to speak; every failure is a `LinkLost`."""
+    """Connect to a server and negotiate the protocol; every failure is a `LinkLost`."""
     scrubber = secrets_of(plan.settings)
     ending = _Ending(events.ended, scrubber)
     wire = _wire(plan, lost=ending.tell)
@@ -46,13 +46,13 @@ async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConn
             async with asyncio.timeout(plan.settings.connect_timeout_s):
                 link = await _linked(stack, plan, wire=wire, ending=ending, events=events)
             yield link
-    # Boundary to the SDK: whatever it raises becomes our own.
+    # Boundary to the SDK: whatever it raises becomes one of our errors.
     except Exception as error:
         raise LinkLost(scrubber.scrub(explain(error, wire.epitaph()))) from error
 
 
 class _Ending:
-    """Tells once that a link is over, and why."""
+    """Reports once that a link has ended, and why."""
 
     def __init__(self, ended: Callable[[str], None], scrubber: Scrubber) -> None:
         self._ended = ended
@@ -60,11 +60,11 @@ class _Ending:
         self.link: SdkLink | None = None
 
     def tell(self, reason: str) -> None:
-        """Say that the server ended the link."""
+        """Report that the server ended the link."""
         self._ended(self.mark(reason))
 
     def mark(self, reason: str) -> str:
-        """Mark the link as over, whoever ended it: what is called on it fails as lost."""
+        """Mark the link as ended, whoever ended it: calls on it fail as lost."""
         told = self.scrubber.scrub(reason)
         if self.link is not None and self.link.over is None:
             self.link.over = told
@@ -99,7 +99,7 @@ async def _linked(
 
 
 async def _agree(session: ClientSession, plan: LinkPlan) -> None:
-    """Find the era that both speak; in doubt the newest is asked for first."""
+    """Find the era that both sides support; if unknown, the newest is tried first."""
     protocol = plan.settings.protocol
     if protocol == "stateless":
         await session.discover()
@@ -110,9 +110,9 @@ async def _agree(session: ClientSession, plan: LinkPlan) -> None:
 
 
 async def _probe(session: ClientSession) -> None:
-    """Ask for the new era; whatever else is answered than that, shake hands.
+    """Ask for the new era; on any other answer, use the handshake.
 
-    A connection that ended over the question fails here, too; the next one does not ask.
+    A connection that ends because of the question fails here, too; the next one does not ask.
     """
     with suppress(MCPError, RuntimeError, ValidationError):
         await session.discover()
@@ -120,14 +120,14 @@ async def _probe(session: ClientSession) -> None:
     try:
         await session.initialize()
     except MCPError as error:
-        # Its answer to the first question came late: it is of the new era after all.
+        # Its answer to the first question came late: it does support the new era.
         if error.code != types.UNSUPPORTED_PROTOCOL_VERSION:
             raise
         await session.discover()
 
 
 async def _follow(session: ClientSession, changed: Callable[[], None]) -> None:
-    """Listen for changes of the list, again and again; what was missed meanwhile is looked up."""
+    """Listen for changes of the list, repeatedly; what was missed meanwhile is fetched."""
     while True:
         try:
             async with listen(session, tools_list_changed=True) as changes:
@@ -174,7 +174,7 @@ def leaf_of(error: BaseException) -> BaseException:
 
 
 def explain(error: BaseException, epitaph: str) -> str:
-    """Return what an operator should know; `epitaph` is what the wire says about its end."""
+    """Return what an operator should know; `epitaph` is the wire's reason for its end."""
     cause = leaf_of(error)
     if isinstance(cause, LinkLost):
         return str(cause)
@@ -188,5 +188,5 @@ def explain(error: BaseException, epitaph: str) -> str:
         told = one_line(cause.error.message, _CHARS)
         return f"{epitaph} ({told})" if epitaph else f"the server refused: {told}"
     if isinstance(cause, ValidationError | httpx2.SSEError):
-        return "what the server answered is not MCP, or too long"
+        return "the server's response is not MCP, or too long"
     return one_line(f"{type(cause).__name__}: {cause}", _CHARS)

@@ -1,6 +1,6 @@
-"""One session of the official SDK: listing tools, calling them, passing its questions on.
+"""One session of the official SDK: lists tools, calls them, passes on the server's questions.
 
-Part of the SDK's side, loaded by name only. Its faults are translated here; nothing above knows its
+Part of the SDK's side, loaded by name only. Its errors are translated here; nothing above knows its
 types.
 """
 
@@ -40,11 +40,11 @@ class _Session(ClientSession):
     """The SDK's session without its check of structured results.
 
     That check runs a server's own schema, patterns included, with an engine that a hostile pattern
-    can keep busy for ever. A result is text for a model here; nothing relies on its shape.
+    can block forever. Here a result is text for a model; nothing relies on its shape.
     """
 
     async def validate_tool_result(self, name: str, result: types.CallToolResult) -> None:
-        """Take every result as it is."""
+        """Accept every result unchanged."""
 
 
 class SdkLink:
@@ -65,7 +65,7 @@ class SdkLink:
         self._running: set[RunningCall] = set()
         self._questions = 0
         self.over: str | None = None
-        """Why nothing more can be said on it."""
+        """Why nothing more can be sent on it."""
         self.session = _Session(
             incoming,
             outgoing,
@@ -76,7 +76,7 @@ class SdkLink:
 
     @property
     def protocol(self) -> str:
-        """The revision of MCP that is spoken."""
+        """The negotiated MCP revision."""
         return self.session.protocol_version or ""
 
     @property
@@ -87,7 +87,7 @@ class SdkLink:
 
     @property
     def follows_by_asking(self) -> bool:
-        """Whether changes of the list have to be asked for, as in the stateless era."""
+        """Whether changes of the list must be requested, as in the stateless era."""
         offered = self.session.server_capabilities
         return (
             self.protocol in MODERN_PROTOCOL_VERSIONS
@@ -122,7 +122,7 @@ class SdkLink:
             seen.add(cursor)
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
-        """Run a tool; cancelling tells the server."""
+        """Run a tool; cancelling notifies the server."""
         if self.over is not None:
             raise NotTaken(self.over)
         self._running.add(call)
@@ -142,7 +142,7 @@ class SdkLink:
     async def _rounds(
         self, tool: str, arguments: Arguments, *, call: RunningCall
     ) -> types.CallToolResult:
-        """Call, and call again with the answers when the server needs some first."""
+        """Call, and call again with the answers if the server needs some first."""
         answers: types.InputResponses | None = None
         state: str | None = None
         for _ in range(_MAX_ROUNDS):
@@ -180,7 +180,7 @@ class SdkLink:
                     allow_input_required=True,
                 )
             except MCPError as error:
-                # The tool's headers have changed since it was listed: list again, then once more.
+                # The tool's headers have changed since it was listed: list again, then retry once.
                 if is_last or error.code != types.HEADER_MISMATCH:
                     raise
             await self.list_tools()
@@ -188,13 +188,13 @@ class SdkLink:
 
     async def _input(self, call: RunningCall, request: types.InputRequest) -> types.InputResponse:
         if not isinstance(request, types.ElicitRequest):
-            raise CallRefused(f"the server wants {request.method}, which is not offered")
+            raise CallRefused(f"the server requests {request.method}, which is not supported")
         return await self._asked(call, request.params)
 
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
-        """Answer a question that came on its own, as in the handshake era."""
+        """Answer a question that the server sent by itself, as in the handshake era."""
         call = self._whose()
         if call is None or self._questions >= _MAX_OPEN_QUESTIONS:
             return types.ElicitResult(action="decline")
@@ -205,10 +205,10 @@ class SdkLink:
             self._questions -= 1
 
     def _whose(self) -> RunningCall | None:
-        """Return the call that caused a question; None where that is not certain.
+        """Return the call that caused a question; None if that is not certain.
 
-        Over HTTP the context tells. Over pipes nothing does, so there must be one conversation only
-        that it can belong to: a question never goes to the wrong person.
+        Over HTTP the context identifies it. Over pipes nothing does, so only one conversation may
+        be running: a question never goes to the wrong person.
         """
         call = CURRENT.get()
         if call is not None and call in self._running:
@@ -231,7 +231,7 @@ class SdkLink:
             self._changed()
 
     def _fault(self, error: Exception) -> LinkLost | CallRefused:
-        """Translate a fault of the SDK."""
+        """Translate an error of the SDK."""
         if self.over is not None or isinstance(error, _CLOSED):
             return LinkLost(self.over or "the connection was closed")
         if isinstance(error, MCPError):
@@ -254,7 +254,8 @@ def _listed(tool: types.Tool) -> ListedTool:
 
 
 def _wanted(params: types.ElicitRequestParams) -> tuple[str | None, Schema]:
-    """Return the address that is to be opened, if that is the question, and the answer's schema."""
+    """Return the address that the person should open, if that is the question, and the answer's
+    schema."""
     if isinstance(params, types.ElicitRequestURLParams):
         return params.url, {}
     return None, params.requested_schema
@@ -266,10 +267,10 @@ _NOTHING = "(the tool returned nothing)"
 
 
 def result_text(result: types.CallToolResult) -> str:
-    """Return the text of a result; what is no text becomes a note in brackets."""
+    """Return the text of a result; non-text content becomes a note in brackets."""
     told = [_block(block) for block in result.content]
     has_text = any(isinstance(block, types.TextContent) for block in result.content)
-    # A server that gives data gives the same as text, too, unless it is new.
+    # A server that returns data returns the same as text, too, unless it is new.
     if result.structured_content is not None and not has_text:
         told.insert(0, _json(result.structured_content))
     text = "\n".join(piece for piece in told if piece)
@@ -294,7 +295,7 @@ def _block(block: types.ContentBlock) -> str:
 
 
 def _note(what: str, mime: str | None, *, data: str) -> str:
-    """Report what cannot be shown; four characters of base64 are three bytes."""
+    """Return a note about what cannot be shown; four characters of base64 are three bytes."""
     kind = one_line(mime or "of an unknown type", _NAME_CHARS)
     return f"[{what}, {kind}, {len(data) * 3 // 4:,} bytes; not shown]"
 

@@ -1,7 +1,7 @@
-"""One MCP server for as long as it is configured: connect, list, attend, and begin again.
+"""One MCP server for as long as it is configured: connect, list, watch, reconnect.
 
 One task owns the connection. Calls come from turns and borrow it; a call that certainly did not
-arrive is made again on the next connection, any other that was cut off is reported as such.
+arrive is repeated on the next connection, any other that was cut off is reported as such.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from hermes.tools.mcp.traffic_limit import Sleep, TrafficLimit
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
 _JITTER = 0.25
-# A connection that lasted this long was a good one: the next try is at once.
+# A connection that lasted this long was good: the next attempt is made at once.
 _GOOD_S = 5.0
 _MAX_WAIT_S = 5.0
 _CHECK_S = 5.0
@@ -45,7 +45,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What every server shares: the way to connect, time, chance, and the ways up."""
+    """What all servers share: the connect function, clock, randomness, and callbacks."""
 
     connect: Callable[[], Awaitable[Connect]]
     clock: Clock
@@ -76,7 +76,7 @@ class McpServer:
         self.settings = settings
         self.catalogue = Catalogue()
         self.settled = asyncio.Event()
-        """Set when the first try to connect has ended, one way or the other."""
+        """Set when the first attempt to connect has ended, successfully or not."""
         self._around = around
         self._on_change = on_change
         self._pace = TrafficLimit(around.clock.monotonic, around.sleep)
@@ -101,7 +101,7 @@ class McpServer:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to connect, in a task of its own."""
+        """Start connecting, in its own task."""
         self._task = asyncio.create_task(self._run(), name=f"mcp {self.name}")
 
     async def stop(self) -> None:
@@ -111,7 +111,7 @@ class McpServer:
             event.set()
         if self._task is not None:
             if self._link is not None:
-                # It takes its leave, within bounds.
+                # It closes the session first, within a time limit.
                 await asyncio.wait({self._task}, timeout=_STOP_S)
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -120,12 +120,13 @@ class McpServer:
         self.settled.set()
 
     def is_for(self, platform: str) -> bool:
-        """Tell whether its tools may be used on a platform; one that lists servers allows these."""
+        """Return whether its tools may be used on a platform; a platform's list of servers limits
+        them."""
         names = self._around.platforms().get(platform)
         return names is None or (self.name in names and NO_MCP not in names)
 
     def status(self) -> ServerStatus:
-        """Return how it stands."""
+        """Return its state."""
         link, settings = self._link, self.settings
         return ServerStatus(
             name=self.name,
@@ -143,7 +144,7 @@ class McpServer:
         )
 
     def look_again(self) -> None:
-        """Have the list asked for soon: it may have changed, or the server may be gone."""
+        """Request the list soon: it may have changed, or the server may be gone."""
         self._is_stale = True
         self._nudge.set()
 
@@ -178,7 +179,7 @@ class McpServer:
             return await self._try_call(offer, arguments, call=call)
         finally:
             self._running -= 1
-            # A look that was put off because of this call.
+            # A list request that was postponed because of this call.
             self._nudge.set()
 
     async def _try_call(self, offer: ToolOffer, arguments: Arguments, *, call: RunningCall) -> str:
@@ -208,7 +209,7 @@ class McpServer:
         raise AssertionError
 
     async def _connected(self) -> McpConnection:
-        """Return the connection, waiting a little for one that is being made."""
+        """Return the connection; wait a little for one that is being made."""
         self._waiters += 1
         self._wanted.set()
         try:
@@ -229,7 +230,7 @@ class McpServer:
             self._ended(reason)
 
     def _ended(self, reason: str) -> None:
-        """Hear that the link is over; the first to say so knows best."""
+        """Record that the link has ended; the first reporter knows best."""
         self._over = self._problem = self._over or reason
         self._down()
         self._nudge.set()
@@ -250,7 +251,7 @@ class McpServer:
                 self._problem = self._last_word() or str(lost)
             except Exception:  # noqa: BLE001  boundary of this server's task: the next try goes on
                 _log.exception("mcp_server_crashed", server=self.name)
-                self._problem = "the client failed; the log tells more"
+                self._problem = "the client failed; see the log for details"
             self._down()
             self.settled.set()
             if not self._is_stopping:
@@ -260,7 +261,7 @@ class McpServer:
         return 0.0 if self._since is None else self._around.clock.monotonic() - self._since
 
     async def _rest(self, *, is_good: bool) -> None:
-        """Wait before the next try, longer after each failure; a call that waits cuts it short."""
+        """Wait before the next attempt, longer after each failure; a waiting call shortens it."""
         self._state = "waiting"
         self._failures = 0 if is_good else self._failures + 1
         exponent = min(self._failures - 1, 10)
@@ -274,7 +275,7 @@ class McpServer:
             await self._sleep_unless(self._wanted, wait_s - least_s)
 
     def _log_problem(self, wait_s: float) -> None:
-        """Say it once, not with every try."""
+        """Log it once, not with every attempt."""
         say = _log.debug if self._problem == self._logged else _log.warning
         self._logged = self._problem
         say(
@@ -292,7 +293,7 @@ class McpServer:
             await asyncio.wait({sleeping, woken})
 
     async def _live(self) -> None:
-        """Connect, and attend to the connection until it ends."""
+        """Connect, and watch the connection until it ends."""
         connect = await self._around.connect()
         plan = LinkPlan(
             name=self.name,
@@ -300,7 +301,7 @@ class McpServer:
             pace=self._pace,
             proxy=self._around.proxy,
             ipv4_only=self._around.ipv4_only,
-            # A server that an unknown question kills is not asked it every time.
+            # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
         )
         events = LinkEvents(changed=self.look_again, ended=self._ended)
@@ -312,7 +313,7 @@ class McpServer:
             try:
                 await self._attend(link)
             except LinkLost as lost:
-                # Taking leave may last; calls must not borrow the link meanwhile.
+                # Closing may take a while; calls must not borrow the link meanwhile.
                 self._ended(str(lost))
                 raise
         if self._over is not None:
@@ -334,7 +335,7 @@ class McpServer:
         )
 
     async def _attend(self, link: McpConnection) -> None:
-        """Follow the list until the connection is over or the server is stopped."""
+        """Keep the list current until the connection ends or the server is stopped."""
         while not self._is_done():
             try:
                 async with asyncio.timeout(self._around.check_s):
@@ -345,11 +346,11 @@ class McpServer:
             if self._is_stale and not self._is_done():
                 self._is_stale = False
                 await self._refresh(link, within_s=_CHECK_S)
-                # A server that says "changed" all the time is asked once a second.
+                # A server that reports changes all the time is asked once a second.
                 await self._sleep_unless(self._done, _REFRESH_GAP_S)
 
     def _last_word(self) -> str | None:
-        """Return what the link said about its end; it knows more than who noticed it."""
+        """Return the link's reason for its end; it knows more than the caller that noticed it."""
         return self._over
 
     def _is_done(self) -> bool:
@@ -358,12 +359,12 @@ class McpServer:
     async def _refresh(
         self, link: McpConnection, *, within_s: float, is_first: bool = False
     ) -> None:
-        """Take the list again; no answer at all ends the connection."""
+        """Fetch the list again; no response at all ends the connection."""
         try:
             async with asyncio.timeout(within_s):
                 listed = await link.list_tools()
         except TimeoutError:
-            # It may be busy with a call: that has a limit of its own.
+            # It may be busy with a call, which has its own limit.
             if self._running and not is_first:
                 self._is_stale = True
                 return

@@ -26,13 +26,13 @@ else:
     sdk_connect = lazy("hermes.tools.mcp.sdk_connection:sdk_connect")
 
 OnChange = Callable[[Diff], None]
-# Whoever reloads waits for the answer, and what is changed has to be stopped first.
+# The person who reloads waits for the answer, and changed servers must be stopped first.
 _RELOAD_WAIT_S = 8.0
 _log = structlog.get_logger(__name__)
 
 
 async def load_sdk() -> Connect:
-    """Return the real way to connect; the import takes a second, so it is made beside the loop."""
+    """Return the real connect function; the import takes a second, so it is made off the loop."""
     try:
         return await asyncio.to_thread(sdk_connect)
     except ImportError as error:
@@ -40,7 +40,7 @@ async def load_sdk() -> Connect:
 
 
 class LiveTools(Mapping[str, Tool]):
-    """The tools of all servers by name, as they are now; each look sees one whole list."""
+    """The current tools of all servers by name; each access sees one complete list."""
 
     def __init__(self) -> None:
         self.now: Mapping[str, McpTool] = {}
@@ -97,7 +97,7 @@ class McpServers:
         return self._tools
 
     def on_change(self, callback: OnChange) -> None:
-        """Have it told whenever tools come, go or change."""
+        """Register a callback for tools that come, go or change."""
         self._listeners.append(callback)
 
     def status(self) -> McpReport:
@@ -106,14 +106,14 @@ class McpServers:
         return McpReport(servers=tuple(server.status() for server in servers))
 
     async def start(self) -> None:
-        """Start every enabled server, and wait a little for those that are quick."""
+        """Start every enabled server, and wait a little for the quick ones."""
         for name, server in self._settings.servers.items():
             if server.enabled:
                 self._begin(name, server)
         await self._settle(self._servers.values(), within_s=self._settings.start_wait_s)
 
     async def reload(self, settings: McpSettings) -> Diff:
-        """Change to other settings: only what differs is stopped and started; returns what changed."""
+        """Apply other settings: only what differs is stopped and started; return what changed."""
         async with self._changing:
             old, before = self._settings, dict(self._tools.now)
             running = {n: s for n, s in old.servers.items() if n in self._servers}
@@ -122,7 +122,7 @@ class McpServers:
             removed = [n for n in running if n not in wanted]
             added = [n for n in wanted if n not in running]
             self._settings = settings
-            # Other platforms may use them, also where no tool changes.
+            # Other platforms may use them, even if no tool changes.
             self._tools.version += 1
             self._around = msgspec.structs.replace(
                 self._around, check_s=settings.check_s, ask_timeout_s=settings.ask_timeout_s
@@ -159,7 +159,7 @@ class McpServers:
         await asyncio.gather(*(server.stop() for server in dropped))
 
     async def _settle(self, servers: Iterable[McpServer], *, within_s: float) -> None:
-        """Wait until each has connected or failed once, or patience is over."""
+        """Wait until each server has connected or failed once, or the time is over."""
         waiting = [asyncio.ensure_future(server.settled.wait()) for server in servers]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=within_s)
@@ -167,7 +167,7 @@ class McpServers:
                 task.cancel()
 
     def _collect(self) -> None:
-        """Put the tools of all servers together; the first of two with one name keeps it."""
+        """Combine the tools of all servers; the first of two with the same name keeps it."""
         before, now = self._tools.now, dict[str, McpTool]()
         for name in self._settings.servers:
             server = self._servers.get(name)
@@ -193,7 +193,7 @@ class McpServers:
 
 
 def tools_diff(before: Mapping[str, McpTool], now: Mapping[str, McpTool]) -> Diff:
-    """Return which tools came, went or are described otherwise."""
+    """Return which tools came, went or have a different description."""
     both = before.keys() & now.keys()
     return Diff(
         tools_added=tuple(sorted(now.keys() - before.keys())),

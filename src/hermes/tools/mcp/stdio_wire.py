@@ -1,8 +1,8 @@
-"""Speaking to a program over its pipes: one JSON message a line, with bounds.
+"""Talks to a program over its pipes: one JSON message per line, with limits.
 
-The SDK's own stdio transport reads a line without any limit, at a cost that grows with the square of
-its length; a hostile or broken program could take all memory and time. So this is a transport of
-ours under the SDK's session. A program runs in a process group of its own, which ends with it.
+The SDK's own stdio transport reads a line without any limit, at a cost that grows with the square
+of its length; a hostile or broken program could take all memory and time. So this is our own
+transport under the SDK's session. A program runs in its own process group, which ends with it.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class StdioWire:
         self.problem: str | None = None
 
     def epitaph(self) -> str:
-        """Say why nothing more comes, with the program's own last words."""
+        """Return why nothing more comes, with the last lines of the program's standard error."""
         code = None if self._process is None else self._process.returncode
         ended = self.problem or (
             "the program closed its output"
@@ -70,7 +70,7 @@ class StdioWire:
     async def open(
         self,
     ) -> AsyncIterator[tuple[ObjectReceiveStream[Incoming], ObjectSendStream[SessionMessage]]]:
-        """Start the program and give the streams to and from it; leaving ends the program."""
+        """Start the program and return the streams to and from it; leaving ends the program."""
         process = self._process = await self._start()
         wire, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, queue = anyio.create_memory_object_stream[SessionMessage](0)
@@ -118,7 +118,7 @@ class StdioWire:
                 try:
                     line = await process.stdout.readuntil(b"\n")
                 except asyncio.IncompleteReadError:
-                    # Its output ends a moment before it does; the code says more.
+                    # Its output ends a moment before the process does; the exit code says more.
                     await _gone(process, within_s=_CODE_S)
                     return
                 except asyncio.LimitOverrunError:
@@ -137,7 +137,7 @@ class StdioWire:
                     await wire.send(SessionMessage(message))
                 except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                     return
-            self.problem = f"it wrote {_MAX_GARBAGE} lines in a row that are no messages"
+            self.problem = f"it wrote {_MAX_GARBAGE} lines in a row that are not messages"
 
     async def _write(
         self, process: asyncio.subprocess.Process, queue: ObjectReceiveStream[SessionMessage]
@@ -150,7 +150,7 @@ class StdioWire:
                     process.stdin.write(text.encode(errors="replace") + b"\n")
                     await process.stdin.drain()
                 except OSError:
-                    # The end of its output tells the session.
+                    # The session notices the end of the output.
                     return
 
     async def _overhear(self, process: asyncio.subprocess.Process) -> None:
@@ -161,7 +161,7 @@ class StdioWire:
             await self._pace.spend_bytes(len(chunk))
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _STDERR_CHARS:
-                # From a whole word on: half a secret is not found below.
+                # Start at a whole word: half a secret would not be found below.
                 rest = rest[-_STDERR_CHARS:].partition(b" ")[2]
             for line in (*lines[-_STDERR_LINES:],):
                 said = self._secrets.scrub(line.decode(errors="replace"))
@@ -176,10 +176,11 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if not await _gone(process, within_s=_GRACE_S):
         _signal(process, signal.SIGTERM)
         await _gone(process, within_s=_GRACE_S)
-    # Also when it ended by itself: what it started may still be there.
+    # Even if it ended by itself: what it started may still run.
     _signal(process, signal.SIGKILL)
     await _gone(process, within_s=_CODE_S, with_group=True)
-    # A survivor may hold the pipes open; they are not waited for. No public way leads to it.
+    # A surviving child may hold the pipes open; they are not waited for. There is no public API for
+    # this.
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
@@ -188,7 +189,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 async def _gone(
     process: asyncio.subprocess.Process, *, within_s: float, with_group: bool = False
 ) -> bool:
-    """Wait for the end, not for the pipes: somebody else may hold these."""
+    """Wait for the process, not for the pipes: another process may hold them open."""
     for _ in range(int(within_s / _POLL_S)):
         if process.returncode is not None and not (with_group and _signal(process, None)):
             return True
@@ -197,10 +198,10 @@ async def _gone(
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals | None) -> bool:
-    """Send a signal to everything that the program started; return whether there is any of it."""
+    """Send a signal to everything that the program started; return whether any of it exists."""
     try:
         os.killpg(process.pid, number or 0)
     except (ProcessLookupError, PermissionError):
-        # Nothing is left, or nothing that is ours to end.
+        # Nothing is left, or nothing that we may end.
         return False
     return True

@@ -1,4 +1,4 @@
-"""The messages of a server on their way to the SDK's session: paced, and without idle talk."""
+"""The messages of a server on their way to the SDK's session: paced and filtered."""
 
 import asyncio
 import contextvars
@@ -13,7 +13,7 @@ from mcp_types import JSONRPCNotification
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 Incoming = SessionMessage | Exception
-# What is followed; logs, resources and prompts of a server are nobody's business here, and each
+# The notifications that are used; a server's logs, resources and prompts are ignored, because each
 # notification that is passed on costs a task.
 _FOLLOWED = frozenset(
     {
@@ -41,7 +41,7 @@ class Writable(Protocol):
     """Where messages go to."""
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Hand over one message."""
+        """Send one message."""
         ...
 
     async def aclose(self) -> None:
@@ -62,9 +62,9 @@ Streams = tuple[Readable, Writable]
 
 
 class PacedStream:
-    """A stream that is read no faster than its server may talk.
+    """A stream that is read no faster than its server may send.
 
-    It tells when the server has ended it, and when it was closed on our side.
+    It reports when the server has ended it, and when it was closed on our side.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class PacedStream:
 
     @property
     def last_context(self) -> contextvars.Context | None:
-        """The context that the last message belongs to; by it a question finds its call."""
+        """The context of the last message, which links a question to its call."""
         found: contextvars.Context | None = getattr(self._inner, "last_context", None)
         return found
 
     async def receive(self) -> Incoming:
-        """Return the next message that is followed."""
+        """Return the next message that is used."""
         try:
             while True:
                 item = await self._inner.receive()
@@ -98,7 +98,7 @@ class PacedStream:
             self._ended()
             raise
         except asyncio.CancelledError:
-            # Who reads is cancelled only when the transport below has failed, or to end it all.
+            # The reader is cancelled only if the transport below has failed, or to end everything.
             self._closed()
             raise
 
@@ -129,7 +129,7 @@ class PacedStream:
 
 
 def _is_idle(item: Incoming) -> bool:
-    # A line that is no message says nothing either: its sender is judged where it is read.
+    # A line that is not a message is not counted here: the transport handles it.
     if isinstance(item, Exception):
         return True
     message = item.message

@@ -18,7 +18,7 @@ class McpTool:
         self.offer = offer
 
     def is_of(self, server: McpServer) -> bool:
-        """Return whether it is a tool of this very server, and not of one before it."""
+        """Return whether it is a tool of exactly this server object, not of an earlier one."""
         return self._server is server
 
     def is_for(self, platform: str) -> bool:
@@ -27,20 +27,20 @@ class McpTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         return self.offer.spec
 
     @property
     def traits(self) -> ToolTraits:
-        """How it may be run."""
+        """How the tool may be run."""
         return self.offer.traits
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
-        """Have the server do it and return its text."""
+        """Run the tool on the server and return its text."""
         given = msgspec.json.decode(arguments)
         return await self._server.call(self.offer, given, context=context)
 
 
 def usable_on(platform: str, tools: Iterable[Tool]) -> tuple[Tool, ...]:
-    """Return the tools without those of MCP servers that a platform does not have."""
+    """Return the tools without those of MCP servers that a platform may not use."""
     return tuple(tool for tool in tools if not isinstance(tool, McpTool) or tool.is_for(platform))

@@ -118,7 +118,7 @@ def test_a_secret_of_the_server_does_not_come_back_in_a_description() -> None:
 def test_a_changed_name_is_told() -> None:
     found = catalogue(tool("files.read"), tool("plain"))
 
-    assert found.notes == ("files.read goes by the name mcp_s_files_read",)
+    assert found.notes == ("files.read is renamed to mcp_s_files_read",)
 
 
 def traits(given: dict[str, Any], **hints: bool) -> tuple[bool, bool]:

@@ -88,7 +88,7 @@ async def test_a_server_that_writes_nonsense_is_left() -> None:
     async with a_client() as client:
         await failure(client, "noise")
 
-        assert status(client).problem == "it wrote 200 lines in a row that are no messages"
+        assert status(client).problem == "it wrote 200 lines in a row that are not messages"
         assert await run(client, "echo") == "hello"
 
 
