@@ -348,7 +348,7 @@ async def test_an_answer_fits_its_schema_and_streams(model):
 async def test_a_schema_that_the_engine_cannot_hold_is_refused_and_the_next_call_works(model):
     unknown = OutputSchema(name="s", schema=msgspec.Raw(b'{"type":"foo"}'))
 
-    with pytest.raises(ProviderRejected, match="cannot hold the demonstration model to a schema"):
+    with pytest.raises(ProviderRejected, match="cannot enforce a schema of this request"):
         await answer(model, msgspec.structs.replace(asking("hello"), schema=unknown))
 
     assert (await answer(model, asking("hello"))).usage.tokens_out > 0

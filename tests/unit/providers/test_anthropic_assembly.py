@@ -267,9 +267,9 @@ def test_an_event_that_is_none_is_translated(payload):
     late = assembly()
     fed(late, opened(0, type="text", text="x"))
 
-    with pytest.raises(ProviderUnavailable, match="no event of a message"):
+    with pytest.raises(ProviderUnavailable, match="not an event of a message"):
         assembly().feed(payload)
-    with pytest.raises(StreamTruncated, match="no event of a message"):
+    with pytest.raises(StreamTruncated, match="not an event of a message"):
         late.feed(payload)
 
 

@@ -192,7 +192,7 @@ def test_an_error_inside_the_stream_may_fail_over_only_before_the_first_output(c
 @pytest.mark.req("P5")
 @pytest.mark.parametrize("payload", [b"{", b'{"candidates":3}', b"\xff", b"[DONE]"])
 def test_a_chunk_that_is_none_is_translated(payload):
-    with pytest.raises(ProviderUnavailable, match="no generateContent chunk"):
+    with pytest.raises(ProviderUnavailable, match="not a generateContent chunk"):
         assembly().feed(payload)
     with pytest.raises(StreamTruncated, match="ended without"):
         assembly().feed_last(payload)
@@ -202,5 +202,5 @@ def test_a_chunk_that_is_none_is_translated(payload):
 def test_an_answer_that_is_no_text_is_not_passed_over():
     picture = {"inlineData": {"mimeType": "image/png", "data": "iVBO"}}
 
-    with pytest.raises(ProviderUnavailable, match="no text and no call"):
+    with pytest.raises(ProviderUnavailable, match="neither text nor a call"):
         assembly().feed(chunk(picture, finish="STOP"))

@@ -281,7 +281,7 @@ def test_a_model_becomes_its_resource(model, resource):
 @pytest.mark.req("W35", "M2")
 @pytest.mark.parametrize("model", ["../files", "a/../../b", "a?key=1", "a:delete", "a b", "", "a#"])
 def test_a_name_that_would_change_the_address_is_refused(model):
-    with pytest.raises(ProviderRejected, match="is no Gemini model name"):
+    with pytest.raises(ProviderRejected, match="is not a Gemini model name"):
         SETTINGS.resource_of(model)
 
 

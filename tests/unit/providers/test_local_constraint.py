@@ -131,14 +131,14 @@ def test_parameters_that_are_open_on_purpose_stay_open():
     ("request_", "says"),
     [
         (asking(CLOCK, mode="required", name="mail"), "the tool mail must be called"),
-        (asking(mode="required"), "not among the tools that are offered .none."),
+        (asking(mode="required"), "not among the offered tools .none."),
         (
             asking(ToolSpec("t", "", raw({"type": "string"}))),
             "of the tool t must be .* type object",
         ),
         (asking(ToolSpec("t", "", msgspec.Raw(b"[1]"))), "of the tool t must be a JSON schema"),
         (asking(schema=OutputSchema(name="s", schema=msgspec.Raw(b"{"))), "the schema s must be"),
-        (asking(ToolSpec("t", "", raw({"enum": ["x" * 70_000]}))), "can be held to 65536"),
+        (asking(ToolSpec("t", "", raw({"enum": ["x" * 70_000]}))), "supports at most 65536"),
     ],
 )
 def test_what_no_grammar_can_hold_is_refused(request_, says):

@@ -130,5 +130,5 @@ def test_an_error_inside_the_stream_may_fail_over_only_before_the_first_output()
 @pytest.mark.req("P5")
 @pytest.mark.parametrize("payload", [b"{", b'{"message":3}', b"\xff", b"<html>"])
 def test_a_line_that_is_none_is_translated(payload):
-    with pytest.raises(ProviderUnavailable, match="no piece of a chat"):
+    with pytest.raises(ProviderUnavailable, match="not a piece of a chat"):
         assembly().feed(payload)

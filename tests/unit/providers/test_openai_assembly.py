@@ -170,7 +170,7 @@ def test_an_error_inside_the_stream_may_fail_over_only_before_the_first_output()
 @pytest.mark.req("P5")
 @pytest.mark.parametrize("payload", [b"{", b'{"choices":3}', b"\xff"])
 def test_a_chunk_that_is_none_is_translated(payload):
-    with pytest.raises(ProviderUnavailable, match="no chat-completion chunk"):
+    with pytest.raises(ProviderUnavailable, match="not a chat-completion chunk"):
         assembly().feed(payload)
 
 

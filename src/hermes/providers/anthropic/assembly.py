@@ -1,7 +1,7 @@
-"""The events of a streamed message put together again: pure, no sockets.
+"""Assembles the events of a streamed message: pure, no sockets.
 
-Text, reasoning and tool calls leave as they come; the end is told only after the service said why
-it stopped and that the message is whole.
+Text, reasoning and tool calls are passed on as they come; the end is reported only after the
+service said why it stopped and that the message is complete.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from hermes.providers.anthropic.wire import AnswerTool, unwrap
 
 Delta = TextDelta | ReasoningDelta | ToolCallDelta
 
-# A paused turn and a full context are as unfinished as one that met its limit.
+# A paused turn and a full context are as incomplete as an answer at its limit.
 _STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -53,7 +53,7 @@ class _Block:
 
 
 class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
-    """One call's answer in the making; `answer` is the tool whose call is the answer."""
+    """The answer of one call under construction; `answer` is the tool whose call is the answer."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said why the answer stopped, and that it is whole."""
+        """Whether the service has said why the answer stopped, and that it is complete."""
         return self.done and self._stop is not None
 
     @property
@@ -87,8 +87,8 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         try:
             event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is no event of a message") from error
-        # Kinds of events may be added at any time: unknown ones mean nothing here.
+            raise self._broken("sent something that is not an event of a message") from error
+        # New kinds of events may be added at any time: unknown ones are ignored.
         take = _TAKERS.get(event.type)
         made = take(self, event) if take is not None else None
         if made is None:
@@ -149,7 +149,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         block.pieces.append(piece)
         if not self._is_answer(block):
             return ToolCallDelta(block.call, arguments=piece)
-        # A wrapped answer can be shown only when it is whole.
+        # A wrapped answer can be shown only when it is complete.
         return None if self._answer is None or self._answer.wrapped else TextDelta(piece)
 
     def _close(self, event: StreamEvent) -> Delta | None:
@@ -232,7 +232,7 @@ _TAKERS: dict[str, Callable[[AnthropicAssembly, StreamEvent], Delta | None]] = {
 
 
 def _last_piece(block: _Block) -> Delta | None:
-    """Return what is known only at the end of a block, or came whole at its beginning."""
+    """Return what is known only at the end of a block, or came complete at its beginning."""
     if block.content.type == "thinking" and block.signature:
         return ReasoningDelta("", signature=block.signature)
     if block.content.type == "tool_use" and not block.pieces:
@@ -241,7 +241,7 @@ def _last_piece(block: _Block) -> Delta | None:
 
 
 def _compact(raw: msgspec.Raw) -> str:
-    """Return an input that came whole, without the spaces that a service may put in it."""
+    """Return an input that came complete, without the spaces that a service may put in it."""
     return msgspec.json.encode(msgspec.json.decode(raw)).decode()
 
 
@@ -254,7 +254,7 @@ _REJECTED_TYPES = frozenset(
         "request_too_large",
     }
 )
-# The same, where the request may be at fault, with the status that each would be.
+# Errors for which the request may be at fault, with the HTTP status of each.
 _REQUEST_TYPES = {"invalid_request_error": 400, "request_too_large": 413}
 
 
@@ -264,7 +264,7 @@ class _Detail(msgspec.Struct):
 
 
 def stream_failure(name: str, error: bytes, *, secret: str | None) -> ProviderError:
-    """Return what the error of an event stands for, as long as nothing was said before it."""
+    """Return the error for an error event, if nothing was sent before it."""
     try:
         detail = msgspec.json.decode(error, type=_Detail)
     except (msgspec.DecodeError, UnicodeDecodeError):

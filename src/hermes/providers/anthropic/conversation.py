@@ -1,8 +1,7 @@
 """A conversation as Anthropic's alternating turns of blocks: pure, no sockets, no files.
 
 The service wants a user's turn first, no empty text, and the result of every tool call at the
-beginning of the very next turn. Whatever the history lacks for that is said in words, and nothing
-of it is flattened.
+beginning of the very next turn. Missing pieces are replaced by a short text; nothing is flattened.
 """
 
 import re
@@ -43,9 +42,10 @@ _FAILED = "The tool failed without a word."
 
 
 def build_turns(messages: Sequence[ChatMessage], *, images: Images, vision: bool) -> list[Json]:
-    """Return the conversation; messages of one role in a row become one turn.
+    """Return the conversation; consecutive messages of one role become one turn.
 
-    `images` maps the path of each image file to its bytes in base64. System messages are left to the caller: this wire has them beside the conversation.
+    `images` maps the path of each image file to its bytes in base64. The caller handles system
+    messages: this wire has them outside the conversation.
     """
     turns: list[Json] = []
     for message in messages:
@@ -76,7 +76,7 @@ def _user(blocks: list[Json]) -> Json:
 
 
 def _said(parts: tuple[Part, ...]) -> list[Json]:
-    """Return an assistant's blocks; what only another dialect can read stays behind."""
+    """Return an assistant's blocks; parts that only another dialect can read are left out."""
     blocks: list[Json] = []
     for part in parts:
         if isinstance(part, TextPart) and part.text.strip():
@@ -149,8 +149,8 @@ def _true_mime(data: str) -> str | None:
 def _pair_up(turns: list[Json]) -> list[Json]:
     """Return the turns with the results of each turn's calls first in the next one.
 
-    Ids become unique in the conversation and fit the service's alphabet: another dialect's need
-    not.
+    Ids are made unique in the conversation and converted to the service's alphabet, because ids of
+    other dialects may not fit.
     """
     paired: list[Json] = []
     known: set[str] = set()
@@ -168,7 +168,7 @@ def _pair_up(turns: list[Json]) -> list[Json]:
 
 
 def _name_calls(blocks: list[Json], known: set[str]) -> list[tuple[str, str]]:
-    """Give every call its id on the wire; return the old and the new one of each."""
+    """Assign every call its id on the wire; return the old and the new id of each."""
     named: list[tuple[str, str]] = []
     for block in blocks:
         if block["type"] != "tool_use":
@@ -209,7 +209,7 @@ def _unanswered(id_: str) -> Json:
 
 
 def _trim_prefill(turn: Json) -> None:
-    """Take the space off the end of a last turn that the model shall continue."""
+    """Strip trailing whitespace from a final assistant turn that the model should continue."""
     last = turn["content"][-1]
     if turn["role"] == "assistant" and last["type"] == "text":
         last["text"] = last["text"].rstrip()

@@ -1,6 +1,6 @@
-"""The events of a streamed message as they stand on the wire, and what its counts mean.
+"""The events of a streamed message on the wire, and the meaning of its counts.
 
-Only what Hermes reads is declared; everything else is skipped by the decoder.
+Only what Hermes reads is declared; the decoder skips everything else.
 """
 
 import msgspec
@@ -10,13 +10,13 @@ from hermes.ports.pricing import counted
 
 
 class OutputDetails(msgspec.Struct, frozen=True):
-    """What the output consists of."""
+    """The breakdown of the output."""
 
     thinking_tokens: int | None = None
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """The service's counts: `input_tokens` are those that no cache knows."""
+    """The service's counts: `input_tokens` are those that were not cached."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -25,7 +25,7 @@ class Counts(msgspec.Struct, frozen=True):
     output_tokens_details: OutputDetails | None = None
 
     def updated(self, later: "Counts") -> "Counts":
-        """Return the counts after `later`, whose numbers are totals and not additions."""
+        """Return the counts after `later`, whose numbers are totals, not increments."""
         told = {
             name: value
             for name in self.__struct_fields__
@@ -34,7 +34,7 @@ class Counts(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **told)
 
     def usage(self) -> Usage:
-        """Return the usage: all input, whatever the prompt cache did with it."""
+        """Return the usage: all input, whether cached or not."""
         read = counted(self.cache_read_input_tokens)
         written = counted(self.cache_creation_input_tokens)
         details = self.output_tokens_details
@@ -48,7 +48,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class BlockStart(msgspec.Struct):
-    """A content block as it begins; it may come whole."""
+    """A content block as it begins; it may come complete."""
 
     type: str = ""
     id: str | None = None

@@ -18,12 +18,12 @@ from hermes.providers.anthropic.wire import answer_tool, build_body
 
 
 class WholeEvents(SseParser):
-    """The events of a stream; here, half an event at the end of the bytes is none."""
+    """The events of a stream; an incomplete event at the end of the bytes is dropped."""
 
     __slots__ = ()
 
     def finish(self) -> list[bytes]:
-        """Return nothing: an event is whole only with the empty line behind it."""
+        """Return nothing: an event is complete only with the empty line after it."""
         return []
 
 

@@ -1,8 +1,8 @@
-"""A JSON schema as Anthropic's structured output takes it: pure.
+"""Converts a JSON schema to the subset of Anthropic's structured output: pure.
 
-The service wants closed objects and knows few keywords. What it does not know moves into the
-description, so that the model can still follow it; whoever asked validates against the whole
-schema. A schema that would lose its meaning does not fit at all.
+The service wants closed objects and knows few keywords. Unknown keywords move into the description,
+so that the model can still follow them; the caller validates against the full schema. A schema that
+would lose its meaning does not fit.
 """
 
 from typing import Any
@@ -18,11 +18,11 @@ _IGNORED = ("$schema", "$id", "$comment")
 
 
 class DoesNotFit(Exception):
-    """The schema says something that structured output cannot say."""
+    """The schema contains something that structured output cannot express."""
 
 
 def fit(schema: Json) -> Json:
-    """Return `schema` in the service's subset; raise `DoesNotFit` where that would be another one."""
+    """Return `schema` in the service's subset; raise `DoesNotFit` if its meaning would change."""
     definitions = schema.get("$defs", {})
     _check_recursion(definitions)
     fitted = _fit({key: value for key, value in schema.items() if key != "$defs"})
@@ -31,7 +31,7 @@ def fit(schema: Json) -> Json:
     return fitted
 
 
-# Any: what stands where a schema should stand.
+# Any: what is found in place of a schema.
 def _fit(schema: Any) -> Json:
     if not isinstance(schema, dict):
         raise DoesNotFit("a boolean schema")
@@ -57,7 +57,7 @@ def _fit(schema: Any) -> Json:
 
 
 def _own(schema: Json, kind: str) -> Json:
-    """Return what of a schema with several types concerns the one `kind`."""
+    """Return the part of a schema with several types that concerns `kind`."""
     outside = {"type", "anyOf", "title", "description"}
     if kind == "null":
         return {}
@@ -87,7 +87,7 @@ def _kind(rest: Json) -> Json:
 
 
 def _shape(fitted: Json, rest: Json) -> None:
-    """Move what the service knows of the type's own keywords from `rest` to `fitted`."""
+    """Move the keywords of the type that the service knows from `rest` to `fitted`."""
     kind = fitted.get("type")
     if kind == "object":
         _close(fitted, rest)
@@ -112,7 +112,7 @@ def _close(fitted: Json, rest: Json) -> None:
 
 
 def _check_recursion(definitions: Json) -> None:
-    """Raise `DoesNotFit` when a definition can reach itself."""
+    """Raise `DoesNotFit` if a definition can reach itself."""
     reaches = {name: set(_references(inner)) for name, inner in definitions.items()}
     for name, first in reaches.items():
         seen: set[str] = set()

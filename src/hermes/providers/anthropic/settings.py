@@ -1,10 +1,10 @@
-"""What one Anthropic service is called with; the composition root fills it from config."""
+"""The settings of one Anthropic service; the composition root fills them from config."""
 
 from hermes.provider_kit.settings import WireSettings
 
 OFFICIAL_URL = "https://api.anthropic.com"
-# The newer 2026-10-21 takes no temperature and no top_p from anybody, also not for the models that
-# still have them; its answers are the same.
+# The newer 2026-10-21 accepts no temperature and no top_p, not even for the models that still have
+# them; its answers are the same.
 API_VERSION = "2023-06-01"
 OAUTH_BETA = "oauth-2025-04-20"
 _OAUTH_LOOK = "sk-ant-oat"
@@ -24,7 +24,7 @@ class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
 
     @property
     def secret(self) -> str | None:
-        """The credential that is shown."""
+        """The credential that is sent."""
         return self.oauth_token or self.api_key
 
     @property
@@ -39,7 +39,7 @@ class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
 
     @property
     def messages_url(self) -> str:
-        """Where a call goes, whether or not the base address names the version."""
+        """The address of a call, whether or not the base address includes the version."""
         return self.base_url.rstrip("/").removesuffix("/v1") + "/v1/messages"
 
     def check(self) -> None:
@@ -49,7 +49,7 @@ class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
 
 
 def build_headers(settings: AnthropicSettings) -> dict[str, str]:
-    """Return the headers of every call; configured ones come last, betas are added up."""
+    """Return the headers of every call; configured ones come last, betas are combined."""
     headers = {
         "content-type": "application/json",
         "accept": "text/event-stream",

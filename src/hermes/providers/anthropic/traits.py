@@ -1,7 +1,8 @@
-"""Which form of a request each generation of Claude takes, told from the model's name: data only.
+"""Which form of a request each generation of Claude accepts, derived from the model's name: data
+only.
 
-A name without a version is taken for the newest generation, a name that is no Claude for a
-compatible server that takes what the earliest did.
+A name without a version counts as the newest generation; a name that is not a Claude model counts
+as a compatible server that accepts what the earliest generation did.
 """
 
 import re
@@ -17,11 +18,11 @@ Version = tuple[int, int]
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model's requests may hold.
+    """What a model's requests may contain.
 
     `budget` is thinking with a number of tokens, `adaptive` thinking by effort; `sampling` are
-    temperature and top_p; `schema` is a native output format; `forced_tools` the tool choices
-    that leave the model no other way.
+    temperature and top_p; `schema` is a native output format; `forced_tools` are the tool choices
+    that force the model to call a tool.
     """
 
     budget: bool
@@ -31,7 +32,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     forced_tools: bool
 
 
-# Claude 4.6 and later refuse a last turn of the assistant's, and other models may ignore it.
+# Claude 4.6 and later refuse a final assistant turn, and other models may ignore it.
 PREFILL_MODELS = (
     "claude-[123]*",
     "claude-*-3-[0-9]*",
@@ -44,7 +45,7 @@ _COMPATIBLE = Traits(budget=True, adaptive=False, sampling=True, schema=False, f
 
 @lru_cache(maxsize=256)
 def traits_of(model: str) -> Traits:
-    """Return what requests to `model` may hold."""
+    """Return what requests to `model` may contain."""
     if "claude" not in model:
         return _COMPATIBLE
     version = _version(model)

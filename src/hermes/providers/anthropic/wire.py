@@ -1,7 +1,7 @@
-"""A model request as Messages JSON: pure, no sockets, no files.
+"""Converts a model request to Messages JSON: pure, no sockets, no files.
 
-What the model's generation would refuse to read at all (a temperature, thinking beside a forced
-tool) is left out; limits on output are never exceeded for it.
+What the model's generation would refuse (a temperature, thinking beside a forced tool) is left out;
+output limits are never exceeded for it.
 """
 
 import re
@@ -20,7 +20,7 @@ from hermes.providers.anthropic.traits import Traits, traits_of
 _EPHEMERAL = {"type": "ephemeral"}
 _LEAST_BUDGET = 1024
 _BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 16_384}
-# Without any limit set: what every model can write, and more where thinking counts in by default.
+# If no limit is set: what every model can write, and more if thinking counts by default.
 _OUTPUT = 4096
 _OUTPUT_WITH_THINKING = 16_384
 _LEAST_TOP_P_BESIDE_THINKING = 0.95
@@ -30,7 +30,7 @@ _WRAPPED = "value"
 
 
 class AnswerTool(msgspec.Struct, frozen=True):
-    """The tool whose call is the answer, for a schema that the model has no native way for.
+    """The tool whose call is the answer, for a schema that the model does not support natively.
 
     A tool's input is an object, so any other answer is `wrapped` in one.
     """
@@ -47,7 +47,7 @@ def build_body(
     images: Images,
     answer: AnswerTool | None = None,
 ) -> bytes:
-    """Return the request's JSON; `answer` is what `answer_tool` says of the same request."""
+    """Return the request's JSON; `answer` is the result of `answer_tool` for the same request."""
     traits = traits_of(request.model or settings.model)
     turns = build_turns(request.messages, images=images, vision=settings.vision)
     choice = _one_call(request, _choice(request, traits, answer=answer))
@@ -72,7 +72,7 @@ def build_body(
 
 
 def answer_tool(request: ModelRequest, settings: AnthropicSettings) -> AnswerTool | None:
-    """Return the tool that the answer has to be given by, where no native format can hold it."""
+    """Return the tool that the answer must use, if no native format can express it."""
     asked = request.schema
     if asked is None:
         return None
@@ -92,7 +92,7 @@ def answer_tool(request: ModelRequest, settings: AnthropicSettings) -> AnswerToo
 
 
 def unwrap(text: str) -> str:
-    """Return the answer inside a wrapped tool call; what is no such call stays as it is."""
+    """Return the answer inside a wrapped tool call; anything else is returned unchanged."""
     try:
         found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
@@ -131,7 +131,7 @@ def _tool(spec: ToolSpec) -> Json:
 
 @lru_cache(maxsize=512)
 def _input_schema(parameters: bytes) -> msgspec.Raw:
-    """Return a tool's schema with the type that the service insists on."""
+    """Return a tool's schema with the type that the service requires."""
     schema = msgspec.json.decode(parameters)
     if isinstance(schema, dict) and "type" not in schema:
         return msgspec.Raw(msgspec.json.encode({"type": "object", **schema}))
@@ -154,7 +154,8 @@ def _choice(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None)
 
 
 def _one_call(request: ModelRequest, choice: Json | None) -> Json | None:
-    """Return the choice with the wish for one call at a time, which this wire has inside it."""
+    """Return the tool choice with the option for one call at a time, which this wire puts inside
+    it."""
     if request.parallel_tools or not request.tools or (choice and choice["type"] == "none"):
         return choice
     return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
@@ -172,7 +173,7 @@ def _default_limit(traits: Traits, thinking: Json | None) -> int:
 def _thinking(
     request: ModelRequest, traits: Traits, *, turns: list[Json], limit: int | None
 ) -> Json | None:
-    """Return how to think: by effort where the model can, or by a budget that the limit allows."""
+    """Return how to think: by effort if the model can, or by a budget within the limit."""
     asked = request.reasoning
     if not asked or not (traits.adaptive or traits.budget):
         return None
@@ -189,7 +190,7 @@ def _thinking(
 
 
 def _goes_on_without_thinking(turns: list[Json]) -> bool:
-    """Return whether tools are at work for a turn that began unthinking: it has to end so, too."""
+    """Return whether a tool turn began without thinking: then it must end without it, too."""
     if turns[-1]["content"][0]["type"] != "tool_result":
         return False
     return turns[-2]["content"][0]["type"] not in THINKING_KINDS
@@ -209,7 +210,7 @@ def _output_config(request: ModelRequest, traits: Traits, *, answer: AnswerTool 
 def _sampling(
     request: ModelRequest, settings: AnthropicSettings, *, traits: Traits, thinking: Json | None
 ) -> Json:
-    """Return temperature or top_p: newer models refuse both at once, or either."""
+    """Return temperature or top_p: newer models refuse both together, or either."""
     if not traits.sampling or settings.api_version != API_VERSION:
         return {}
     temperature, top_p = request.temperature, request.top_p
@@ -221,7 +222,7 @@ def _sampling(
 
 
 def _mark(body: Json) -> None:
-    """Mark the ends of tools, system, history and the last turn: four marks are the most."""
+    """Mark the ends of tools, system, history and the last turn; the service allows four marks."""
     for blocks in (body["tools"], body["system"]):
         if blocks:
             blocks[-1] = blocks[-1] | {"cache_control": _EPHEMERAL}

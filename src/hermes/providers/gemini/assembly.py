@@ -1,7 +1,7 @@
-"""The chunks of a streamed generateContent answer put together again: pure, no sockets.
+"""Assembles the chunks of a streamed generateContent answer: pure, no sockets.
 
-Text and thoughts leave as they come, each tool call whole; parts keep their order and signatures,
-and the end is told only after the service said why it stopped.
+Text and thoughts are passed on as they come, each tool call complete; parts keep their order and
+signatures, and the end is reported only after the service said why it stopped.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from hermes.providers.gemini.failures import failure, mask
 from hermes.providers.gemini.settings import GeminiSettings
 
 _NO_SIGNATURE = "MISSING_THOUGHT_SIGNATURE"
-# Every other reason (a malformed call, an unexpected one, one that is new) means a broken answer.
+# Every other reason (a malformed call, an unexpected one, a new one) means a broken answer.
 _STOP_REASONS: dict[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
@@ -92,7 +92,7 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class GeminiAssembly(RunAssembly[GeminiSettings]):
-    """One call's answer in the making; a signed piece of text is never merged with others."""
+    """The answer of one call under construction; signed text is never merged with other text."""
 
     END_MARKER = "a finish reason"
     DIALECT = wire.DIALECT
@@ -112,7 +112,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         try:
             chunk = _decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is no generateContent chunk") from error
+            raise self._broken("sent something that is not a generateContent chunk") from error
         if chunk.error is not None:
             name, code = self._settings.name, chunk.error.code or 500
             secret = self._settings.api_key
@@ -126,7 +126,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         return self._candidate(chunk.candidates[0]) if chunk.candidates else []
 
     def feed_last(self, payload: bytes) -> list[ModelEvent]:
-        """Take the event in which the stream ended: half of one is a truncated answer."""
+        """Take the event in which the stream ended: an incomplete one is a truncated answer."""
         try:
             _decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -146,7 +146,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
             return self._call(part.function_call, signature=part.thought_signature)
         for name in ("inline_data", "file_data", "executable_code", "code_execution_result"):
             if getattr(part, name):
-                raise self._broken(f"answered with a part that is no text and no call ({name})")
+                raise self._broken(f"answered with a part that is neither text nor a call ({name})")
         text = part.text or ""
         if part.thought_signature is not None:
             return self._signed_text(text, part.thought_signature, thought=part.thought)
@@ -164,7 +164,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         return [*events, TextDelta(text)]
 
     def _think(self, text: str, signature: str | None, *, of: str | None = None) -> ReasoningDelta:
-        """Keep a thought that is whole, or the signature `of` another part, and tell it."""
+        """Keep a complete thought, or the signature `of` another part, and return its event."""
         part = ReasoningPart(text, wire.DIALECT, signature=signature, id=of)
         self._made.append(part)
         return ReasoningDelta(text, whole=(part,))
@@ -191,7 +191,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
                 f"{self._settings.name}: the service refused the conversation ({told}); the"
                 " reasoning parts of earlier answers must be sent back with them"
             )
-        raise self._broken(f"stopped for a reason that makes no answer: {told}")
+        raise self._broken(f"stopped without an answer: {told}")
 
     def _parts(self) -> Iterable[Part]:
         self._close_run()

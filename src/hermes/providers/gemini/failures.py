@@ -1,4 +1,4 @@
-"""What an answer other than 200 means: Google's own words, shortened and without secrets."""
+"""What an answer other than 200 means: Google's own text, shortened and without secrets."""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +9,10 @@ from hermes.errors import ProviderError, ProviderUnavailable
 from hermes.net.retry_after import retry_after
 from hermes.provider_kit import service_failure
 
-# 402: this account is out of money; 408, 409, 425, 429, 499: not now. Another candidate may do.
+# 402: the account is out of money; 408, 409, 425, 429, 499: retry later. Another candidate may
+# work.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429, 499})
-# The account may not be served here (its place, its billing): the request itself is not at fault.
+# The account cannot be served (its location, its billing): the request is not at fault.
 _ACCOUNT = "FAILED_PRECONDITION"
 _KEY_LOOK = re.compile(r"\bAIza[\w-]{8,}|\bAQ\.[\w-]{8,}|(?<=[?&]key=)[^&\s\"]+")
 
@@ -41,7 +42,7 @@ def failure(
     secret: str | None,
     absent: str = "",
 ) -> ProviderError:
-    """Return the error that the answer `status` stands for; `absent` says what helps after a 404."""
+    """Return the error for the answer `status`; `absent` is the advice after a 404."""
     told = _status_of(body)
     words = told.message or service_failure.words_of(body)
     said = mask(words, secret=secret)
@@ -51,7 +52,7 @@ def failure(
             retry_after=_retry_after(headers, told),
             status=status,
         )
-    # Words that are not Google's own, such as a proxy's page, stay what they are: no JSON.
+    # Text that is not Google's own, such as a proxy's page, is not JSON and is kept unchanged.
     plain = msgspec.json.encode({"message": said}) if told.message else said.encode()
     return service_failure.failure(
         name, status, headers=headers, body=plain, secret=secret, absent=absent
@@ -66,7 +67,7 @@ def mask(text: str, *, secret: str | None) -> str:
 
 
 def _status_of(body: bytes) -> _Status:
-    """Return the error inside a body; what is no JSON of Google's becomes its message."""
+    """Return the error inside a body; a body that is not Google's JSON becomes its message."""
     try:
         found = msgspec.json.decode(body, type=_Body | list[_Body])
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -77,12 +78,12 @@ def _status_of(body: bytes) -> _Status:
 
 
 def _retry_after(headers: Mapping[str, str], told: _Status) -> float | None:
-    """Return the seconds that the service asks to wait: in the header, or in its `RetryInfo`."""
+    """Return the seconds to wait, from the service's header or its `RetryInfo`."""
     wait = retry_after(headers)
     if wait is not None:
         return wait
     for info in told.details or ():
         if info.retry_delay is not None:
-            # A protobuf duration: seconds with an `s` behind them.
+            # A protobuf duration: seconds followed by `s`.
             return retry_after({"Retry-After": info.retry_delay.removesuffix("s")})
     return None

@@ -19,7 +19,7 @@ from hermes.providers.gemini.settings import GeminiSettings
 from hermes.providers.gemini.wire import DIALECT, build_body, build_embedding_body
 
 _MAX_EMBEDDING_BYTES = 33_554_432
-# What one batchEmbedContents call takes at most.
+# The maximum batch size of one batchEmbedContents call.
 _MAX_BATCH = 100
 
 
@@ -40,13 +40,13 @@ class GeminiProvider(WireProvider[GeminiSettings]):
     DIALECT = DIALECT
 
     async def embed(self, texts: tuple[str, ...], *, model: str = "") -> Embedding:
-        """Return one vector for each text, asking in batches of the size that Gemini takes."""
+        """Return one vector for each text, in batches of the size that Gemini accepts."""
         chosen = model or self._settings.embedding_model or self._settings.model
         resource = self._settings.resource_of(chosen)
         vectors: list[tuple[float, ...]] = []
         for start in range(0, len(texts), _MAX_BATCH):
             vectors += await self._embed_batch(texts[start : start + _MAX_BATCH], resource)
-        # The service does not say what it counted.
+        # The service does not report its count.
         tokens = sum(max(1, estimated(len(text))) for text in texts)
         return Embedding(tuple(vectors), Usage(tokens_in=tokens), chosen)
 
@@ -76,7 +76,7 @@ class GeminiProvider(WireProvider[GeminiSettings]):
         return self._endpoint(self._settings.url_of(resource, "streamGenerateContent") + "?alt=sse")
 
     def _endpoint(self, url: str, kinds: tuple[str, ...] = EVENTS) -> ModelEndpoint:
-        # Gemini hangs up behind the finish reason, its only end marker.
+        # Gemini closes the connection after the finish reason, its only end marker.
         wait = self._settings.end_wait_s
         return msgspec.structs.replace(
             super()._endpoint(url, kinds), failure=failure, end_wait_s=wait

@@ -1,4 +1,4 @@
-"""What one Gemini service is called with; the composition root fills it from config."""
+"""The settings of one Gemini service; the composition root fills them from config."""
 
 import re
 from typing import Literal
@@ -9,11 +9,12 @@ from hermes.provider_kit.settings import WireSettings
 OFFICIAL_URL = "https://generativelanguage.googleapis.com"
 _KEYED_HOST = "generativelanguage.googleapis.com"
 _VERSION_END = re.compile(r"/v1(?:alpha|beta)?$")
-# A resource name such as `gemini-3.8-flash` or `tunedModels/mine`; no `..`, since it is in a path.
+# A resource name such as `gemini-3.8-flash` or `tunedModels/mine`; no `..`, because it is part of a
+# path.
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 # Thinking is a budget in tokens up to 2.5 and a level since 3; names without a number are newest.
 _BUDGETED = re.compile(r"gemini-(?:1|2)(?:\.\d+)?-")
-# The service fetches pictures from any web address since 2.5; for older models, never.
+# The service fetches pictures from any web address since 2.5, but not for older models.
 _FETCHES_NOTHING = re.compile(r"gemini-(?:1|2\.0)\b|gemma-")
 
 Thinking = Literal["level", "budget"]
@@ -22,8 +23,8 @@ Thinking = Literal["level", "budget"]
 class GeminiSettings(WireSettings, frozen=True, kw_only=True):
     """One configured service.
 
-    `thinking` says how its models are told how hard to think; None reads it from a model's name.
-    `end_wait_s` is how long the connection may stay open behind the finish reason.
+    `thinking` is how its models are told the thinking effort; None derives it from a model's name.
+    `end_wait_s` is how long the connection may stay open after the finish reason.
     """
 
     base_url: str = OFFICIAL_URL
@@ -41,26 +42,26 @@ class GeminiSettings(WireSettings, frozen=True, kw_only=True):
         return self.host == _KEYED_HOST
 
     def thinking_of(self, model: str) -> Thinking:
-        """Return how `model` is told how hard to think."""
+        """Return how `model` is told the thinking effort."""
         if self.thinking is not None:
             return self.thinking
         return "budget" if _BUDGETED.match(model.removeprefix("models/")) else "level"
 
     def fetches_for(self, model: str) -> bool:
-        """Return whether the service itself fetches the pictures at web addresses for `model`."""
+        """Return whether the service itself fetches pictures at web addresses for `model`."""
         return not _FETCHES_NOTHING.match(model.removeprefix("models/"))
 
     def resource_of(self, model: str) -> str:
-        """Return the resource name of `model`, safe to stand in a path."""
+        """Return the resource name of `model`, safe to use in a path."""
         if not _MODEL.fullmatch(model):
             raise ProviderRejected(
-                f"{self.name}: {model[:80]!r} is no Gemini model name; expected one such as"
+                f"{self.name}: {model[:80]!r} is not a Gemini model name; expected one such as"
                 " gemini-3.8-flash or tunedModels/mine. Check the model of this call"
             )
         return model if "/" in model else f"models/{model}"
 
     def url_of(self, resource: str, method: str) -> str:
-        """Return the address of `method` on a model; the key never stands in it."""
+        """Return the address of `method` on a model; it never contains the key."""
         return self.url(f"/{self.api_version}/{resource}:{method}")
 
     def check(self) -> None:

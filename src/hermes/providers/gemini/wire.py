@@ -1,10 +1,10 @@
-"""A model request as generateContent JSON: pure, no sockets, no files.
+"""Converts a model request to generateContent JSON: pure, no sockets, no files.
 
-Turns stay turns: every message is a content of its own, with the roles that Gemini knows (`user`
-and `model`); system blocks stand in `systemInstruction`, and the results of parallel calls share
-the one content that Gemini demands. A `ReasoningPart` of this dialect is a thought, or, with an
-`id`, the signature of another part: of the call with that id, of the text behind it (`NEXT`), or of
-nothing visible (`ALONE`).
+Every message is its own content, with the roles that Gemini knows (`user` and `model`); system
+blocks are in `systemInstruction`, and the results of parallel calls share the one content that
+Gemini requires. A `ReasoningPart` of this dialect is a thought or, with an `id`, the signature of
+another part: of the call with that id, of the text after it (`NEXT`), or of nothing visible
+(`ALONE`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,9 +29,9 @@ from hermes.providers.gemini.settings import GeminiSettings, Thinking
 DIALECT = "gemini"
 NEXT = "next"
 ALONE = "alone"
-# Gemini 3 refuses a call without signature; this is Google's word for calls it did not make.
+# Gemini 3 refuses a call without signature; this is Google's placeholder for calls it did not make.
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
-# Google's own translation of efforts for the models that count tokens.
+# Google's own mapping of efforts for the models that count tokens.
 _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
 
 
@@ -72,7 +72,7 @@ def build_embedding_body(texts: Iterable[str], resource: str) -> bytes:
 
 
 class _Look(msgspec.Struct, frozen=True, kw_only=True):
-    """How messages are shown to one model."""
+    """How messages are presented to one model."""
 
     images: Images
     vision: bool
@@ -126,7 +126,7 @@ def _user_part(part: Part, *, look: _Look) -> Json | None:
 
 def _model_parts(parts: tuple[Part, ...], *, look: _Look) -> Iterator[Json]:
     signatures = {p.id: p.signature for p in parts if isinstance(p, ReasoningPart) and _signs(p)}
-    # Of parallel calls Gemini signs, and checks, only the first.
+    # Gemini signs, and checks, only the first of parallel calls.
     missing = FOREIGN_SIGNATURE if look.signs_calls else None
     pending: str | None = None
     for part in parts:
@@ -148,7 +148,7 @@ def _signs(part: ReasoningPart) -> bool:
 
 
 def _reasoning(part: ReasoningPart) -> Iterator[Json]:
-    """Yield the part where it is one of its own; what other services thought is not sent."""
+    """Yield the part if it is of this dialect; reasoning of other services is not sent."""
     if part.dialect != DIALECT:
         return
     if part.id is None:
@@ -171,7 +171,7 @@ def _args(arguments: str) -> msgspec.Raw | Json:
     try:
         msgspec.json.decode(arguments, type=_Object)
     except msgspec.DecodeError:
-        # Gemini takes only an object; what a model wrote instead must not be lost.
+        # Gemini accepts only an object; what a model wrote instead must not be lost.
         return {"arguments": arguments} if arguments.strip() else {}
     return msgspec.Raw(arguments.encode())
 
@@ -247,14 +247,14 @@ def _thinking(effort: str | int | None, *, kind: Thinking) -> Json | None:
 
 
 _REF = b'"$ref"'
-# Words whose value is a map from names to schemas, where `$ref` would be a name.
+# Keywords whose value is a map from names to schemas, where `$ref` would be a name.
 _NAMED = frozenset({"properties", "$defs", "definitions", "patternProperties"})
-# Words whose value is data, not a schema.
+# Keywords whose value is data, not a schema.
 _DATA = frozenset({"const", "default", "enum", "example", "examples"})
 
 
 def fitted(schema: msgspec.Raw) -> msgspec.Raw:
-    """Return `schema`, unchanged where possible, with every `$ref` standing alone."""
+    """Return `schema`, unchanged if possible, with every `$ref` without siblings."""
     if _REF not in bytes(schema):
         return schema
     found = msgspec.json.decode(schema)

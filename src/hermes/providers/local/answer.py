@@ -1,7 +1,7 @@
-"""Reads what the demonstration model writes under a constraint, as it is written: pure.
+"""Parses the constrained output of the demonstration model while it is written: pure.
 
-Text, and JSON for a schema, leave as they come, and tool calls piece by piece. The form is known to
-the character, so anything else means that the engine does not hold the model to it.
+Text, and JSON for a schema, are passed on as they come, and tool calls piece by piece. The form is
+known to the character, so anything else means that the engine does not enforce the grammar.
 """
 
 import re
@@ -21,11 +21,11 @@ _MAX_NAME_CHARS = 1_024
 
 
 class MalformedAnswer(Exception):
-    """What was written is not of the form."""
+    """The output does not have the required form."""
 
 
 class ConstrainedAnswer:
-    """One answer in the making; `json_answer` says that it is any JSON value, not a text."""
+    """One answer under construction; `json_answer` means any JSON value instead of a text."""
 
     is_full = False
     is_verbatim = True
@@ -45,11 +45,11 @@ class ConstrainedAnswer:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of the answer was told."""
+        """Whether any of the answer was passed on."""
         return bool(self._said or self._calls or self._name)
 
     def feed(self, text: str) -> list[ModelEvent]:
-        """Take more of what is written and return what it adds; raise `MalformedAnswer` at a wrong character."""
+        """Take more output and return what it adds; raises `MalformedAnswer`."""
         self._rest += text
         while self._rest and self._step():
             pass
@@ -57,11 +57,11 @@ class ConstrainedAnswer:
         return events
 
     def cut(self) -> list[ModelEvent]:
-        """Return nothing: text inside of a form is cut as it is."""
+        """Return nothing: text inside a form is cut as it is."""
         return []
 
     def parts(self) -> tuple[Part, ...]:
-        """Return what is whole: of an answer that was cut, its text and the finished calls."""
+        """Return the complete parts: of a cut answer, its text and the finished calls."""
         text = "".join(self._said)
         return (TextPart(text),) if text else tuple(self._calls)
 
@@ -216,7 +216,7 @@ class _Value:
 
 
 def _unescaped(text: str) -> tuple[str, int]:
-    """Return the plain text up to the closing quote or a cut escape, and how far that is."""
+    """Return the plain text up to the closing quote or a cut escape, and its length."""
     pieces: list[str] = []
     position = 0
     while position < len(text) and text[position] != '"':
@@ -234,7 +234,8 @@ def _unescaped(text: str) -> tuple[str, int]:
 
 
 def _escape(text: str) -> tuple[str, int]:
-    """Return what an escape at the beginning of `text` means and its length, 0 while it is cut."""
+    """Return the meaning and the length of an escape at the beginning of `text`; length 0 if it is
+    cut."""
     if len(text) < 2:
         return "", 0
     if text[1] != "u":

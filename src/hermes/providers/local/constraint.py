@@ -1,8 +1,8 @@
-"""What the demonstration model may write when tools or a schema are in play: pure.
+"""What the demonstration model may write if there are tools or a schema: pure.
 
-The engine holds the model to a grammar, so that even a small one calls tools in the one form that
+The engine enforces a grammar, so that even a small model calls tools in the one form that
 `answer.py` reads: `{"answer":...}`, or `{"tool_calls":[{"name":...,"arguments":{...}}]}`, without
-white space. The engine says nothing when it cannot hold a grammar; the reader finds out.
+whitespace. The engine reports nothing if it cannot enforce a grammar; the reader detects it.
 """
 
 import json
@@ -24,18 +24,18 @@ _COMPACT = {
     "whitespace_flexible": False,
     "item_separator": ",",
     "key_separator": ":",
-    "lenient": True,  # a keyword that the engine does not know loosens the form, no more
+    "lenient": True,  # a keyword that the engine does not know only loosens the form
 }
 _OPEN_WORDS = frozenset(
     {"additionalProperties", "patternProperties", "unevaluatedProperties", "propertyNames"}
     | {"$ref", "anyOf", "oneOf", "allOf", "not", "if"}
 )
-# Without them the small model takes every message for a wish to see a tool.
+# Without these examples the small model calls a tool for every message.
 _EXAMPLES = (
     '\nHello -> {"answer":"Hello! How can I help?"}'
     '\nWho wrote Faust? -> {"answer":"Goethe wrote it."}'
 )
-# Left open, a small model may go on writing digits; these every JSON reader keeps exactly.
+# Without a bound, a small model may keep writing digits; every JSON reader keeps this many exactly.
 _EXACT = {"minimum": -(2**53 - 1), "maximum": 2**53 - 1}
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 _VALUES = frozenset({"enum", "const", "default", "examples"})
@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 
 class Constraint(msgspec.Struct, frozen=True):
-    """The grammar of one call, what the model is told about it, and whether the answer is JSON."""
+    """The grammar of one call, its description for the model, and whether the answer is JSON."""
 
     grammar: str
     told: str
@@ -55,9 +55,9 @@ class Constraint(msgspec.Struct, frozen=True):
 
 
 def constraint_of(request: ModelRequest, *, name: str) -> Constraint | None:
-    """Return what holds the model to the request's tools and schema, or None with neither.
+    """Return the constraint for the request's tools and schema, or None without either.
 
-    `name` is the provider's. A request that no grammar can hold is refused.
+    `name` is the provider's. A request that no grammar can express is refused.
     """
     tools = _offered(request, name)
     if not tools and request.schema is None:
@@ -75,9 +75,9 @@ def constraint_of(request: ModelRequest, *, name: str) -> Constraint | None:
     grammar = "\n".join(rules)
     if len(grammar) > MAX_GRAMMAR_CHARS:
         raise ProviderRejected(
-            f"{name}: the schemas of the tools and of the answer have {len(grammar)} characters,"
-            f" and the demonstration model can be held to {MAX_GRAMMAR_CHARS}: offer fewer tools,"
-            " or configure a larger model"
+            f"{name}: the schemas of the tools and of the answer have {len(grammar)} "
+            f"characters; the demonstration model supports at most {MAX_GRAMMAR_CHARS}: offer "
+            "fewer tools, or configure a larger model"
         )
     told = _told(tools, request, answers=answers)
     return Constraint(grammar, told, json_answer=request.schema is not None)
@@ -93,8 +93,8 @@ def _offered(request: ModelRequest, name: str) -> tuple[ToolSpec, ...]:
         found = tuple(tool for tool in request.tools if tool.name == choice.name)
     if choice.mode == "required" and not found:
         raise ProviderRejected(
-            f"{name}: the tool {choice.name or ''} must be called, and it is not among the tools"
-            f" that are offered ({', '.join(tool.name for tool in request.tools) or 'none'})"
+            f"{name}: the tool {choice.name or ''} must be called, but it is not among the "
+            f"offered tools ({', '.join(tool.name for tool in request.tools) or 'none'})"
         )
     return found
 
@@ -126,11 +126,11 @@ def _parameters(tool: ToolSpec, name: str) -> Json:
     form = _decoded(tool.parameters, f"{name}: the parameters of the tool {tool.name}")
     if form.get("type", "object") != "object":
         raise ProviderRejected(
-            f"{name}: the parameters of the tool {tool.name} must be a JSON schema of type object,"
-            f" and it has the type {form['type']}"
+            f"{name}: the parameters of the tool {tool.name} must be a JSON schema of type "
+            f"object, but it has the type {form['type']}"
         )
     if _OPEN_WORDS.isdisjoint(form):
-        # Left open, a small model goes on making up parameters until it runs out of tokens.
+        # Without a bound, a small model invents parameters until it runs out of tokens.
         return {**form, "type": "object", "additionalProperties": False}
     return form
 
@@ -139,7 +139,7 @@ def _decoded(raw: msgspec.Raw, what: str) -> Json:
     try:
         form: Json = _bounded(msgspec.json.decode(raw, type=dict[str, Any]))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ProviderRejected(f"{what} must be a JSON schema, and is no JSON object") from error
+        raise ProviderRejected(f"{what} must be a JSON schema, but is not a JSON object") from error
     return form
 
 
@@ -160,7 +160,7 @@ def _bounded(form: Any) -> Any:
 
 
 def _told(tools: tuple[ToolSpec, ...], request: ModelRequest, *, answers: bool) -> str:
-    """Return the words for the model, short: it reads slowly and forgets early."""
+    """Return the instructions for the model, short: it reads slowly and forgets early."""
     lines = [f"- {_signature(tool)}: {tool.description[:_MAX_TOLD_DESCRIPTION]}" for tool in tools]
     form = '{"answer":"..."}'
     if request.schema is not None:

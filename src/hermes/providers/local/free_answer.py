@@ -1,9 +1,9 @@
-"""Reads an answer of the demonstration model that has no form: all of it is text. Pure.
+"""Parses an answer of the demonstration model without a form: all of it is text. Pure.
 
-A caller that gives no limit gets an answer that ends well: after `enough` pieces it ends with its
-next sentence or code block. Text without sentences, such as a list, a table or a long program, ends
-with a line after one and a half times `enough`. Only an answer that reaches the engine's limit
-without any of these is cut, and shows it. What was streamed is never taken back.
+A caller without a limit gets an answer that ends well: after `enough` pieces it ends with its next
+sentence or code block. Text without sentences, such as a list, a table or a long program, ends with
+a line after one and a half times `enough`. Only an answer that reaches the engine's limit without
+any of these is cut, and marked as cut. Streamed text is never withdrawn.
 """
 
 import re
@@ -14,9 +14,9 @@ from hermes.ports.provider import ModelEvent, TextDelta
 _CUT = "…"
 _FENCE = re.compile(r"(?P<mark>[ \t]*(?:`{3,}|~{3,}))[^`]*\Z")
 _NEED_NO_SPACE = "。！？｡」』）"
-# A dot behind a short word is often an abbreviation, and behind a digit a number or a list. An end
-# that is missed costs one more sentence; one that is made up would cut a sentence. Letters are what
-# is neither a digit nor ASCII punctuation: the vowel signs of many scripts do not count as \w.
+# A dot after a short word is often an abbreviation, and after a digit a number or a list. A missed
+# end costs one more sentence; a wrong one would cut a sentence. Letters are everything but digits
+# and ASCII punctuation: the vowel signs of many scripts do not match \w.
 _END = re.compile(r"(?:[^\s\d!-/:-@\[-`{-~]{4}\.|[!?…。！？｡؟۔।॥։።။។])[\"'”’»」』）)\]*_`]{0,3}\Z")
 _LONGEST_END = 8
 _KEPT = 2 * _LONGEST_END
@@ -25,7 +25,7 @@ _CONTINUES = "`~)]}"
 
 
 class FreeAnswer:
-    """One answer in the making; `is_full` says that no more of it is wanted."""
+    """One answer under construction; `is_full` means that no more of it is wanted."""
 
     is_whole = True
 
@@ -38,11 +38,11 @@ class FreeAnswer:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of the answer was told."""
+        """Whether any of the answer was passed on."""
         return bool(self._said)
 
     def feed(self, text: str) -> list[ModelEvent]:
-        """Take the next piece of what is written and return what it adds."""
+        """Take the next piece of output and return what it adds."""
         if not text or self.is_full:
             return []
         if self._may_end(text):
@@ -53,7 +53,7 @@ class FreeAnswer:
         return [TextDelta(text)]
 
     def cut(self) -> list[ModelEvent]:
-        """Return what ends an answer at the engine's limit, which shows that it was cut."""
+        """Return the mark that ends an answer which was cut at the engine's limit."""
         place, is_whole_line = self._place, self._place.is_after_line
         if self._enough is None or self.is_full or not self._said:
             return []
@@ -81,7 +81,7 @@ class FreeAnswer:
         return is_late and place.is_after_line
 
     def _added(self, text: str) -> list[ModelEvent]:
-        """Return what the model has not written itself."""
+        """Return what the model did not write itself."""
         if not text:
             return []
         self._said.append(text)
@@ -90,10 +90,11 @@ class FreeAnswer:
 
 
 class _Place:
-    """Tracks in which line and code block a growing text is; reads each character a few times.
+    """Tracks the line and the code block in which a growing text is; reads each character a few
+    times.
 
-    `is_after_line` and `is_after_code` say that a line that can be the last one, or a code block, has
-    just ended; `fence` opened the code block that the text is in.
+    `is_after_line` and `is_after_code` are true just after a line that can be the last one, or
+    after a code block; `fence` opened the current code block.
     """
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class _Place:
         self._line: list[str] = []
 
     def move(self, text: str) -> None:
-        """Go on by `text`."""
+        """Advance by `text`."""
         self.tail = (self.tail + text)[-_KEPT:]
         *whole, rest = text.split("\n")
         for line in whole:
@@ -130,19 +131,20 @@ class _Place:
 
     @property
     def closing(self) -> str:
-        """What closes the code block here; empty outside of one."""
+        """What closes the code block here; empty outside a code block."""
         if not self.fence or self.tail.endswith("\n"):
             return self.fence
         return f"\n{self.fence}"
 
     def is_between_statements(self, following: str) -> bool:
-        """Return whether a program goes on with a line that is not part of the one before."""
+        """Return whether a program continues with a line that is not part of the previous one."""
         first = following[:1]
         return self.is_after_line and not (first.isspace() or first in _CONTINUES)
 
 
 def may_end(text: str, following: str) -> bool:
-    """Tell whether a text ends with a whole sentence, though the model goes on with `following`."""
+    """Return whether a text ends with a complete sentence, although the model continues with
+    `following`."""
     bare = text.rstrip()
     is_apart = following[:1].isspace() or len(bare) < len(text) or bare[-1:] in _NEED_NO_SPACE
     goes_on = following.lstrip()[:1].islower()
@@ -150,18 +152,18 @@ def may_end(text: str, following: str) -> bool:
 
 
 def ends_sentence(text: str) -> bool:
-    """Return whether a text seems to end with a whole sentence."""
+    """Return whether a text seems to end with a complete sentence."""
     return _END.search(text[-_LONGEST_END:]) is not None
 
 
 def stands_alone(line: str) -> bool:
-    """Tell whether a line can be the last one: an item, a row or a verse, no title and no rule."""
+    """Return whether a line can be the last one: an item, row or verse, no title or rule."""
     bare = line.strip()
     is_title = bare.startswith("#") or (bare.startswith("**") and bare.endswith("**"))
     return not is_title and not bare.endswith(_LEADS_ON) and any(map(str.isalnum, bare))
 
 
 def closes(line: str, fence: str) -> bool:
-    """Return whether a line is the end of the code block that `fence` has opened."""
+    """Return whether a line closes the code block that `fence` has opened."""
     bare, mark = line.strip(), fence.strip()
     return bare.startswith(mark) and not bare.strip(mark[0])

@@ -1,6 +1,6 @@
 """The gateway's side of the model's child process: start, ask, cancel, stop.
 
-The event loop only ever waits on pipes here, so neither loading nor generating can hold it up.
+The event loop only waits on pipes here, so neither loading nor generating can block it.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class EngineProcess:
-    """One running child; it takes one request at a time, which its owner sees to."""
+    """One running child; its owner makes sure that it gets one request at a time."""
 
     def __init__(self, process: Process, settings: LocalSettings) -> None:
         self._process = process
@@ -49,8 +49,8 @@ class EngineProcess:
             "threads": settings.thread_count,
         }
         try:
-            # In a session of its own: a Ctrl-C is for the gateway, which decides what happens to the
-            # call. The child ends when its standard input does, however the gateway ended.
+            # In its own session: a Ctrl-C is for the gateway, which decides what happens to the
+            # call. The child ends when its standard input closes, however the gateway ended.
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", _MODULE, json.dumps(options),
                 stdin=PIPE, stdout=PIPE, stderr=DEVNULL, limit=_LINE_LIMIT, start_new_session=True,
@@ -124,8 +124,8 @@ class EngineProcess:
                 line = await self._next()
         except TimeoutError as error:
             raise ProviderUnavailable(
-                f"{self._settings.name}: the demonstration model was not loaded within {limit:g} s;"
-                " the machine is busy: try again, or configure a model of your own"
+                f"{self._settings.name}: the demonstration model was not loaded within {limit:g} "
+                "s because the machine is busy: try again, or configure a model of your own"
             ) from error
         if not line.ready:
             raise ProviderUnavailable(
@@ -134,7 +134,7 @@ class EngineProcess:
             )
 
     async def _cancel(self, number: int) -> None:
-        """Stop a generation; a child that does not let go in time is ended."""
+        """Stop a generation; kill a child that does not stop in time."""
         if not self.is_running:
             return
         self._send({"cancel": number})
@@ -162,7 +162,7 @@ class EngineProcess:
         self._kill()
         code = await self._process.wait()
         raise ProviderUnavailable(
-            f"{self._settings.name}: the demonstration model's process broke off (exit {code});"
+            f"{self._settings.name}: the demonstration model's process ended (exit {code});"
             " the next call starts it again"
         )
 

@@ -1,4 +1,4 @@
-"""A model request as the small model takes it: plain text turns, cut to fit its context; pure."""
+"""Converts a model request to plain text turns, cut to fit the small model's context; pure."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ class FittedPrompt(msgspec.Struct, frozen=True):
 
 
 def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[PromptMessage, ...]:
-    """Return the stacked system blocks, what is `told` besides, and the turns as text."""
+    """Return the system blocks, the additional `told` text, and the turns as text."""
     system = [
         PromptMessage("system", _plain(block), _plain(block) == block)
         for block in (*request.system, told)
@@ -46,20 +46,21 @@ def lines_of(request: ModelRequest, *, told: str | None = None) -> tuple[PromptM
 
 
 def first_budget(prompt_tokens: int) -> int:
-    """Return how many characters likely fit into `prompt_tokens`."""
+    """Return how many characters probably fit into `prompt_tokens`."""
     return max(1, int(prompt_tokens * _CHARS_PER_TOKEN))
 
 
 def next_budget(budget: int, *, counted: int, allowed: int) -> int:
-    """Return a smaller budget after the engine has counted `counted` tokens, not `allowed`."""
+    """Return a smaller budget after the engine counted `counted` tokens instead of `allowed`."""
     return max(1, min(int(budget * _SAFETY), int(budget * allowed / max(1, counted) * _SAFETY)))
 
 
 def fit(lines: Sequence[PromptMessage], budget: int) -> FittedPrompt:
-    """Drop the oldest turns until `budget` characters hold the rest; the last one always stays whole.
+    """Drop the oldest turns until the rest fits `budget` characters; the last one always stays
+    complete.
 
-    Where even that is too much, the text is larger than the budget: only the engine can tell
-    whether its context holds it.
+    If even that is too long, the text exceeds the budget: only the engine can tell whether it fits
+    the context.
     """
     system, cut = _fit_system([one for one in lines if one.role == "system"], budget // 2)
     turns = [line for line in lines if line.role != "system"]
@@ -77,7 +78,8 @@ def fit(lines: Sequence[PromptMessage], budget: int) -> FittedPrompt:
 
 
 class PromptFit:
-    """What of a request is sent: all of it, or with `may_cut` less each time the engine says no."""
+    """The part of a request that is sent: all of it or, with `may_cut`, less after each refusal of
+    the engine."""
 
     def __init__(self, lines: Sequence[PromptMessage], *, allowed: int, may_cut: bool) -> None:
         self._lines = lines
@@ -87,7 +89,7 @@ class PromptFit:
         self.fitted = fit(lines, self._budget) if may_cut else FittedPrompt(tuple(lines))
 
     def shrink(self, counted: int) -> bool:
-        """Take less than what the engine counted; False when nothing more may be left out."""
+        """Send less than the engine counted; False if nothing more may be left out."""
         if not self._left:
             return False
         self._left -= 1

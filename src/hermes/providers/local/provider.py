@@ -1,7 +1,7 @@
-"""`LocalProvider`: the small model that answers when nothing else is configured.
+"""`LocalProvider`: the small model that answers if nothing else is configured.
 
-It loads on the first call, runs one call at a time and leaves memory when it was idle. It stands
-behind the provider port like any service; that a child process does the work, it alone knows.
+It loads on the first call, runs one call at a time and is unloaded after it was idle. It implements
+the provider port like any service; only this module knows that a child process does the work.
 """
 
 import asyncio
@@ -89,7 +89,7 @@ _decode = msgspec.json.Decoder(_Chunk).decode
 
 
 class LocalProvider:
-    """The built-in demonstration model; `on_status` is told when it loads, for whoever waits."""
+    """The built-in demonstration model; `on_status` is called when it loads."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class LocalProvider:
         return self._settings.enabled and not self._closed and is_installed()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Run one call after those before it; closing the iterator stops the generation."""
+        """Run one call after the earlier ones; closing the iterator stops the generation."""
         constraint = constraint_of(request, name=self._settings.name)
         async with self._busy:
             self._timer.stop()
@@ -148,7 +148,7 @@ class LocalProvider:
                 self._start_timer()
 
     async def unload(self) -> None:
-        """Take the model out of memory once no call is running."""
+        """Unload the model once no call is running."""
         async with self._busy:
             engine, self._engine = self._engine, None
             if engine is not None:
@@ -194,9 +194,10 @@ class LocalProvider:
             return
 
     def _enough(self, request: ModelRequest, output: int) -> int | None:
-        """Return after how much of `output` an answer ends with its sentence; None: as the caller says.
+        """Return after how much of `output` an answer ends with its sentence; None: as the caller
+        says.
 
-        A caller whose limit is no smaller than the model's own has not asked for a cut there.
+        A caller whose limit is not smaller than the model's own has not asked for a cut there.
         """
         wanted = None if request.is_capped else request.max_output_tokens
         if wanted is not None and wanted < self._settings.max_output_tokens:
@@ -206,7 +207,8 @@ class LocalProvider:
     def _fitting(
         self, request: ModelRequest, constraint: Constraint | None, *, room: int
     ) -> "PromptFit":
-        """Return the first try at what is sent; without `cut_history` it is all, and the only one."""
+        """Return the first attempt at what is sent; without `cut_history` it is everything, and the
+        only one."""
         lines = lines_of(request, told=None if constraint is None else constraint.told)
         allowed = max(1, min(room, self._settings.max_prompt_tokens))
         return PromptFit(lines, allowed=allowed, may_cut=request.cut_history)
@@ -264,13 +266,13 @@ class LocalProvider:
         return chunk
 
     def _let_go(self, answer: FreeAnswer | ConstrainedAnswer) -> ProviderError:
-        """Return what to raise when the engine does not hold the model to its grammar."""
+        """Return the error for an engine that does not enforce its grammar."""
         name = self._settings.name
         if answer.has_begun:
             return StreamTruncated(f"{name}: the answer left its form; it is not whole")
         return ProviderRejected(
-            f"{name}: the engine cannot hold the demonstration model to a schema of this request:"
-            " simplify the schemas of its tools or of its answer, or configure a larger model"
+            f"{name}: the engine cannot enforce a schema of this request on the demonstration "
+            "model: simplify the schemas of its tools or of its answer, or configure a larger model"
         )
 
     def _problem(self, problem: _Problem) -> Exception:
@@ -293,7 +295,7 @@ class LocalProvider:
             self._timer.start()
 
     def _on_idle(self) -> None:
-        # A call that came in between starts the timer again when it ends.
+        # A call that came in between restarts the timer when it ends.
         if not self._busy.locked():
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 
@@ -312,7 +314,7 @@ def _body(
         "top_p": request.top_p if request.top_p is not None else _TOP_P,
         "repeat_penalty": 1.1,
         "cache_prompt": True,
-        # An answer that is ended early has no count of its tokens at its end.
+        # An answer that was ended early has no token count at its end.
         "timings_per_token": True,
     }
     if constraint is not None:

@@ -1,4 +1,4 @@
-"""How the demonstration model is run, and where its weights lie; knows neither engine nor process."""
+"""How the demonstration model is run, and where its weights are; knows no engine and no process."""
 
 import importlib.util
 import os
@@ -17,10 +17,10 @@ MODEL_NAME = "smollm2-135m-instruct"
 class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The demonstration model; `threads` 0 leaves one core to the gateway.
 
-    It reads about 160 tokens a second on one core, so `max_prompt_tokens` is what keeps the time
-    to the first word bearable, long before the context is full: a history that may be cut is cut
-    to it. What may not be cut is held up to `context_tokens`. It writes 40 to 70 tokens a second;
-    with `max_output_tokens` the longest answer of a long conversation takes less than 15 s.
+    It reads about 160 tokens a second on one core, so `max_prompt_tokens` limits the time to the
+    first word, long before the context is full: a history that may be cut is cut to it. What may
+    not be cut is accepted up to `context_tokens`. It writes 40 to 70 tokens a second; with
+    `max_output_tokens` the longest answer of a long conversation takes less than 15 s.
     """
 
     name: str = "local"
@@ -43,7 +43,7 @@ class LocalSettings(msgspec.Struct, frozen=True, kw_only=True):
 def is_installed() -> bool:
     """Return whether engine and weights can be imported, without importing them.
 
-    Asked by every turn, so the disk is searched once; what is installed later needs a new start.
+    Every turn calls this, so the disk is searched once; a later installation needs a restart.
     """
     return all(importlib.util.find_spec(name) for name in (ENGINE_PACKAGE, WEIGHTS_PACKAGE))
 

@@ -1,9 +1,9 @@
 """The child process that holds the engine: `python -m hermes.providers.local.worker JSON`.
 
-Requests come as JSON lines on standard input, answers leave as JSON lines; when the input closes,
-however the gateway ended, the process is gone at once. It exists because the engine keeps Python's
-global lock while it loads, and because a fault inside native code must not end the gateway. It
-knows nothing of Hermes beyond these lines.
+Requests come as JSON lines on standard input, answers go out as JSON lines; when the input closes,
+however the gateway ended, the process exits at once. It exists because the engine holds Python's
+global lock while it loads, and because a fault in native code must not end the gateway. It knows
+nothing about Hermes beyond these lines.
 """
 
 import json
@@ -48,7 +48,7 @@ def load(options: dict[str, Any]) -> Engine:
 
 
 class Worker:
-    """Runs one generation at a time on its own thread and can be told to stop it."""
+    """Runs one generation at a time on its own thread; it can be stopped."""
 
     def __init__(self, engine: Engine, emit: Emit) -> None:
         self._engine = engine
@@ -61,7 +61,7 @@ class Worker:
         threading.Thread(target=self._run, daemon=True).start()
 
     def take(self, line: bytes) -> None:
-        """Take one line of input: a request, or the wish to end one."""
+        """Take one line of input: a request, or a request to cancel one."""
         order = json.loads(line)
         if "cancel" in order:
             self._cancelled = order["cancel"]

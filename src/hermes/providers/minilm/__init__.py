@@ -1,1 +1,1 @@
-"""The built-in embedder: all-MiniLM-L6-v2 run with numpy, on a thread of its own."""
+"""The built-in embedder: all-MiniLM-L6-v2 run with numpy, on its own thread."""

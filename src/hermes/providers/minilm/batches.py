@@ -1,8 +1,8 @@
-"""Texts of several calls in one pass through the model, which then costs half of what each would alone.
+"""Batches texts of several calls into one pass through the model, which halves the cost of each.
 
-Every asker gives one text in turn, of each of their calls in turn, so a small call never waits
-longer than for the piece at work, however large or many the calls of others are. Knows neither the
-model nor threads.
+Each caller gets one text per round, from each of its calls in turn, so a small call never waits for
+more than the current piece, however large or many the calls of others are. Knows neither the model
+nor threads.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ Vectors = list[tuple[float, ...]]
 
 
 class _Call:
-    """One call: its texts as token ids, how many were taken, and the vectors that came back."""
+    """One call: its texts as token ids, how many were taken, and the vectors so far."""
 
     __slots__ = ("asker", "future", "taken", "tokens", "vectors")
 
@@ -26,7 +26,7 @@ class _Call:
         self.vectors: Vectors = []
 
     def take_back(self, vector: tuple[float, ...]) -> None:
-        """Keep a vector; texts come back in their order."""
+        """Keep a vector; texts come back in order."""
         self.vectors.append(vector)
         if len(self.vectors) == len(self.tokens) and not self.future.done():
             self.future.set_result(self.vectors)
@@ -37,19 +37,19 @@ class _Call:
 
 
 class Batches:
-    """Runs pieces of about `piece_tokens`, one after another, for whoever waits."""
+    """Runs pieces of about `piece_tokens`, one after another, for all waiting callers."""
 
     def __init__(
         self, run: Callable[[list[list[int]]], Awaitable[Vectors]], *, piece_tokens: int
     ) -> None:
         self._run = run
         self._piece_tokens = piece_tokens
-        # By asker, whose turn it is first.
+        # By caller, in the order of their turns.
         self._calls: dict[str, deque[_Call]] = {}
         self._worker: asyncio.Task[None] | None = None
 
     async def embed(self, tokens: Tokens, *, asker: str = "") -> Vectors:
-        """Return the vector of each text; who is cancelled takes back what has not begun."""
+        """Return the vector of each text; cancelling withdraws what has not begun."""
         if not tokens:
             return []
         call = _Call(tokens, asyncio.get_running_loop().create_future(), asker=asker)
@@ -62,7 +62,7 @@ class Batches:
             self._drop(call)
 
     async def ended(self) -> None:
-        """Wait until nobody waits any more."""
+        """Wait until no call is waiting."""
         if self._worker is not None:
             await self._worker
 
@@ -72,7 +72,7 @@ class Batches:
                 piece = self._next_piece()
                 try:
                     vectors = await self._run([call.tokens[place] for call, place in piece])
-                except Exception as error:  # noqa: BLE001  piece boundary: its callers are told
+                except Exception as error:  # noqa: BLE001  piece boundary: callers get it
                     for call, _ in piece:
                         call.fail(error)
                         self._drop(call)
@@ -83,7 +83,7 @@ class Batches:
             self._worker = None
 
     def _next_piece(self) -> list[tuple[_Call, int]]:
-        """Take one text of each asker in turn, at least one, until the piece is full."""
+        """Take one text of each caller in turn, at least one, until the piece is full."""
         piece: list[tuple[_Call, int]] = []
         room = self._piece_tokens
         while self._calls:

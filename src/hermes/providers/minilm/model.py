@@ -1,7 +1,7 @@
-"""The model itself: texts in, vectors of unit length out; pure arithmetic on numpy arrays.
+"""The model itself: texts in, unit-length vectors out; pure arithmetic on numpy arrays.
 
-Texts are laid end to end instead of being padded to the longest: only attention looks at one text
-at a time. So the work is that of the tokens there are, and nothing has to be masked.
+Texts are concatenated instead of being padded to the longest: only attention looks at one text at a
+time. So the cost depends only on the actual tokens, and nothing has to be masked.
 """
 
 import math
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DIMENSIONS = 384
 MAX_TOKENS = 256
-# Ordinary text never has this many in 256 tokens; what is behind would be split up in vain.
+# Ordinary text never has this many characters in 256 tokens; splitting the rest would be wasted.
 MAX_CHARS = 16_384
 _LAYERS = 6
 _HEADS = 12
@@ -36,7 +36,7 @@ _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
 
 class _Dense(msgspec.Struct, frozen=True):
-    """A linear step: turned round once, because products with it are then twice as fast."""
+    """A linear step: transposed once, because products with it are then twice as fast."""
 
     weight: "Array"
     bias: "Array"
@@ -73,7 +73,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class MiniLm:
-    """The loaded model; one thread at a time."""
+    """The loaded model; for one thread at a time."""
 
     def __init__(self, weights: Mapping[str, "Array"], tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
@@ -94,7 +94,7 @@ class MiniLm:
         try:
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             model = cls(weights.arrays, tokenizer)
-        # The tokenizer's boundary: what it raises has no narrower class.
+        # The tokenizer's boundary: its errors have no narrower class.
         except Exception as error:
             raise ProviderUnavailable(
                 f"the embedder's files do not fit together ({type(error).__name__}: {error});"
@@ -106,7 +106,7 @@ class MiniLm:
         return model
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of each text; no more than `MAX_TOKENS` of it are read."""
+        """Return the token ids of each text, at most `MAX_TOKENS` of each."""
         whole = [text[:MAX_CHARS].encode(errors="replace").decode() for text in texts]
         # One by one: a batch would start a thread for every core.
         return [self._tokenizer.encode(text).ids for text in whole]
@@ -144,7 +144,7 @@ def _layer(weights: Mapping[str, "Array"], name: str) -> _Layer:
 
 
 def _dense(weights: Mapping[str, "Array"], *names: str) -> _Dense:
-    """Return the linear steps of these names as one that does them side by side."""
+    """Return the linear steps of these names as one that computes them together."""
     weight = np.concatenate([weights[f"{name}.weight"] for name in names])
     bias = np.concatenate([weights[f"{name}.bias"] for name in names])
     return _Dense(np.ascontiguousarray(weight.T), bias)
@@ -155,7 +155,7 @@ def _norm(weights: Mapping[str, "Array"], name: str) -> _Norm:
 
 
 def _attend(asked: "Array", spans: Sequence[slice]) -> "Array":
-    """Return what every token of a text takes from the others; `asked` is query, key and value."""
+    """Return the attention output of every token of a text; `asked` is query, key and value."""
     seen = np.empty((len(asked), DIMENSIONS), np.float32)
     scale = np.float32(1 / math.sqrt(_HEAD))  # a plain number's root would make all of it float64
     for span in spans:

@@ -1,8 +1,8 @@
-"""`MiniLmEmbedder`: vectors without a key and without a network, by a small model in this process.
+"""`MiniLmEmbedder`: vectors without a key and without a network, from a small model in this
+process.
 
-It loads on the first call, works on a thread of its own, one piece at a time, and leaves memory
-when it was idle. It stands behind the provider and embedder ports like any service, but has
-nothing to say in a chat.
+It loads on the first call, works on its own thread, one piece at a time, and is unloaded after it
+was idle. It implements the provider and embedder ports like any service, but cannot answer a chat.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from hermes.providers.minilm.settings import (
 
 Made = TypeVar("Made")
 Tokens = list[list[int]]
-# About 30 ms of work: others wait that long for their own texts to be read.
+# About 30 ms of work: other callers wait that long before their own texts are read.
 _READ_CHARS = 4 * MAX_CHARS
 
 
 class Model(Protocol):
-    """What makes vectors; one thread at a time."""
+    """Computes vectors; for one thread at a time."""
 
     def tokens(self, texts: Sequence[str]) -> Tokens:
         """Return the token ids of each text."""
@@ -47,7 +47,7 @@ OnStatus = Callable[[str], None]
 
 
 class MiniLmEmbedder:
-    """The built-in embedder; `on_status` is told when it comes and goes."""
+    """The built-in embedder; `on_status` is called when it is loaded and unloaded."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MiniLmEmbedder:
 
     @property
     def info(self) -> ProviderInfo:
-        """What the embedder can do: nothing where its packages are not installed."""
+        """What the embedder can do: nothing if its packages are not installed."""
         return self._info
 
     @property
@@ -98,15 +98,16 @@ class MiniLmEmbedder:
         return self._settings.enabled and not self._closed and is_installed()
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
-        """Return a vector of unit length for each text; there is one model, whatever is asked for."""
+        """Return a unit-length vector for each text; there is one model, whatever is requested."""
         return await self.embed_for("", texts, model=model)
 
     async def embed_for(self, asker: str, texts: tuple[str, ...], *, model: str) -> Embedding:
-        """Return the vectors; the work is dealt over those who ask, whatever each has asked for."""
+        """Return the vectors; the work is shared fairly between callers, whatever each has
+        requested."""
         if self._waiting >= self._settings.max_waiting:
             raise ProviderUnavailable(
-                f"{self._settings.name}: {self._waiting} calls are waiting, which is the most it"
-                " takes; try again in a moment"
+                f"{self._settings.name}: {self._waiting} calls are waiting, which is the maximum; "
+                "try again in a moment"
             )
         self._timer.stop()
         if self._model is None and not self._waiting:
@@ -121,19 +122,19 @@ class MiniLmEmbedder:
         return Embedding(tuple(vectors), Usage(tokens_in=sum(map(len, tokens))), MODEL_NAME)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Refuse: it has no words."""
+        """Refuse: it cannot generate text."""
         raise ProviderRejected(
-            f"{self._settings.name} only makes embeddings: let another model answer"
-            f" (it was asked as {request.model!r})"
+            f"{self._settings.name} only makes embeddings: use another model to answer "
+            f"(requested: {request.model!r})"
         )
 
     async def unload(self) -> None:
-        """Take the model out of memory once the piece at work is done."""
+        """Unload the model once the current piece is done."""
         await self._run(self._forget)
         self._on_status("the embedder has left memory")
 
     async def close(self) -> None:
-        """Stop for good; a call that is not done ends with an error after its piece at work."""
+        """Stop for good; an unfinished call ends with an error after its current piece."""
         if self._closed:
             return
         self._timer.stop()
@@ -145,7 +146,7 @@ class MiniLmEmbedder:
         self._thread.shutdown(wait=False)
 
     async def _read(self, asker: str, texts: tuple[str, ...]) -> Tokens:
-        """Return the tokens of each text; of one asker's calls one piece at a time is read."""
+        """Return the tokens of each text; of one caller's calls one piece at a time is read."""
         lock = self._reading.setdefault(asker, asyncio.Lock())
         tokens: Tokens = []
         for piece in _pieces(texts):
@@ -154,7 +155,7 @@ class MiniLmEmbedder:
         return tokens
 
     async def _run(self, work: Callable[[], Made]) -> Made:
-        """Do some work on the thread; who is cancelled takes back what has not begun."""
+        """Do some work on the thread; cancelling withdraws what has not begun."""
         if self._closed:
             raise ProviderUnavailable(f"{self._settings.name}: the gateway is stopping")
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -178,13 +179,13 @@ class MiniLmEmbedder:
             self._timer.start()
 
     def _on_idle(self) -> None:
-        # A call that came in between starts the timer again when it ends.
+        # A call that came in between restarts the timer when it ends.
         if not self._waiting and not self._closed:
             self._unloading = asyncio.get_running_loop().create_task(self.unload())
 
 
 def _pieces(texts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the texts in pieces of about `_READ_CHARS` that are read, at least one text each."""
+    """Yield the texts in pieces of about `_READ_CHARS`, at least one text each."""
     start, size = 0, 0
     for place, text in enumerate(texts):
         chars = min(len(text), MAX_CHARS)

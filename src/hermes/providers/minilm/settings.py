@@ -1,4 +1,4 @@
-"""How the built-in embedder is run, and where its weights lie; knows neither numpy nor threads."""
+"""How the built-in embedder is run, and where its weights are; knows neither numpy nor threads."""
 
 import importlib.util
 from functools import cache
@@ -16,8 +16,8 @@ MODEL_NAME = "all-minilm-l6-v2"
 class MiniLmSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The built-in embedder; a call beyond `max_waiting` unfinished ones is refused at once.
 
-    It reads about 3,000 tokens a second on one core. A large call is worked off in pieces of about
-    `piece_tokens`, so that a small one never waits longer than for a piece.
+    It reads about 3,000 tokens a second on one core. A large call is processed in pieces of about
+    `piece_tokens`, so that a small one never waits for more than one piece.
     """
 
     name: str = "minilm"
@@ -31,7 +31,7 @@ class MiniLmSettings(msgspec.Struct, frozen=True, kw_only=True):
 def is_installed() -> bool:
     """Return whether everything it needs can be imported, without importing it.
 
-    The disk is searched once; what is installed later needs a new start.
+    The disk is searched once; a later installation needs a restart.
     """
     return all(importlib.util.find_spec(name) for name in PACKAGES)
 

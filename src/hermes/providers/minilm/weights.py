@@ -1,7 +1,8 @@
 """The weights' file as arrays that the operating system reads on demand.
 
-A safetensors file is a length, a JSON table of names, types and places, and the numbers. Mapping
-it keeps the half of it that is the vocabulary out of memory, except for the words that occur.
+A safetensors file is a length, a JSON table of names, types and positions, and the numbers.
+Memory-mapping keeps the vocabulary, half of the file, out of memory, except for the words that
+occur.
 """
 
 import mmap
@@ -38,7 +39,7 @@ class Weights:
 
     @classmethod
     def open(cls, path: Path) -> "Weights":
-        """Map a safetensors file; raise when it holds something else."""
+        """Map a safetensors file; raise if it is not one."""
         try:
             with path.open("rb") as file:
                 return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -49,7 +50,7 @@ class Weights:
             ) from error
 
     def release(self) -> None:
-        """Let the system forget what was read so far; it is read again where it is used again."""
+        """Let the operating system drop the pages read so far; they are read again on use."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
 
@@ -57,7 +58,7 @@ class Weights:
 def _arrays(mapped: mmap.mmap) -> Mapping[str, "Array"]:
     length = int.from_bytes(mapped[:_LENGTH_BYTES], "little")
     if length > min(len(mapped), _LARGEST_TABLE):
-        raise ValueError(f"its table is said to have {length} bytes")
+        raise ValueError(f"its header claims a table of {length} bytes")
     start = _LENGTH_BYTES + length
     table = msgspec.json.decode(mapped[_LENGTH_BYTES:start], type=dict[str, msgspec.Raw])
     table.pop("__metadata__", None)

@@ -1,1 +1,1 @@
-"""Ollama's own wire: chat as lines of JSON, embeddings, and the models that are there."""
+"""Ollama's own wire: chat as lines of JSON, embeddings, and the list of models."""

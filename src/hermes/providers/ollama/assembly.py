@@ -1,6 +1,6 @@
-"""The lines of a streamed Ollama chat put together again: pure, no sockets.
+"""Assembles the lines of a streamed Ollama chat: pure, no sockets.
 
-Tool calls come whole, in a line of their own; the end is the line that says `done`.
+Each tool call comes complete in its own line; the end is the line with `done`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class OllamaAssembly(RunAssembly[OllamaSettings]):
-    """One call's answer in the making."""
+    """The answer of one call under construction."""
 
     END_MARKER = "its last line"
     DIALECT = wire.DIALECT
@@ -57,7 +57,7 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
 
     @property
     def ended(self) -> bool:
-        """Whether the server has said that the answer is whole."""
+        """Whether the server has said that the answer is complete."""
         return self.done
 
     def feed(self, payload: bytes) -> Sequence[ModelEvent]:
@@ -65,7 +65,7 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         try:
             line = _decode(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent a line that is no piece of a chat") from error
+            raise self._broken("sent a line that is not a piece of a chat") from error
         if line.error is not None:
             told = mask(line.error, secret=self._settings.api_key)
             raise self._broken(f"reported an error inside the stream: {told}")
@@ -94,11 +94,11 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         return "length" if self._last.done_reason == "length" else "end"
 
     def _parts(self) -> Iterable[Part]:
-        # Only a tool's result makes the model go on from where it thought.
+        # Only a tool's result makes the model continue from where it thought.
         return (p for p in self._made if self._calls or not isinstance(p, ReasoningPart))
 
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
-        # The server leaves a count out when it is zero, or when the prompt came from its cache.
+        # The server omits a count if it is zero, or if the prompt came from its cache.
         guess = self._guess(self._written)
         read, wrote = self._last.prompt_eval_count, self._last.eval_count
         return Usage(

@@ -21,7 +21,7 @@ from hermes.providers.ollama.assembly import OllamaAssembly
 from hermes.providers.ollama.settings import OllamaSettings
 from hermes.providers.ollama.wire import DIALECT, build_body, build_embedding
 
-# Some proxies call the lines by their parts.
+# Some proxies label the lines by their parts.
 _LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json")
 _ACCEPT = "application/x-ndjson, application/json"
 _MAX_PROBE_BYTES = 4_194_304
@@ -83,7 +83,7 @@ class OllamaProvider(WireProvider[OllamaSettings]):
 
 
 def _pullable(endpoint: ModelEndpoint, model: str) -> ModelEndpoint:
-    """Return the endpoint with what helps when `model` is not there."""
+    """Return the endpoint with the advice for a missing `model`."""
     advice = f"run `ollama pull {model[:80]}` where the server runs, or name a model that it has"
     return msgspec.structs.replace(endpoint, absent=advice)
 
@@ -112,7 +112,7 @@ _decode_vectors = msgspec.json.Decoder(_Vectors).decode
 
 
 def read_tags(answer: bytes) -> tuple[str, ...]:
-    """Return the names of the models that are there; none when the answer is no list of them."""
+    """Return the names of the installed models; none if the answer is not a list of them."""
     try:
         found = msgspec.json.decode(answer, type=_Tags)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -123,7 +123,7 @@ def read_tags(answer: bytes) -> tuple[str, ...]:
 def read_embedding(
     answer: bytes, settings: OllamaSettings, *, texts: tuple[str, ...], model: str
 ) -> Embedding:
-    """Return the vectors in the order of `texts`; raise when there is not one for each."""
+    """Return the vectors in the order of `texts`; raise unless there is one for each."""
     found = decode_embedding(answer, settings, decode=_decode_vectors)
     check_vectors(found.embeddings, settings, expected=len(texts))
     usage = embedding_usage(found.prompt_eval_count, texts)

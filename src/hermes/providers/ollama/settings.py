@@ -1,4 +1,4 @@
-"""What one Ollama server is called with; the composition root fills it from config."""
+"""The settings of one Ollama server; the composition root fills them from config."""
 
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -12,9 +12,9 @@ DEFAULT_URL = "http://127.0.0.1:11434"
 class OllamaSettings(WireSettings, frozen=True, kw_only=True):
     """One configured server.
 
-    `context_tokens` is asked for with every call: left to itself, the server cuts long
-    conversations at its own small default and says nothing. Models that begin with one of
-    `effort_models` take an effort for their thinking; all others only whether to think.
+    `context_tokens` is sent with every call: otherwise the server silently cuts long conversations
+    at its own small default. Models that begin with one of `effort_models` accept an effort for
+    their thinking; all others only whether to think.
     """
 
     SERVICE: ClassVar[str] = "server"
@@ -27,7 +27,8 @@ class OllamaSettings(WireSettings, frozen=True, kw_only=True):
     probe_timeout_s: float = 1.0
 
     def check(self) -> None:
-        """Raise `ConfigurationError` if the key cannot be sent or the address is another wire's."""
+        """Raise `ConfigurationError` if the key cannot be sent or the address belongs to another
+        wire."""
         super().check()
         path = urlsplit(self.base_url).path.rstrip("/")
         if path.endswith(("/v1", "/api")):

@@ -1,6 +1,6 @@
-"""A model request as the JSON of Ollama's /api/chat: pure, no sockets, no files.
+"""Converts a model request to the JSON of Ollama's /api/chat: pure, no sockets, no files.
 
-What the server has no way for is refused by name here, never left out in silence.
+What the server does not support is refused by name here, never dropped silently.
 """
 
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def _options(request: ModelRequest, settings: OllamaSettings) -> Json:
 def _tools(request: ModelRequest, settings: OllamaSettings) -> list[Json]:
     choice = request.tool_choice
     if not request.tools or (choice.mode == "none" and choice.name is None):
-        return []  # the wire has no "none"; a model that knows no tools uses none
+        return []  # the wire has no "none"; a model that gets no tools uses none
     if choice.name is not None or choice.mode == "required":
         raise ProviderRejected(
             f"{settings.name}: Ollama cannot be made to use a tool; leave the choice to the model,"
@@ -134,7 +134,7 @@ def _assistant(message: ChatMessage) -> Json:
 
 
 def _arguments(text: str) -> msgspec.Raw | Json:
-    """Return the arguments as the object that the wire wants; other text is kept inside one."""
+    """Return the arguments as the object that the wire requires; other text is wrapped in one."""
     try:
         found = msgspec.json.decode(text)
     except msgspec.DecodeError:

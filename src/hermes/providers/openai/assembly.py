@@ -1,7 +1,7 @@
-"""The chunks of a streamed chat completion put together again: pure, no sockets.
+"""Assembles the chunks of a streamed chat completion: pure, no sockets.
 
-Text, reasoning and tool calls leave as they come, and the end is told only after the service said
-why it stopped.
+Text, reasoning and tool calls are passed on as they come, and the end is reported only after the
+service said why it stopped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ _STOP_REASONS: dict[str, StopReason] = {
 
 
 class _Call:
-    """A tool call whose pieces are still arriving; it is told once its name is known."""
+    """A tool call whose pieces are still arriving; it is reported once its name is known."""
 
     __slots__ = ("arguments", "id", "name", "position", "told")
 
@@ -74,7 +74,7 @@ class CallCollector:
         return len(self._calls)
 
     def finished(self) -> list[ToolCallPart]:
-        """Return the calls by position, their pieces put together."""
+        """Return the complete calls, by position."""
         return [
             ToolCallPart(
                 call.id or self._make_id("call"), call.name, "".join(call.arguments) or "{}"
@@ -85,7 +85,7 @@ class CallCollector:
     def _call_of(self, piece: CallPiece) -> _Call:
         index = piece.index
         if index is None:
-            # Servers without an index send each call whole; a piece with an id begins a new one.
+            # Servers without an index send each call complete; a piece with an id begins a new one.
             index = len(self._calls) if piece.id or not self._calls else len(self._calls) - 1
         call = self._calls.get(index)
         if call is None:
@@ -99,7 +99,7 @@ class CallCollector:
 
 
 class OpenAIAssembly(BaseAssembly[OpenAISettings]):
-    """One call's answer in the making."""
+    """The answer of one call under construction."""
 
     def __init__(self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId) -> None:
         super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
@@ -113,7 +113,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said that the answer is whole."""
+        """Whether the service has said that the answer is complete."""
         return self._finish is not None or (self.done and self.started)
 
     @property
@@ -130,9 +130,9 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             chunk = decode_chunk(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if self.ended:
-                self.done = True  # what is lost behind the announced end is not missed
+                self.done = True  # what is lost after the announced end is not needed
                 return ()
-            raise self._broken("sent something that is no chat-completion chunk") from error
+            raise self._broken("sent something that is not a chat-completion chunk") from error
         if chunk.error and bytes(chunk.error) != b"null":
             settings = self._settings
             raise self._failed(reported(settings.name, payload, secret=settings.api_key))
@@ -162,7 +162,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
     def _finish_with(self, reason: str) -> None:
         if reason == _FAILED:
-            raise self._broken("gave up in the middle and did not say why")
+            raise self._broken("stopped in the middle without a reason")
         self._finish = reason
 
     def _delta(self, delta: Delta) -> Sequence[ModelEvent]:
@@ -183,7 +183,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
         return [*events, TextDelta(text)]
 
     def _close_thought(self) -> list[ModelEvent]:
-        """End a thought that something else follows; it is told where the service wants it back."""
+        """End a thought that something else follows; it is reported if the service needs it."""
         if not self._thoughts:
             return []
         part = self._thoughts.close()
@@ -234,7 +234,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
 
 def _has_more(delta: Delta) -> bool:
-    """Return whether a delta brings more than text, which few do."""
+    """Return whether a delta contains more than text, which is rare."""
     return bool(
         delta.tool_calls
         or delta.reasoning_content
@@ -251,12 +251,12 @@ def _text_of(content: str | list[ContentBlock] | None) -> str:
 
 
 class ThoughtCollector:
-    """Reasoning in the making; `size` counts its characters."""
+    """Reasoning under construction; `size` counts its characters."""
 
     def __init__(self, quirks: Quirks) -> None:
         self._field = quirks.reasoning_back
         self._text: list[str] = []
-        # Any: objects of the service's own making.
+        # Any: objects that the service defines.
         self._details: list[dict[str, Any]] = []
         self.size = 0
 

@@ -1,6 +1,6 @@
-"""The chunks of a streamed chat completion as they stand on the wire, with all their dialects.
+"""The chunks of a streamed chat completion on the wire, with all their dialects.
 
-Only what Hermes reads is declared; everything else in a chunk is skipped by the decoder.
+Only what Hermes reads is declared; the decoder skips everything else in a chunk.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ class ThoughtText(msgspec.Struct):
 
 
 class ContentBlock(msgspec.Struct):
-    """A block of content, where a service streams blocks instead of text."""
+    """A block of content, if a service streams blocks instead of text."""
 
     text: str | None = None
     thinking: list[ThoughtText] | None = None
@@ -42,14 +42,14 @@ class Delta(msgspec.Struct):
     content: str | list[ContentBlock] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    # Any: objects of the service's own making.
+    # Any: objects that the service defines.
     reasoning_details: list[dict[str, Any]] | None = None
     refusal: str | None = None
     tool_calls: list[CallPiece] | None = None
 
 
 class Choice(msgspec.Struct):
-    """One of the answers; Hermes asks for one."""
+    """One of the answers; Hermes requests one."""
 
     delta: Delta | None = None
     finish_reason: str | None = None
@@ -68,7 +68,7 @@ class OutDetails(msgspec.Struct):
 
 
 class WireUsage(msgspec.Struct):
-    """Token counts; three fields for cached tokens, since services disagree on the place."""
+    """Token counts; services use three different fields for cached tokens."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

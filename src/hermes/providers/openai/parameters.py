@@ -1,6 +1,6 @@
 """The parameters of a chat-completions body: limits, tools, schema, reasoning; pure.
 
-What a service has no way for is refused by name here, never left out in silence.
+What a service does not support is refused by name here, never dropped silently.
 """
 
 from hermes.errors import ProviderRejected
@@ -15,7 +15,7 @@ _NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 
 
 def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
-    """Return everything of the body beside the model and the messages."""
+    """Return everything of the body except the model and the messages."""
     quirks = settings.rules
     body: Json = {"stream": True, **quirks.extra}
     if quirks.stream_options:
@@ -53,7 +53,7 @@ def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
 
 
 def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
-    """Return whether the field is known to be taken; where it may be refused it is not sent."""
+    """Return whether the field is known to be accepted; otherwise it is not sent."""
     bare = model.rpartition("/")[2]
     return settings.rules.parallel_field and not bare.startswith(_NO_PARALLEL_FIELD)
 
@@ -63,7 +63,7 @@ def _named(name: str) -> Json:
 
 
 def _only_tool(request: ModelRequest, settings: OpenAISettings) -> Json:
-    """Return the choice of the only tool there is, which is the same as requiring one."""
+    """Return the choice of the only tool, which is the same as requiring one."""
     if len(request.tools) == 1:
         return _named(request.tools[0].name)
     raise ProviderRejected(
@@ -76,8 +76,8 @@ def _format(request: ModelRequest, settings: OpenAISettings) -> Json:
     schema = request.schema
     if schema is None or not settings.rules.schema:
         raise ProviderRejected(
-            f"{settings.name}: the service does not hold answers to a JSON schema; ask in words or"
-            " by a tool, and check the answer"
+            f"{settings.name}: the service does not enforce a JSON schema; ask in words or with a "
+            "tool, and check the answer"
         )
     inner = {"name": schema.name, "schema": schema.schema, "strict": schema.strict}
     return {"type": "json_schema", "json_schema": inner}
@@ -86,7 +86,8 @@ def _format(request: ModelRequest, settings: OpenAISettings) -> Json:
 def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
     wanted, way = request.reasoning, settings.rules.reasoning
     if wanted is None or way == "none":
-        # A wish, not a rule: a service without a word for it thinks as much as it sees fit.
+        # A preference, not a requirement: a service without an option for it decides itself how
+        # much to think.
         return {}
     if way == "reasoning_object":
         budget = isinstance(wanted, int)

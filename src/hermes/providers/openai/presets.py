@@ -1,4 +1,4 @@
-"""The services that speak chat completions, as data: their address, key and departures from OpenAI.
+"""The services that speak chat completions, as data: address, key and differences from OpenAI.
 
 Read from `presets.toml` once. The wire and the assembly ask a `Quirks` value what a service wants;
 nothing there knows a service by its name.
@@ -15,18 +15,18 @@ import msgspec
 
 
 class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a service departs from others that speak the same wire.
+    """How a service differs from others that speak the same wire.
 
     `output_limit` is the name of the output limit. Without `stream_options` the service refuses
-    that field; without `tools`, `schema` or `required_tools` it has none of its own.
-    `reasoning` is how effort is asked for; `reasoning_back` is the field in which the service wants
-    its reasoning back. `tool_ids` "nine" means that it refuses ids other than nine letters and
-    digits. `one_system_message` is for servers whose templates take no second one. `cache_marks`
-    are explicit marks for a prompt cache; `extra` goes into every body. `any_embedding_model` says
-    that it embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` it is
-    asked whether it is there before it counts as available. `prefill` is how a last message of the
-    assistant's is continued: as it is ("last"), or with a field of the message or the body.
-    With `parallel_field` the service is known to take `parallel_tool_calls`.
+    that field; without `tools`, `schema` or `required_tools` it does not support them. `reasoning`
+    is how effort is requested; `reasoning_back` is the field in which the service wants its
+    reasoning back. `tool_ids` "nine" means that it refuses ids other than nine letters and digits.
+    `one_system_message` is for servers whose templates accept only one. `cache_marks` are explicit
+    marks for a prompt cache; `extra` goes into every body. `any_embedding_model` means that it
+    embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` the service is
+    probed before it counts as available. `prefill` is how a final assistant message is continued:
+    as it is ("last"), or with a field of the message or the body. With `parallel_field` the service
+    is known to accept `parallel_tool_calls`.
     """
 
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -51,7 +51,8 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Preset(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One known service; `vision` speaks of its default model, an empty one has to be named."""
+    """One known service; `vision` refers to its default model, which must be configured if it is
+    empty."""
 
     name: str
     label: str
@@ -84,10 +85,10 @@ def presets() -> Mapping[str, Preset]:
 
 @cache
 def preset_for(base_url: str, name: str = "") -> Preset | None:
-    """Return the service at `base_url`, or the self-hosted one that `name` stands for.
+    """Return the service at `base_url`, or the self-hosted one that `name` refers to.
 
-    A cloud is known by its host, whatever a provider is called; a server of one's own can be at
-    any address, so only its name can tell.
+    A cloud is recognised by its host, whatever a provider is called; a self-hosted server can be at
+    any address, so only its name identifies it.
     """
     host = urlsplit(base_url).hostname
     for preset in presets().values():

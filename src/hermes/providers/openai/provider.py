@@ -37,7 +37,7 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
         super().__init__(complete(settings), client, new_id=new_id)
 
     async def available(self) -> bool:
-        """Return whether the service is enabled, has its key and, if self-hosted, is there."""
+        """Return whether the service is enabled, has its key and, if self-hosted, responds."""
         settings = self._settings
         if not settings.usable or not settings.rules.probe:
             return settings.usable
@@ -55,8 +55,8 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
         chosen = model or settings.embedding_model
         if not chosen:
             raise ProviderRejected(
-                f"{settings.name}: no embedding model was named, and the service has none that is"
-                " known: name one"
+                f"{settings.name}: no embedding model was named, and none is known for the "
+                "service: name one"
             )
         size = settings.rules.embed_batch
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
@@ -120,7 +120,7 @@ def build_embedding(texts: tuple[str, ...], model: str) -> bytes:
 def read_embedding(
     answer: bytes, settings: OpenAISettings, *, texts: tuple[str, ...], model: str
 ) -> Embedding:
-    """Return the vectors in the order of `texts`; raise when there is not one for each."""
+    """Return the vectors in the order of `texts`; raise unless there is one for each."""
     found = decode_embedding(answer, settings, decode=_decode)
     check_vectors([row.embedding for row in found.data], settings, expected=len(texts))
     rows = sorted(enumerate(found.data), key=lambda row: _place(row[0], row[1]))

@@ -1,4 +1,4 @@
-"""What one OpenAI-compatible service is called with; the composition root fills it from config."""
+"""The settings of one OpenAI-compatible service; the composition root fills them from config."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ OFFICIAL_URL = "https://api.openai.com/v1"
 class OpenAISettings(WireSettings, frozen=True, kw_only=True):
     """One configured service.
 
-    What is left out comes from the preset of its address; so do `quirks`, unless they are given.
+    Omitted settings come from the preset of its address; so do `quirks`, unless they are given.
     """
 
     base_url: str = OFFICIAL_URL
@@ -23,7 +23,7 @@ class OpenAISettings(WireSettings, frozen=True, kw_only=True):
 
     @property
     def rules(self) -> Quirks:
-        """How the service departs from others."""
+        """How the service differs from others."""
         if self.quirks is not None:
             return self.quirks
         preset = preset_for(self.base_url, self.name)
@@ -51,7 +51,7 @@ def complete(settings: OpenAISettings) -> OpenAISettings:
         settings,
         model=model,
         headers={**preset.headers, **settings.headers},
-        # Whether another model than the preset's own can see is not known: let the service say.
+        # It is unknown whether a model other than the preset's can see: let the service decide.
         vision=settings.vision and (preset.vision or model != preset.model),
         tools=settings.tools and settings.rules.tools,
         embedding_model=settings.embedding_model or preset.embedding_model,

@@ -1,7 +1,7 @@
-"""A model request as chat-completions JSON: pure, no sockets, no files.
+"""Converts a model request to chat-completions JSON: pure, no sockets, no files.
 
-Turns stay turns: every message keeps its role, every system block is its own message and every
-tool result its own `tool` message.
+Every message keeps its role, every system block is its own message and every tool result its own
+`tool` message.
 """
 
 import base64
@@ -57,7 +57,7 @@ def build_messages(
     for message in request.messages:
         parts, role = message.parts, message.role
         if len(parts) == 1 and type(part := parts[0]) is TextPart and role != "tool":
-            # Nearly all of a long history: plain words look the same in every role.
+            # Nearly all of a long history: plain text has the same form in every role.
             built.append({"role": role, "content": part.text})
         else:
             built.extend(_wire_messages(message, images=images, vision=vision, quirks=quirks))
@@ -106,15 +106,15 @@ def _assistant(message: ChatMessage, quirks: Quirks) -> Json:
 
 
 def _reasoning_back(parts: tuple[Part, ...], quirks: Quirks) -> Json:
-    """Return the reasoning behind tool calls in the field where the service wants it again."""
+    """Return the reasoning before tool calls in the field where the service wants it back."""
     field = quirks.reasoning_back
     if field is None:
         return {}
     kept = [part for part in parts if isinstance(part, ReasoningPart) and part.dialect == DIALECT]
     if field == "reasoning_content":
-        # Sent also when empty: the services that want the field refuse a tool call without it.
+        # Sent even if empty: the services that want the field refuse a tool call without it.
         return {field: "".join(part.text for part in kept)}
-    # Callers bring these back: what is not one JSON value could write past its field.
+    # Callers send these back: anything but one JSON value could break out of its field.
     sealed = [part.sealed for part in kept if part.sealed is not None and is_json(part.sealed)]
     return {field: _joined(sealed)} if sealed else {}
 
@@ -148,7 +148,7 @@ def _joined(sealed: list[str]) -> msgspec.Raw | list[Json]:
 def _call_id(call_id: str, quirks: Quirks) -> str:
     if quirks.tool_ids == "any" or _NINE.match(call_id):
         return call_id
-    # The id may be another service's; the same one always becomes the same nine letters.
+    # The id may come from another service; the same id always becomes the same nine letters.
     digest = hashlib.sha256(call_id.encode()).digest()
     return base64.b32encode(digest).decode()[:9]
 
@@ -165,7 +165,7 @@ def _mark_prefix(messages: list[Json]) -> None:
 
 
 def _mark_prefill(body: Json, quirks: Quirks) -> None:
-    """Say that the last message is to be continued, in the way of the service."""
+    """Mark the last message for continuation, in the way of the service."""
     if quirks.prefill == "prefix":
         body["messages"][-1]["prefix"] = True
     elif quirks.prefill == "continue_final_message":

@@ -1,7 +1,7 @@
-"""The events of a streamed Responses call put together again: pure, no sockets.
+"""Assembles the events of a streamed Responses call: pure, no sockets.
 
-Deltas leave as they come; what is kept is taken from the finished items, and the end is told only
-after the service called the response completed or incomplete.
+Deltas are passed on as they come; the stored answer is taken from the finished items, and the end
+is reported only after the service called the response completed or incomplete.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ from hermes.providers.openai_responses.wire import DIALECT
 
 _DONE = b"[DONE]"
 _SUMMARY_BREAK = "\n\n"
-# The image itself is at fault, so that nobody could read it.
+# The image itself is at fault, so no service could read it.
 _REJECTED_EVERYWHERE = frozenset({"empty_image_file", "invalid_base64_image"})
 # The request is at fault, by the rules of this service.
 _REJECTED = frozenset(
@@ -61,7 +61,7 @@ _REJECTED = frozenset(
 
 
 class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
-    """One call's answer in the making."""
+    """The answer of one call under construction."""
 
     END_MARKER = "its end event"
 
@@ -95,7 +95,7 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said that the answer is whole."""
+        """Whether the service has said that the answer is complete."""
         return self._last is not None
 
     @property
@@ -111,9 +111,9 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         try:
             event = decode_event(payload)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is no event of a response") from error
+            raise self._broken("sent something that is not an event of a response") from error
         if event.sequence_number > 0 and payload == self._before:
-            return ()  # the same event once more: numbers are given once
+            return ()  # the same event once more: numbers are unique
         self._before = payload
         take = self._takes.get(event.type)
         return take(event) if take is not None else ()
@@ -172,7 +172,7 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         self._items[index] = item
         if item.type == "reasoning":
             return self._sealed(item)
-        # Some servers send no deltas: the first that is heard of an item is all of it.
+        # Some servers send no deltas: the first event of an item contains all of it.
         if item.type == "message" and not self._has_said and (text := said_in(item)):
             return (self._say(text, index),)
         call_id = item.call_id or item.id
@@ -181,7 +181,7 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         return ()
 
     def _sealed(self, item: Item) -> Sequence[ModelEvent]:
-        """Tell the end of a thought, with its summary if no delta has brought it."""
+        """Report the end of a thought, with its summary if no delta contained it."""
         whole = tuple(thoughts_of(item))
         if not whole:
             return ()
@@ -220,10 +220,10 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     def _parts(self) -> Iterator[Part]:
         last = self._last
-        # Some servers leave the output out of their last event; the items came one by one before.
+        # Some servers omit the output in their last event; the items came one by one before.
         output = last.output if last is not None else None
         items = output or [item for _, item in sorted(self._items.items())]
-        # A thought stays as it was told when it was done.
+        # A thought stays as it was reported when it was done.
         told = {item.id: item for item in self._items.values() if item.type == "reasoning"}
         for item in items:
             whole = told.get(item.id, item) if item.id else item
@@ -264,9 +264,9 @@ def refuses(item: Item) -> bool:
 
 
 def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
-    """Yield one part for each piece of the summary; the first one holds what is sealed.
+    """Yield one part for each piece of the summary; the first one holds the encrypted reasoning.
 
-    Reasoning that is not sealed yields nothing: the service would not take it back.
+    Reasoning that is not encrypted yields nothing: the service would not accept it back.
     """
     if not item.encrypted_content:
         return

@@ -1,6 +1,6 @@
-"""The events of a streamed Responses call as they stand on the wire.
+"""The events of a streamed Responses call on the wire.
 
-Only what Hermes reads is declared; everything else is skipped by the decoder.
+Only what Hermes reads is declared; the decoder skips everything else.
 """
 
 import msgspec

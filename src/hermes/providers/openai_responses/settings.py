@@ -1,4 +1,4 @@
-"""What one service that speaks the Responses wire is called with; the composition root fills it."""
+"""The settings of one service that speaks the Responses wire; the composition root fills them."""
 
 from typing import Literal
 
@@ -14,8 +14,8 @@ _NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
     """One configured service.
 
-    Models whose name begins with one of `reasoning_models` are asked for their sealed reasoning;
-    others, and those made for chat, would refuse the question. `reasoning_summary` asks for a
+    Models whose name begins with one of `reasoning_models` are asked for their encrypted reasoning;
+    others, and those made for chat, would refuse the request. `reasoning_summary` requests a
     summary that can be shown, which OpenAI gives to verified organisations only.
     """
 
@@ -29,7 +29,7 @@ class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
         return model.startswith(self.reasoning_models) and _FOR_CHAT not in model
 
     def takes_parallel(self, model: str) -> bool:
-        """Return whether the service is known to take `parallel_tool_calls` for `model`."""
+        """Return whether the service is known to accept `parallel_tool_calls` for `model`."""
         return self.needs_key and not model.startswith(_NO_PARALLEL_FIELD)
 
     @property

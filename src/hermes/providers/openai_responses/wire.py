@@ -1,7 +1,7 @@
-"""A model request as the JSON of a Responses call: pure, no sockets, no files.
+"""Converts a model request to the JSON of a Responses call: pure, no sockets, no files.
 
-Nothing is kept at the service (`store` is false): every call carries its whole conversation as
-items, the service's own sealed reasoning among them.
+Nothing is stored at the service (`store` is false): every call contains its whole conversation as
+items, including the service's own encrypted reasoning.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Im
 
 
 def _blocks(blocks: list[str]) -> Iterator[Json]:
-    """Yield the blocks that stand beside the instructions, each as its own message."""
+    """Yield the blocks that are not part of the instructions, each as its own message."""
     for block in blocks:
         yield {"role": "system", "content": block}
 
@@ -59,13 +59,13 @@ def _blocks(blocks: list[str]) -> Iterator[Json]:
 def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if request.stop:
         raise ProviderRejected(
-            f"{settings.name}: the Responses wire has no stop sequences; leave them out, or reach"
-            " the model over chat completions (kind: openai)"
+            f"{settings.name}: the Responses wire has no stop sequences; leave them out, or use "
+            "the model over chat completions (kind: openai)"
         )
     body: Json = {}
     limit = settings.output_limit(request)
     if limit is not None:
-        # The service refuses less.
+        # The service refuses smaller values.
         body["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, limit)
     if request.temperature is not None:
         body["temperature"] = request.temperature
@@ -129,7 +129,7 @@ def _items(messages: tuple[ChatMessage, ...], *, images: Images | None) -> Itera
 
 
 def _said(parts: tuple[Part, ...]) -> Iterator[Json]:
-    """Yield what the model said, thought and called, in its order."""
+    """Yield the model's text, thoughts and calls, in order."""
     thought: Json | None = None
     for part in parts:
         if isinstance(part, ReasoningPart):
@@ -157,7 +157,7 @@ def _thought(part: ReasoningPart) -> Json:
         "summary": [_summary(part.text)] if part.text else [],
         "encrypted_content": part.sealed,
     }
-    # The seal fits its own id or none: some clients keep only the seal.
+    # The encrypted reasoning belongs to its own id or to none: some clients keep only the former.
     return thought if part.id is None else thought | {"id": part.id}
 
 
