@@ -221,7 +221,7 @@ STREAMS = (
             "ollama": own(BROKEN, "arguments are part of the line, which is then no JSON"),
         },
     ),
-    Row(fault="huge_line", streaming=cut("bytes: the service sends no"), embedding=NO_VECTORS),
+    Row(fault="huge_line", streaming=cut("bytes: the service does not send"), embedding=NO_VECTORS),
     both("endless_comments", late(), slow=True),
     Row(fault="slow_drip", streaming=late("Good", goes_on=True), embedding=late(), slow=True),
     Row(

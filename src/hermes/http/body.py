@@ -1,7 +1,7 @@
-"""Reads a request body, never more of it than a limit allows.
+"""Reads a request body up to a limit.
 
-Used by every endpoint after it has authenticated the caller. It knows ASGI messages and bytes,
-nothing of what the bytes mean.
+Used by every endpoint after it has authenticated the caller. It knows ASGI messages and bytes, not
+their meaning.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ def media_type(headers: Mapping[str, str]) -> str:
 async def read_body(
     receive: Receive, headers: Mapping[str, str], *, limit: int, timeout_s: float
 ) -> bytes:
-    """Return the whole body; raises `TooLarge` as soon as it is known to exceed `limit`."""
+    """Return the complete body; raises `TooLarge` as soon as it is known to exceed `limit`."""
     declared = headers.get("content-length")
     if declared is not None and declared.isdecimal() and int(declared) > limit:
         raise TooLarge(f"The request body has {declared} bytes; at most {limit} are accepted here.")
@@ -53,10 +53,10 @@ async def _collect(receive: Receive, limit: int) -> bytes:
 
 
 async def discard_body(receive: Receive, *, limit: int, timeout_s: float) -> None:
-    """Read away what a refused client is still sending, so that it gets to read the answer.
+    """Read and discard what a refused client is still sending, so that it can read the answer.
 
-    Closing a socket with unread bytes in it resets the connection, and the reset can overtake
-    the answer. Both bounds keep a client from using this as a sink.
+    Closing a socket with unread bytes resets the connection, and the reset can overtake the answer.
+    Both limits keep a client from using this as a sink.
     """
     left = limit
     try:

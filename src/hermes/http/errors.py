@@ -1,7 +1,7 @@
 """Turns an error of the one tree into its HTTP status and JSON body.
 
-The body is always `{"error": {"code", "message", "refusal"?}}`; `refusal` is the id that
-`hermes why` explains. Errors without an entry here are internal and are never shown.
+The body is always `{"error": {"code", "message", "refusal"?}}`; `refusal` is the id that `hermes
+why` explains. Errors without an entry here are internal and are never shown.
 """
 
 import math
@@ -69,7 +69,7 @@ def plain_error(
     refusal: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> HttpResponse:
-    """Return an error answer for what only HTTP knows, such as a wrong method."""
+    """Return an error answer for a problem of HTTP itself, such as a wrong method."""
     error = {"code": code, "message": text}
     if refusal is not None:
         error["refusal"] = refusal
@@ -77,6 +77,6 @@ def plain_error(
 
 
 def wrong_method(found: str, allowed: str) -> HttpResponse:
-    """Return the answer to a method that is not taken."""
+    """Return the answer to a method that is not accepted."""
     text = f"The method {found} is not possible here; use {allowed}."
     return plain_error(405, "method_not_allowed", text=text, headers={"allow": allowed})

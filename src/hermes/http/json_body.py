@@ -26,14 +26,14 @@ def json_response(
 
 
 class JsonBody(Generic[T]):
-    """Decodes bodies into one struct type; every fault is a `BadRequest` that says what to fix."""
+    """Decodes bodies into one struct type; every error is a `BadRequest` that says what to fix."""
 
     def __init__(self, model: type[T]) -> None:
         self._decode = msgspec.json.Decoder(model).decode
         self._keys = tuple(field.encode_name for field in msgspec.structs.fields(model))
 
     def decode(self, raw: bytes) -> T:
-        """Return the struct that `raw` holds."""
+        """Return the struct in `raw`."""
         try:
             return self._decode(raw)
         except msgspec.ValidationError as problem:

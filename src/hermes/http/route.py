@@ -62,7 +62,7 @@ Handler = Callable[[HttpExchange], Awaitable[Answer]]
 
 
 class Endpoint:
-    """The ASGI app of one path; a GET handler answers HEAD too when `head` is set."""
+    """The ASGI app of one path; a GET handler also answers HEAD if `head` is set."""
 
     def __init__(self, handlers: Mapping[str, Handler], *, head: bool = False) -> None:
         self._handlers = dict(handlers)
@@ -94,20 +94,20 @@ class Endpoint:
 
 
 def refuse_url_credentials(exchange: HttpExchange) -> None:
-    """Raise `BadRequest` when the query carries a credential: addresses end up in logs."""
+    """Raise `BadRequest` if the query contains a credential: addresses end up in logs."""
     if not exchange.scope["query_string"]:
         return
     for key in exchange.query():
         if key.lower() in _CREDENTIAL_KEYS:
             raise BadRequest(
-                f"The address carries the credential {key!r}. Addresses end up in logs and "
+                f"The address contains the credential {key!r}. Addresses end up in logs and "
                 "histories: send the token as 'Authorization: Bearer TOKEN' instead, and replace "
                 "this one if others may have seen it."
             )
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
-    """Send a whole answer."""
+    """Send a complete answer."""
     await _send_start(send, response)
     await send({"type": "http.response.body", "body": response.body, "more_body": False})
 

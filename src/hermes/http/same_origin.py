@@ -1,7 +1,7 @@
-"""Which hosts and origins this server answers to: the guards against rebinding and forgery.
+"""Which hosts and origins this server answers: the guards against rebinding and forgery.
 
 A page elsewhere can make a browser send requests here. The host check stops a foreign name that
-resolves to this machine; the origin check stops a foreign page that rides on the session cookie.
+resolves to this machine; the origin check stops a foreign page that uses the session cookie.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def host_name(value: str) -> str:
 
 
 class Origins:
-    """The names of this server: where it is bound, and the address people know it by."""
+    """The names of this server: its bind address, and its public address."""
 
     def __init__(self, *, bound_host: str, public_url: str | None = None) -> None:
         parts = urlsplit(public_url or "")
@@ -55,10 +55,11 @@ class Origins:
         return scheme == "https" or (self._public_is_https and name == self._public_name)
 
     def is_same(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a browser says that one of our own pages made this request."""
+        """Return whether the browser reports that one of our own pages made this request."""
         site = headers.get("sec-fetch-site")
         if "origin" not in headers:
-            # Browsers leave it out where a page of the same origin only reads; no page can set the other.
+            # Browsers omit it if a page of the same origin only reads; no page can set the other
+            # header.
             return site == "same-origin"
         if site not in {None, "same-origin"}:
             return False
@@ -70,7 +71,7 @@ class Origins:
         return origin in {here, self._public_origin}
 
     def check(self, caller: Caller, headers: Mapping[str, str]) -> None:
-        """Raise `Forbidden` for a cookie that another site's page is riding on."""
+        """Raise `Forbidden` for a session cookie that another site's page uses."""
         if caller.kind == "browser" and not self.is_same(headers):
             raise Forbidden(
                 "This request carries the browser's session but was not made by this server's "

@@ -1,6 +1,6 @@
-"""Server-sent events, the serving side: frames, and a stream that notices when its reader is gone.
+"""Server-sent events, the serving side: frames, and a stream that detects a disconnected client.
 
-Used by channels that stream a running turn; it knows nothing of turns.
+Used by channels that stream a running turn; it knows nothing about turns.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ def wants_events(headers: Mapping[str, str]) -> bool:
 
 
 class EventStream:
-    """An answer that goes on: frames, sent as they come, with comments in the silence.
+    """A streaming answer: frames, sent as they come, with comments during silence.
 
-    `may_go_on` is asked before every frame and every comment; the stream ends when it says no.
-    `cut_off` returns the last frames of a stream that the server ends before its time.
+    `may_go_on` is called before every frame and every comment; the stream ends if it returns false.
+    `cut_off` returns the last frames of a stream that the server ends early.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class EventStream:
         ]
 
     async def send(self, receive: Receive, send: Send) -> None:
-        """Send every frame; ends early when the client goes away."""
+        """Send every frame; ends early if the client disconnects."""
         await send(
             {"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self._headers]}
         )

@@ -1,7 +1,7 @@
-"""A message's turn over HTTP: the JSON of how it stands, and the frames of its progress.
+"""A message's turn over HTTP: its state as JSON, and its progress as frames.
 
-Shared by the channels that serve HTTP themselves (REST, web), so that both say the same. It
-asks the gateway API and formats; it decides nothing.
+Shared by the channels that serve HTTP themselves (REST, web), so that both report the same. It asks
+the gateway API and formats; it decides nothing.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from hermes.ports.turns import ToolUse, TurnResult
 from hermes.ports.upward import Progress
 
 _EMPTY = TurnResult(text="")
-# How a message stands with the last that is told of it.
+# The state of a message for each last progress event.
 _STATES = {
     "done": MessageState.DONE,
     "parked": MessageState.PARKED,
@@ -27,7 +27,7 @@ _STATES = {
 
 
 async def is_still_known(gateway_api: GatewayApi, headers: Mapping[str, str]) -> bool:
-    """Return whether the credential that opened a stream is still good."""
+    """Return whether the credential that opened a stream is still valid."""
     try:
         await gateway_api.authenticate(headers)
     except Refused:
@@ -67,7 +67,7 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """An accepted message that somebody waits for."""
+    """An accepted message whose caller waits."""
 
     id: str
     conversation: str
@@ -78,7 +78,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
 async def last_progress(
     gateway_api: GatewayApi, ticket: Ticket, *, wait_s: float
 ) -> Progress | None:
-    """Return the end of a turn, or a question that it waits for; None when `wait_s` was too short."""
+    """Return the end of a turn, or a question that it waits for; None if `wait_s` was too short."""
     try:
         async with asyncio.timeout(wait_s):
             last = await gateway_api.end(ticket.id, is_new=ticket.is_new)
@@ -107,7 +107,7 @@ def _frames_of(
     if kind == "delta":
         yield frame("delta", {"text": progress.text})
     elif kind == "snapshot":
-        # A client that has seen nothing yet may append the whole text like any other piece.
+        # A client that has seen nothing yet may append the complete text like any other piece.
         if progress.text:
             yield frame("delta" if is_first else "snapshot", {"text": progress.text})
     elif kind == "restart":
@@ -123,9 +123,9 @@ def _frames_of(
 
 
 def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -> TurnView:
-    """Return how a turn ended, from its last progress or, where that is silent, the journal.
+    """Return how a turn ended, from its last progress or, without one, from the journal.
 
-    One that waits for the answer to a question has the question for its reply.
+    If it waits for the answer to a question, the question is its reply.
     """
     result = progress.result
     outcome = progress.outcome
@@ -141,7 +141,7 @@ def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -
 
 
 def status_view(status: MessageStatus) -> TurnView:
-    """Return the state of a message by the journal."""
+    """Return the state of a message from the journal."""
     record = status.record
     chat_id = record.event.source.chat_id if record.event is not None else None
     ticket = Ticket(id=record.id, conversation=chat_id or "", duplicate=False)

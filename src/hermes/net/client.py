@@ -1,8 +1,8 @@
-"""`HttpClient`: the one way in which Hermes calls others over HTTP.
+"""`HttpClient`: the only way in which Hermes calls other hosts over HTTP.
 
-It sits under channels, providers and the media cache; it keeps connections, applies time limits,
-guards untrusted addresses and translates every failure into `hermes.errors`. It knows nothing
-of what a call means: retries, breakers and keys belong to its callers.
+It is used by channels, providers and the media cache; it keeps connections, applies time limits,
+guards untrusted addresses and translates every failure into `hermes.errors`. It does not know what
+a call means: retries, breakers and keys belong to its callers.
 """
 
 import asyncio
@@ -31,15 +31,15 @@ from hermes.net.wire_failure import wire_failure
 NO_LIMIT: Final = math.inf
 MAX_UNTRUSTED_CONNECTIONS: Final = 64
 _NO_AUTO_HEADERS = ("Accept-Encoding", "User-Agent")
-# Written in one go, more than this would hold up everything else meanwhile.
+# A larger body, written at once, would block everything else meanwhile.
 _WHOLE_BYTES: Final = 1 << 20
-# Tells whether a host may be asked, by its name in ASCII (IDNA).
+# Returns whether a host may be called, by its name in ASCII (IDNA).
 MayAsk = Callable[[str], bool]
 _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How calls are made; `exempt`, `refuse` and `ports` are what the guard opens and closes."""
+    """How calls are made; `exempt`, `refuse` and `ports` configure the guard."""
 
     connect_timeout_s: float = 10.0
     timeout_s: float = 10.0
@@ -55,7 +55,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response:
-    """An answer whose head has arrived; its body is read by exactly one of the methods."""
+    """An answer whose head has arrived; exactly one of the methods reads its body."""
 
     __slots__ = ("_inner", "_name", "headers", "status")
 
@@ -72,7 +72,7 @@ class Response:
 
     @property
     def complete(self) -> bool:
-        """Whether the body has arrived whole."""
+        """Whether the body has arrived completely."""
         return self._inner.content.at_eof()
 
     async def read(self, limit: int) -> bytes:
@@ -185,7 +185,7 @@ class _Call:
         trace: TracebackType | None,
     ) -> None:
         if self._response is not None:
-            # A connection whose answer was read whole is back in the pool already.
+            # A connection whose answer was read completely is already back in the pool.
             self._response.close()
             self._unwatch()
         failpoints.hit(f"wire.{self._name}.after")
@@ -204,7 +204,7 @@ class _Call:
                 data=_in_pieces(hop.body),
                 allow_redirects=False,
                 timeout=limits,
-                # A proxy connects by itself, so nobody could check the address it picks.
+                # A proxy connects by itself, so the address it picks could not be checked.
                 proxy=client.settings.proxy if self._trusted else None,
                 trace_request_ctx=self,
             )
@@ -216,7 +216,7 @@ class _Call:
             raise wire_failure(error, name=self._name, url=hop.url) from error
 
     async def _follow(self) -> aiohttp.ClientResponse:
-        """Send, and go on from redirect to redirect; the time limit is that of the whole chain."""
+        """Send, and follow redirects; the time limit covers the whole chain."""
         guard, settings = self._client.guard, self._client.settings
         hop = self._hop(read_url(self._url))
         guard.check_url(hop.url)
@@ -247,21 +247,22 @@ class _Call:
         )
 
     def _check_host(self, url: URL) -> None:
-        """Raise `AddressRefused` for a host that is not one of those the caller may ask."""
+        """Raise `AddressRefused` for a host that the caller may not call."""
         if self._may_ask is not None and not self._may_ask(url.raw_host or ""):
             raise AddressRefused(
-                f"{self._name}: {url.raw_host} is not a host that may be asked here; nothing was sent"
+                f"{self._name}: {url.raw_host} is not a host that may be called here; nothing was "
+                "sent"
                 " to it"
             )
 
 
 def _in_pieces(body: bytes | None) -> bytes | io.BytesIO | None:
-    """Return a body as it is written: a large one piece by piece."""
+    """Return a body in the form in which it is written: a large one in pieces."""
     return body if body is None or len(body) <= _WHOLE_BYTES else io.BytesIO(body)
 
 
 class HttpClient:
-    """The outbound client of the whole process; made anywhere, used inside one running loop."""
+    """The outbound client of the whole process; created anywhere, used inside one running loop."""
 
     def __init__(
         self,
@@ -290,19 +291,19 @@ class HttpClient:
         trusted: bool,
         may_ask: MayAsk | None = None,
     ) -> _Call:
-        """Call `url`; `async with` gives the `Response`, and leaving it ends the call.
+        """Call `url`; `async with` returns the `Response`, and leaving it ends the call.
 
-        `name` names the failpoints `wire.{name}.before` and `.after` and stands in error texts.
-        `timeout_s` limits the whole call, body included: None takes the setting, `NO_LIMIT` leaves
+        `name` is used in the failpoints `wire.{name}.before` and `.after` and in error texts.
+        `timeout_s` limits the whole call, body included: None uses the setting, `NO_LIMIT` leaves
         it to the caller. `trusted` addresses come from the operator's configuration: they skip the
         guard and never follow a redirect. All others are guarded at every hop, and `may_ask`, if
-        there is one, has to agree to the host of every hop.
+        given, must allow the host of every hop.
         """
         limit = self.settings.timeout_s if timeout_s is None else timeout_s
         return _Call(self, name, method, url, headers or {}, body, limit, trusted, may_ask)
 
     def session(self, *, trusted: bool) -> aiohttp.ClientSession:
-        """Return the session for this kind of address; connections are never shared between."""
+        """Return the session for this kind of address; the two kinds never share connections."""
         known = self._trusted if trusted else self._guarded
         if known is not None:
             return known
@@ -316,8 +317,8 @@ class HttpClient:
             headers={"User-Agent": self.settings.user_agent},
             trace_configs=[_sent_trace()],
         )
-        # Left to itself it repeats a PUT or DELETE whose connection was lost, and tells only what
-        # became of the second: nobody would know that the first may have arrived.
+        # By default it repeats a PUT or DELETE whose connection was lost and reports only the
+        # second result, which hides that the first may have arrived.
         made._retry_connection = False
         if trusted:
             self._trusted = made
@@ -350,12 +351,12 @@ class HttpClient:
 
 
 def _sent_trace() -> aiohttp.TraceConfig:
-    """Return what tells a call that its request is on the wire."""
+    """Return the trace that marks a call as sent."""
     trace = aiohttp.TraceConfig()
 
-    # Any: aiohttp types neither its context nor what it tells of the request.
+    # Any: aiohttp types neither its context nor its trace parameters.
     async def tell(_session: aiohttp.ClientSession, context: Any, _request: Any) -> None:
-        # A websocket is opened by the session itself, without a call of ours.
+        # The session itself opens a websocket, without one of our calls.
         if context.trace_request_ctx is not None:
             context.trace_request_ctx.sent()
 
@@ -364,9 +365,9 @@ def _sent_trace() -> aiohttp.TraceConfig:
 
 
 def _timeout(total_s: float, connect_s: float, *, idle_s: float | None) -> aiohttp.ClientTimeout:
-    """Return limits under which running out of `connect` always comes before `total`.
+    """Return limits under which `connect` always expires before `total`.
 
-    So a call that ran out of its total time had certainly been sent.
+    So a call that exceeded its total time had certainly been sent.
     """
     if total_s == NO_LIMIT:
         return aiohttp.ClientTimeout(total=None, connect=connect_s, sock_read=idle_s)
@@ -376,15 +377,15 @@ def _timeout(total_s: float, connect_s: float, *, idle_s: float | None) -> aioht
 
 @lru_cache(maxsize=64)
 def _trusted_timeout(total_s: float, connect_s: float) -> aiohttp.ClientTimeout:
-    """Return the limits of a call by configuration, of which there are few kinds and many calls."""
+    """Return the limits of a trusted call, cached because there are few kinds and many calls."""
     return _timeout(total_s, connect_s, idle_s=None)
 
 
 def _watch(answer: aiohttp.ClientResponse) -> Callable[[], None]:
-    """Make a closed connection end the body; return what takes the watch off again.
+    """Make a closed connection end the body; return a function that removes the watch.
 
-    A chunk that is none makes aiohttp close the connection and forget the body, whose reader would
-    wait for ever.
+    After an invalid chunk aiohttp closes the connection and forgets the body, whose reader would
+    wait forever.
     """
     protocol = None if answer.connection is None else answer.connection.protocol
     closed = None if protocol is None else protocol.closed
@@ -396,7 +397,7 @@ def _watch(answer: aiohttp.ClientResponse) -> Callable[[], None]:
         if not content.is_eof() and content.exception() is None:
             content.set_exception(aiohttp.ClientPayloadError("the connection was closed"))
 
-    # Looked at once for each connection, however many calls it serves.
+    # Set up once for each connection, however many calls it serves.
     closed.remove_done_callback(_look_at)
     closed.add_done_callback(_look_at)
     closed.add_done_callback(tell)
@@ -408,10 +409,11 @@ def _watch(answer: aiohttp.ClientResponse) -> Callable[[], None]:
 
 
 def _look_at(closed: "asyncio.Future[None]") -> None:
-    """Take note of why a connection was closed, which would be logged as never looked at."""
+    """Retrieve the exception of a closed connection, which would otherwise be logged as
+    unretrieved."""
     if not closed.cancelled():
         closed.exception()
 
 
 def _nothing() -> None:
-    """Take nothing off."""
+    """Do nothing."""

@@ -1,9 +1,9 @@
-"""Which addresses may be fetched when a person, a model or a page chose them (SSRF guard, W34).
+"""Which addresses may be fetched if a person, a model or a page chose them (SSRF guard, W34).
 
-The decision is made on the numeric address that is about to be connected to: literal addresses
-before the call, names inside the resolver, and once more where the socket is made, so a name that
-changes its answer between the check and the connection gains nothing. It knows nothing of requests;
-the client asks it at every hop.
+The decision is made on the numeric address of the connection: literal addresses before the call,
+names inside the resolver, and once more where the socket is made, so a name that changes its answer
+between the check and the connection gains nothing. It knows nothing about requests; the client asks
+it at every hop.
 """
 
 import errno
@@ -37,13 +37,13 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = IPv6Network("::/96")
 _TRANSLATED: Final = IPv6Network("::ffff:0:0:0/96")
 _NAT64_LOCAL: Final = IPv6Network("64:ff9b:1::/48")
-_THIS_MACHINE: Final = 8  # of no use as a destination: what a wrong position reads as
+_THIS_MACHINE: Final = 8  # useless as a destination: the result of a wrong position
 _ISATAP: Final = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _LOW: Final = 0xFFFF_FFFF
 
 
 def destinations(address: Address) -> tuple[Address, ...]:
-    """Return every address that `address` may lead to; each of them has to be allowed."""
+    """Return every address that `address` may lead to; all of them must be allowed."""
     if isinstance(address, IPv4Address):
         return (address,)
     if address in _MAPPED or address in _NAT64:
@@ -64,7 +64,7 @@ def _inside(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 def _translated(number: int) -> Iterator[IPv4Address]:
-    """Yield what RFC 6052 reads for prefixes of 96 and 48 bits; the length is the network's own."""
+    """Yield the RFC 6052 addresses for prefixes of 96 and 48 bits."""
     whole = (number & _LOW, ((number >> 64) & 0xFFFF) << 16 | (number >> 40) & 0xFFFF)
     for found in whole:
         if found >> (32 - _THIS_MACHINE):
@@ -72,22 +72,23 @@ def _translated(number: int) -> Iterator[IPv4Address]:
 
 
 def is_own(address: Address) -> bool:
-    """Tell whether packets to `address` would stay here; asks the routing table, sends nothing."""
+    """Return whether packets to `address` would stay here; sends nothing."""
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            # For a datagram socket this only chooses the source, which is the target if that is ours.
+            # For a datagram socket this only chooses the source, which equals the target if that is
+            # ours.
             probe.connect((str(address), _ANY_PORT))
             return str(probe.getsockname()[0]) == str(address)
     except OSError:
-        return False  # no way there at all, so not here either
+        return False  # no route there, so it is not this machine
 
 
 class Guard:
-    """Refuses addresses inside this machine, its networks and its cloud; `exempt` are let through.
+    """Refuses addresses of this machine, its networks and its cloud; `exempt` ones are allowed.
 
-    `exempt` and `refuse` are networks (`10.1.0.0/16`) that the operator opens and closes by
-    configuration; `ports` are opened beside those of the web.
+    `exempt` and `refuse` are networks (`10.1.0.0/16`) that the operator's configuration opens and
+    closes; `ports` are allowed in addition to those of the web.
     """
 
     def __init__(
@@ -110,18 +111,18 @@ class Guard:
         return self.reason(text) is None
 
     def reason(self, text: str) -> str | None:
-        """Return what a numeric address is that may not be connected to, or None if it may be."""
+        """Return what a refused numeric address is, or None if it is allowed."""
         try:
             address = ipaddress.ip_address(text)
         except ValueError:
-            return "no numeric address"
+            return "not a numeric address"
         if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
             return "an address with a zone"
         reasons = (self._judge(destination) for destination in destinations(address))
         return next((why for why in reasons if why is not None), None)
 
     def check_url(self, url: URL) -> None:
-        """Raise `AddressRefused` unless `url` is a plain web address and no refused number."""
+        """Raise `AddressRefused` unless `url` is a plain web address without a refused number."""
         if url.scheme not in {"http", "https"}:
             raise AddressRefused(
                 f"only http and https addresses are fetched, not {url.scheme[:20] or 'a bare path'}:"
@@ -129,8 +130,8 @@ class Guard:
             )
         if url.raw_user is not None or url.raw_password is not None:
             raise AddressRefused(
-                "an address with a user name or password is not fetched: leave out what stands"
-                " before the @"
+                "an address with a user name or password is not fetched: leave out what comes "
+                "before the @"
             )
         host = url.raw_host
         if not host:
@@ -142,7 +143,7 @@ class Guard:
             raise _refused(host, why)
 
     def check_resolved(self, host: str, found: list[ResolveResult]) -> list[ResolveResult]:
-        """Return `found` if every address may be connected to, otherwise raise."""
+        """Return `found` if every address is allowed, otherwise raise."""
         if not found:
             raise AddressRefused(f"{host} has no address: check its name")
         for result in found:
@@ -155,7 +156,7 @@ class Guard:
         """Return the socket for a connection to `address`: the last check before the packets."""
         family, kind, protocol, _, target = address
         if family not in {socket.AF_INET, socket.AF_INET6} or not self.allows(str(target[0])):
-            # An OSError, which is what those who try several addresses expect.
+            # An OSError, which callers that try several addresses expect.
             raise PermissionError(errno.EACCES, "the address may not be connected to")
         return socket.socket(family, kind, protocol)
 
@@ -179,20 +180,21 @@ class Guard:
         free = port is not None and port >= FIRST_FREE_PORT and port not in CLOSED_PORTS
         if not free and port not in WEB_PORTS and port not in self._ports:
             raise AddressRefused(
-                f"port {port} of {host} is not one of the web's: leave the port out, or let the"
+                f"port {port} of {host} is not a web port: leave the port out, or let the"
                 " operator add it to net.ports"
             )
 
 
 def _refused(host: str, why: str) -> AddressRefused:
     return AddressRefused(
-        f"{host} leads to where no message may reach ({why}): use a public address, or let the"
+        f"{host} leads to an address that may not be fetched ({why}): use a public address, or "
+        "let the"
         " operator open the network with net.exempt"
     )
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names with `inner` and hands the connector only what the guard allows."""
+    """Resolves names with `inner` and passes only allowed addresses to the connector."""
 
     def __init__(self, guard: Guard, inner: AbstractResolver) -> None:
         self._guard = guard

@@ -1,7 +1,8 @@
-"""Name look-ups for untrusted fetches, on threads of their own.
+"""Name look-ups for untrusted fetches, on their own threads.
 
-A look-up of a name whose servers never answer holds its thread for many seconds. Strangers choose
-these names, so they get a few threads to hold, and none of those that the rest of the gateway uses.
+A look-up of a name whose servers never answer blocks its thread for many seconds. Strangers choose
+these names, so they get a few separate threads, and none of those that the rest of the gateway
+uses.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ LOOKUP_THREADS: Final = 4
 
 
 class ThreadLookup(AbstractResolver):
-    """The system's resolver; each name is asked for once, and its numbers are handed out."""
+    """The system's resolver; each name is looked up once, and its addresses are returned."""
 
     def __init__(self, threads: int = LOOKUP_THREADS) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="lookup")
@@ -47,5 +48,5 @@ class ThreadLookup(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Let the threads go; a look-up under way ends by itself."""
+        """Release the threads; a running look-up ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""Pages by their address, for tools: through the guarded side of the one client, within limits.
+"""Fetches pages for tools, through the guarded side of the one client and within limits.
 
-It fulfils the web port and knows nothing of what a page says. What is too long is cut, because the
-beginning of a page is worth reading; what takes too long is an error.
+It implements the web port and does not interpret pages. A page that is too long is cut, because its
+beginning is worth reading; one that takes too long is an error.
 """
 
 from email.message import Message
@@ -27,14 +27,15 @@ class PageLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PageFetch:
-    """Fetches pages; fulfils `WebReader`."""
+    """Fetches pages; implements `WebReader`."""
 
     def __init__(self, client: HttpClient, *, limits: PageLimits | None = None) -> None:
         self._client = client
         self._limits = limits or PageLimits()
 
     async def fetch(self, url: str, wants: WantsKind) -> WebDocument:
-        """Return the document, its body read if it is a 200 of a kind that `wants`; or `NetError`."""
+        """Return the document, with its body if it is a 200 of a kind that `wants`; raises
+        `NetError`."""
         async with self._client.request(
             "page", "GET", url, headers=_HEADERS, timeout_s=self._limits.seconds, trusted=False
         ) as response:
@@ -48,11 +49,11 @@ class PageFetch:
         return msgspec.structs.replace(found, body=body, cut=cut)
 
     async def _read(self, response: Response) -> tuple[bytes, bool]:
-        """Return the body up to the limit, and whether it goes on; it comes in small pieces."""
+        """Return the body up to the limit, and whether it continues; it comes in small pieces."""
         coding = response.headers.get("Content-Encoding", "").strip().lower()
         if coding not in _DECODED:
             raise AnswerLost(
-                f"page: the answer is packed as {coding[:40]!r}, which was not asked for"
+                f"page: the answer is encoded as {coding[:40]!r}, which was not requested"
             )
         limit = self._limits.body_bytes
         body = bytearray()
@@ -62,7 +63,7 @@ class PageFetch:
 
 
 def _content_type(header: str) -> tuple[str, str | None]:
-    """Return the media type in small letters, and the charset that stands beside it."""
+    """Return the media type in lower case, and the charset beside it."""
     if not header.strip():
         return "", None
     message = Message()

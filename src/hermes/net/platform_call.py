@@ -1,7 +1,7 @@
 """One call of a platform's API over the one client, its failures as delivery errors.
 
-It sits under the channels, which read the answers; it knows no platform. Its callers' addresses come
-from the operator's configuration.
+It is used by the channels, which read the answers; it knows no platform. Its callers' addresses
+come from the operator's configuration.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ _REJECTIONS: Final = {
 
 
 class PlatformAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came back; `retry_after` is the header's in all its forms, in seconds."""
+    """The answer; `retry_after` is the header in all its forms, in seconds."""
 
     status: int
     body: bytes = b""
@@ -43,7 +43,7 @@ class PlatformAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_ok(self) -> bool:
-        """Whether the platform says that it did what was asked."""
+        """Whether the platform reports success."""
         return 200 <= self.status < 300
 
 
@@ -58,9 +58,10 @@ async def call(
     timeout_s: float | None = None,
     limit: int = MAX_ANSWER_BYTES,
 ) -> PlatformAnswer:
-    """Return the platform's answer, whatever its status; raises what is known when none came.
+    """Return the platform's answer, whatever its status; raises an error if there is none.
 
-    `NotDelivered`: nothing was sent. `DeliveryUnknown`: the request left and its answer was lost.
+    `NotDelivered`: nothing was sent. `DeliveryUnknown`: the request was sent and its answer was
+    lost.
     """
     try:
         async with client.request(
@@ -72,7 +73,7 @@ async def call(
             except NetError:
                 if 200 <= status < 300:
                     raise
-                # The status alone says that the call was refused.
+                # The status alone shows that the call was refused.
                 read = b""
             wait = retry_after(response.headers)
             return PlatformAnswer(
@@ -85,9 +86,9 @@ async def call(
 
 
 def failure_of(answer: PlatformAnswer, *, platform: str, said: str = "") -> DeliveryError | None:
-    """Return what an answer means by its status alone, or None for a success.
+    """Return the error for an answer by its status alone, or None for a success.
 
-    `said` is the platform's own code or words for it, masked and cut by the caller.
+    `said` is the platform's own code or text, masked and cut by the caller.
     """
     if answer.is_ok:
         return None

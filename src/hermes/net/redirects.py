@@ -1,4 +1,4 @@
-"""Where an untrusted call goes on after a redirect, and what it may take along.
+"""Where an untrusted call continues after a redirect, and which headers it keeps.
 
 Pure: it reads the answer's status and `Location` and returns the next request, which the guard has
 checked. The client sends it.
@@ -17,7 +17,7 @@ from hermes.net.untrusted_url import read_url
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEP_METHOD: Final = frozenset({307, 308})
-# All that another host gets to see of a caller's headers. A list of what is secret would miss some.
+# The only headers of a caller that another host receives. A list of secret headers would miss some.
 _CARRIED: Final = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 
 
@@ -31,10 +31,10 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def next_hop(hop: Hop, status: int, *, location: str | None, guard: Guard) -> Hop | None:
-    """Return the request that follows an answer, or None for an answer that is the end.
+    """Return the request that follows an answer, or None if the answer is final.
 
-    Raises `AddressRefused` for a target that the guard refuses, and where a body would go to
-    another host.
+    Raises `AddressRefused` for a target that the guard refuses, and if a body would go to another
+    host.
     """
     if status not in _REDIRECTS or location is None:
         return None
@@ -46,8 +46,8 @@ def next_hop(hop: Hop, status: int, *, location: str | None, guard: Guard) -> Ho
     if _origin(url) != _origin(hop.url):
         if body is not None:
             raise AddressRefused(
-                f"{hop.url.host} redirects what was sent to another host, {url.host}; it was not"
-                " sent on"
+                f"{hop.url.host} redirects the request body to another host, {url.host}; it was "
+                "not forwarded"
             )
         headers = {name: value for name, value in headers.items() if name.lower() in _CARRIED}
     return Hop(method=method, url=url, headers=headers, body=body)
@@ -58,12 +58,12 @@ def _origin(url: URL) -> tuple[str, str | None, int | None]:
 
 
 def _secure(before: URL, url: URL) -> URL:
-    """Return `url` by https if the chain was on https: it never goes on in the clear."""
+    """Return `url` with https if the chain was on https: it never continues unencrypted."""
     if before.scheme != "https" or url.scheme != "http":
         return url
     if not url.is_default_port():
         raise AddressRefused(
-            f"{before.host} redirects from https to http on port {url.port} of {url.host}, where"
-            " anybody could read along; it was not followed"
+            f"{before.host} redirects from https to http on port {url.port} of {url.host}, which "
+            "is not encrypted; it was not followed"
         )
     return url.with_port(None).with_scheme("https")

@@ -1,7 +1,7 @@
 """The addresses that a person, a model or a page may not make Hermes connect to: data, no code.
 
-After the IANA registries of special-purpose addresses (RFC 6890, RFC 8190), and what clouds answer
-with instance secrets. The guard reads it; an operator opens a part of it with `net.exempt`.
+From the IANA registries of special-purpose addresses (RFC 6890, RFC 8190), and the addresses where
+clouds serve instance secrets. The guard reads it; an operator opens a part of it with `net.exempt`.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class RefusedNetwork(msgspec.Struct, frozen=True):
-    """One network and what it is; `exact` is opened only by an exemption of just this network."""
+    """One network and what it is; `exact` is opened only by the same exemption."""
 
     network: Network
     what: str
@@ -59,8 +59,9 @@ _IPV4: Final = (
     ("255.255.255.255/32", "the broadcast address, RFC 919"),
     ("240.0.0.0/4", "reserved, RFC 1112"),
 )
-# ::ffff:0:0/96 and 64:ff9b::/96 stand for IPv4 addresses and are judged as those, so the first rows
-# never meet them. The last three leave only 2000::/3, which is all that is given out (RFC 4291).
+# ::ffff:0:0/96 and 64:ff9b::/96 represent IPv4 addresses and are checked as those, so the first
+# rows never match them. The last three leave only 2000::/3, which is all that is assigned (RFC
+# 4291).
 _IPV6: Final = (
     ("::/128", "this machine, RFC 4291"),
     ("::1/128", "this machine, RFC 4291"),
@@ -96,8 +97,8 @@ REFUSED: Final = (
     *(RefusedNetwork(ipaddress.ip_network(network), what) for network, what in (*_IPV4, *_IPV6)),
 )
 
-# Below 1024 only the web's own; from there up everything but what speaks something else than HTTP
-# or stands open without a password. After the bad ports of the Fetch standard, and databases.
+# Below 1024 only the web's own ports; above, every port except those of protocols other than HTTP
+# or of services without a password. From the bad ports of the Fetch standard, and databases.
 WEB_PORTS: Final = frozenset({80, 443})
 FIRST_FREE_PORT: Final = 1024
 CLOSED_PORTS: Final = frozenset(

@@ -1,4 +1,4 @@
-"""How long a service asks to wait before the next call, in all the forms of its headers; pure."""
+"""How long a service asks to wait before the next call, in all forms of its headers; pure."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def finite_number(text: str | None) -> float | None:
-    """Return the number that a text is, or None for what is none or has no end."""
+    """Return the number in a text, or None if it is not a finite number."""
     try:
         found = float(text) if text is not None else math.nan
     except ValueError:
@@ -27,7 +27,7 @@ def finite_number(text: str | None) -> float | None:
 
 
 def _until(text: str, *, since: str | None) -> float | None:
-    """Return the seconds from the answer's own date, so that no clock of ours has to be right."""
+    """Return the seconds from the answer's own date, so that our clock need not be right."""
     try:
         wait = parsedate_to_datetime(text) - parsedate_to_datetime(since or "")
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""What a failed wire call means for its caller: was it sent, and may it be tried again.
+"""What a failed wire call means for its caller: was it sent, and may it be retried.
 
-The one client translates every error of its HTTP library here; nothing behind it sees another.
+The one client translates every error of its HTTP library here; its callers see no other error.
 """
 
 import os
@@ -20,7 +20,7 @@ def wire_failure(error: Exception, *, name: str, url: URL) -> NetError:
             " sent. Check the address, its certificate and the CA bundle"
         )
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        return AddressRefused(f"{name}: {host} is no http(s) address; nothing was sent")
+        return AddressRefused(f"{name}: {host} is not an http(s) address; nothing was sent")
     if isinstance(
         error,
         aiohttp.ClientConnectorError

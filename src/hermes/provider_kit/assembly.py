@@ -1,8 +1,8 @@
 """What the assemblies of all model wires share: pure, no sockets.
 
 An assembly takes the payloads of one streamed answer, returns what each adds to the visible stream
-and builds the whole answer at the end. A wire reads its own payloads in `feed` and tells its parts,
-its stop reason and its token counts; the rules that hold on every wire are here. Nothing here runs
+and builds the complete answer at the end. A wire parses its own payloads in `feed` and reports its
+parts, its stop reason and its token counts; the rules for every wire are here. Nothing here runs
 for each event, except what a wire calls itself.
 """
 
@@ -33,7 +33,7 @@ _CUT: frozenset[StopReason] = frozenset({"length", "refusal"})
 
 
 class BaseAssembly(ABC, Generic[SettingsT]):
-    """One call's answer in the making; `sent_chars` is the size of what was asked.
+    """The answer of one call under construction; `sent_chars` is the size of the request.
 
     `END_MARKER` is what announces the end of an answer on the wire. `done` is true once nothing
     more has to be read.
@@ -54,7 +54,7 @@ class BaseAssembly(ABC, Generic[SettingsT]):
     @property
     @abstractmethod
     def ended(self) -> bool:
-        """Whether the service has said that the answer is whole."""
+        """Whether the service has said that the answer is complete."""
 
     @property
     @abstractmethod
@@ -66,11 +66,11 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         """Take one payload and return what it adds to the visible stream."""
 
     def feed_last(self, payload: bytes) -> Sequence[ModelEvent]:
-        """Take a payload in which the stream ended, so that half of it may be missing."""
+        """Take the payload in which the stream ended, so that part of it may be missing."""
         return self.feed(payload)
 
     def end(self) -> CallEnd:
-        """Return the whole answer; raise `StreamTruncated` if its end was never announced."""
+        """Return the complete answer; raise `StreamTruncated` if its end was never announced."""
         if not self.ended:
             raise self._truncated()
         reason = self._stop_reason()
@@ -92,7 +92,7 @@ class BaseAssembly(ABC, Generic[SettingsT]):
 
     @abstractmethod
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
-        """Return the tokens that the service counted, or a guess."""
+        """Return the token counts of the service, or an estimate."""
 
     def _guess(self, written_chars: int) -> Usage:
         """Estimate the tokens: a service that counts nothing must not look free to budgets."""
@@ -123,12 +123,12 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         return StreamTruncated(text) if self.started else ProviderUnavailable(text)
 
     def _failed(self, error: ProviderError) -> ProviderError:
-        """Return what an error inside the stream means: before any output, what it says."""
+        """Return the error for an error inside the stream: before any output, what it says."""
         return StreamTruncated(f"{error}; the answer is not whole") if self.started else error
 
 
 class RunAssembly(BaseAssembly[SettingsT]):
-    """An answer whose tool calls come whole; text and thoughts grow in runs between them.
+    """An answer whose tool calls come complete; text and thoughts grow in runs between them.
 
     `DIALECT` is the wire to which thoughts go back.
     """
@@ -151,13 +151,13 @@ class RunAssembly(BaseAssembly[SettingsT]):
         return bool(self._made or self._run)
 
     def _more(self, text: str, *, thought: bool) -> list[ModelEvent]:
-        """Add text to the run, or begin the next run with it."""
+        """Add text to the current run, or begin the next run with it."""
         self._written += len(text)
         if self._run is not None and self._is_thought is thought:
             self._run.append(text)
             return [ReasoningDelta(text) if thought else TextDelta(text)]
         events = self._close_run()
-        # Two parts of text in a row: a client has to see where the second one begins.
+        # Two consecutive text parts: a client must see where the second one begins.
         is_next = bool(self._made) and isinstance(self._made[-1], TextPart)
         self._run, self._is_thought = [text], thought
         more = ReasoningDelta(text) if thought else TextDelta(text, starts_part=is_next)
@@ -176,7 +176,7 @@ class RunAssembly(BaseAssembly[SettingsT]):
         return [ReasoningDelta("", whole=(part,))]
 
     def _add_call(self, call: ToolCallPart) -> ToolCallDelta:
-        """Add a whole tool call to the answer and return its event."""
+        """Add a complete tool call to the answer and return its event."""
         self._made.append(call)
         self._written += len(call.arguments)
         self._calls += 1

@@ -1,8 +1,8 @@
-"""Keeps what was sent to a service out of the words with which it fails.
+"""Removes text of a request from the error text with which a service refuses it.
 
-Services like to quote a request that they refuse, and some show its headers. What they say is
-logged, kept and told; neither people's words nor credentials are to be read there. It knows no
-dialect but for the fields that hold settings: it compares texts, and only after a failure.
+Services often quote a request that they refuse, and some show its headers. Their text is logged,
+stored and shown; it must contain neither people's messages nor credentials. It knows no dialect
+except for the fields that hold settings: it compares texts, and only after a failure.
 """
 
 import re
@@ -17,12 +17,12 @@ import msgspec
 from hermes.message.markup.references import unescape
 
 MASK = "****"
-# Shorter runs are alike by chance; a run without a space is a name, or a word to be looked up.
+# Shorter runs match by chance; a run without a space is a name, or a word to look up.
 _RUN = 16
-# So much of the beginning of a credential gives it away: what a service says is cut somewhere.
+# This much of the beginning of a credential reveals it: a service may cut its text anywhere.
 _BEGINNING = 8
 _NO_SECRETS = frozenset({"accept", "content-type", "user-agent"})
-# What an operator or a program has written. Everything else may be somebody's words.
+# Fields that an operator or a program writes. Everything else may be a person's text.
 _SETTINGS = frozenset(
     {
         *("model", "tools", "functions", "tool_choice", "toolConfig", "format", "response_format"),
@@ -30,21 +30,21 @@ _SETTINGS = frozenset(
     }
 )
 _LONGEST_NAME = 200
-# Files travel as one long word in which every short one stands somewhere.
+# Files are one long word that contains every short word somewhere.
 _FILES = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{4000,}+")
 _FILE = re.compile(r"(?:data:[^,\s]{0,200},)?[A-Za-z0-9+/_-]{4000}")
 _CHUNK = re.compile(r"""[^\s"'`‘’“”«»=:,;<>()\[\]{}|&]+""")
 _EDGES = ".!?*-_/\\#$%^~"
 _WORD = re.compile(r"\w+")
-# Whatever is shorter, or a number of so few digits, stands everywhere and says little.
+# Shorter words and numbers with fewer digits occur everywhere and reveal little.
 _WHOLE_WORDS, _DIGITS = 4, 3
 _ESCAPED = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 _BROKEN = re.compile(r"\\[nrt]")
-# With its semicolon: "&parameter" is none.
+# With its semicolon: "&parameter" is not an entity.
 _ENTITY = re.compile(r"&(?:#\w+|\w+);")
 _MASKS = re.compile(r"\*{4}(?:[^\w\s]{0,2}\s?[^\w\s]{0,2}\*{4})+")
 _ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
-# Scripts that put no spaces between their words: a word is any two characters.
+# Scripts without spaces between words: a word is any two characters.
 _SPACELESS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _SPACELESS_RUN = 2
 
@@ -52,10 +52,10 @@ _SPACELESS_RUN = 2
 def without_echo(
     words: str, sent: bytes, *, headers: Mapping[str, str], names: Iterable[str] = ()
 ) -> str:
-    """Return a failure's words without what they quote of the request that caused it.
+    """Return an error text without what it quotes of the request that caused it.
 
-    Kept are the words in which services fail, the names of models, tools and fields, those given
-    as `names`, and whatever the request does not have.
+    Kept are the usual words of service errors, the names of models, tools and fields, those given
+    as `names`, and everything that is not in the request.
     """
     for name, value in headers.items():
         if name.lower() not in _NO_SECRETS:
@@ -68,7 +68,7 @@ def without_echo(
 
 
 def _without(words: str, secret: str) -> str:
-    """Return the words without a secret, whole or cut off at its end."""
+    """Return the text without a secret, complete or cut off at its end."""
     if len(secret) < _BEGINNING:
         return words
     at = words.find(secret[:_BEGINNING])
@@ -85,7 +85,7 @@ def _unquoted(words: str, sent: str) -> str:
     kept: list[str] = []
     at = 0
     while at < len(words):
-        # In the middle of a word none begins: most of the time goes into looking.
+        # No secret begins in the middle of a word: most of the time goes into searching.
         is_inside = at > 0 and words[at - 1].isalnum()
         end = at if is_inside else _end_of_run(words, at, sent=sent, least=_RUN)
         run = words[at:end]
@@ -99,7 +99,7 @@ def _unquoted(words: str, sent: str) -> str:
 
 
 def _end_of_run(words: str, at: int, *, sent: str, least: int) -> int:
-    """Return where that ends which stands in both, or `at` where too little does."""
+    """Return the end of the run that both texts contain, or `at` if it is too short."""
     end = at + least
     if end > len(words) or words[at:end] not in sent:
         return at
@@ -109,7 +109,7 @@ def _end_of_run(words: str, at: int, *, sent: str, least: int) -> int:
 
 
 class _Quotes:
-    """Finds single words of a request: `said` is what may be private, `names` what is not."""
+    """Finds single words of a request: `said` may be private, `names` are not."""
 
     def __init__(self, said: str, names: Iterable[str]) -> None:
         self._said = said.casefold()
@@ -119,11 +119,11 @@ class _Quotes:
             self._names.update((low, *_WORD.findall(low)))
 
     def masked(self, words: str) -> str:
-        """Return the words with a mask for each that the request has."""
+        """Return the text with a mask for each word of the request."""
         return _CHUNK.sub(lambda found: self._chunk(found[0]), words)
 
     def _chunk(self, chunk: str) -> str:
-        """Look at what stands between spaces and quotes, as a whole and then word by word."""
+        """Check what is between spaces and quotes, first as a whole and then word by word."""
         core = chunk.strip(_EDGES)
         parts = _WORD.findall(core)
         if len(parts) > 1 and self._is_private(core, parts):
@@ -156,7 +156,7 @@ class _Quotes:
         return kept
 
     def _stands(self, low: str, *, whole: bool) -> bool:
-        """Return whether a word of what was said begins so, or is just that."""
+        """Return whether a private word equals this one or begins with it."""
         said, at = self._said, -1
         while (at := said.find(low, at + 1)) >= 0:
             end = at + len(low)
@@ -190,7 +190,7 @@ def _read(sent: bytes) -> tuple[str, set[str]]:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text and number in a value, and what it is called there."""
+    """Yield every text and number in a value, with its key."""
     left = [value]
     while left:
         one = left.pop()
@@ -208,7 +208,7 @@ def _is_name(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text as it was before a service escaped it for a message of its own."""
+    """Return a text as it was before a service escaped it for its own message."""
     if "\\" in text:
         text = _BROKEN.sub(" ", _ESCAPED.sub(_unescaped, text))
     if "&" in text:
@@ -234,7 +234,7 @@ def _is_known(word: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _known_words() -> frozenset[str]:
-    """Return the words in which services fail."""
+    """Return the usual words of service errors."""
     file = resources.files(__package__) / "error_words.toml"
     groups: Mapping[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))
     return frozenset(word for group in groups.values() for word in group.split())

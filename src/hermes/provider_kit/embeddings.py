@@ -1,4 +1,4 @@
-"""The answer to an embedding call, checked before any of its vectors is used: pure."""
+"""Checks the answer to an embedding call before any of its vectors is used: pure."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -19,7 +19,7 @@ Answer = TypeVar("Answer")
 def decode_embedding(
     answer: bytes, settings: WireSettings, *, decode: Callable[[bytes], Answer]
 ) -> Answer:
-    """Return the decoded answer; raise a `ProviderError` if it is something else."""
+    """Return the decoded answer; raise a `ProviderError` if it has another form."""
     try:
         return decode(answer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -39,12 +39,12 @@ def check_vectors(
     who = f"{settings.name}: the {settings.SERVICE}"
     if len(vectors) != expected:
         raise ProviderUnavailable(
-            f"{who} answered {len(vectors)} embeddings, expected {expected}: one for each text"
+            f"{who} returned {len(vectors)} embeddings, expected {expected}: one for each text"
         )
     if not all(vectors):
-        raise ProviderUnavailable(f"{who} answered an embedding without numbers; none is used")
+        raise ProviderUnavailable(f"{who} returned an embedding without numbers; none is used")
 
 
 def embedding_usage(told: int | None, texts: Sequence[str]) -> Usage:
-    """Return the tokens that the service counted, or a guess by the size of the texts."""
+    """Return the token count of the service, or an estimate from the size of the texts."""
     return Usage(tokens_in=estimated(sum(map(len, texts))) if told is None else counted(told))

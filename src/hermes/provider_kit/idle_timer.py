@@ -6,10 +6,10 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """Something that will happen later, unless it is cancelled."""
+    """A callback that runs later, unless it is cancelled."""
 
     def cancel(self) -> None:
-        """Do not let it happen."""
+        """Cancel the callback."""
         ...
 
 
@@ -28,13 +28,13 @@ class IdleTimer:
         self._timer: Timer | None = None
 
     def start(self) -> None:
-        """Begin to wait, again if it was waiting."""
+        """Start waiting, or restart."""
         self.stop()
         later = self._call_later or asyncio.get_running_loop().call_later
         self._timer = later(self._seconds, self._action)
 
     def stop(self) -> None:
-        """Wait no longer."""
+        """Stop waiting."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

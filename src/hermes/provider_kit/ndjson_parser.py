@@ -4,7 +4,7 @@ from hermes.errors import AnswerTooLarge
 
 
 class NdjsonParser:
-    """Collects whole lines, without empty ones; no line may exceed `limit` bytes."""
+    """Collects complete lines, without empty ones; no line may exceed `limit` bytes."""
 
     __slots__ = ("_limit", "_rest")
 
@@ -18,12 +18,12 @@ class NdjsonParser:
         self._rest = lines.pop()
         if max(map(len, (*lines, self._rest))) > self._limit:
             raise AnswerTooLarge(
-                f"one line of the stream exceeds {self._limit} bytes: the service sends no proper"
-                " lines of JSON"
+                f"one line of the stream exceeds {self._limit} bytes: the service does not send "
+                "valid lines of JSON"
             )
         return [line for line in map(bytes.strip, lines) if line]
 
     def finish(self) -> list[bytes]:
-        """Return the last line, when the stream ended without the line end behind it."""
+        """Return the last line if the stream ended without a final line end."""
         rest, self._rest = self._rest.strip(), b""
         return [rest] if rest else []

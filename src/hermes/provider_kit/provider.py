@@ -1,7 +1,7 @@
 """`WireProvider`: one model service over the one HTTP client; no policy, no retries.
 
-A wire says what its service can do, where a call goes, and makes the body and the assembly of each
-call. The call itself is the same on every wire.
+A wire declares what its service can do and where a call goes, and makes the body and the assembly
+of each call. The call itself is the same on every wire.
 """
 
 from abc import ABC, abstractmethod
@@ -64,7 +64,7 @@ class WireProvider(ABC, Generic[SettingsT]):
         """Return the body of a call and the assembly of its answer."""
 
     def _describe(self) -> ProviderInfo:
-        """Return what the service can do; here, a cloud that holds answers to a schema."""
+        """Return what the service can do; here, a cloud that enforces schemas."""
         settings = self._settings
         return ProviderInfo(
             dialect=self.DIALECT,

@@ -8,7 +8,7 @@ from hermes.ports.provider import ToolSpec
 
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
-# The path of each image file, with its bytes in base64 or its data URL, as the wire wants it.
+# The path of each image file, with its bytes in base64 or its data URL, as the wire needs it.
 Images = Mapping[str, str]
 
 NO_VISION = "[an image was attached; this model cannot see images]"
@@ -16,7 +16,7 @@ IMAGE_GONE = "[an image was attached; it is no longer available or too large]"
 
 
 def part_text(part: Part) -> str:
-    """Return the text of a part; of a sound or a file, the text that stands in its place."""
+    """Return the text of a part; for a sound or a file, its replacement text."""
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, AudioPart):

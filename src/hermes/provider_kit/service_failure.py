@@ -1,6 +1,6 @@
-"""What a model service's answer other than a proper 200 means: its own words, without secrets.
+"""What a model service's answer other than a proper 200 means: its own text, without secrets.
 
-It sits under every provider that speaks HTTP and knows no dialect: it reads the shapes in which
+It is used by every provider that speaks HTTP and knows no dialect: it parses the shapes in which
 services wrap a message.
 """
 
@@ -14,7 +14,7 @@ from hermes.net.retry_after import finite_number, retry_after
 
 MAX_ERROR_BYTES = 65_536
 _MAX_TEXT = 500
-# 402: this account is out of money; 408, 409, 425, 429: not now. Another candidate may do.
+# 402: the account is out of money; 408, 409, 425, 429: retry later. Another candidate may work.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429})
 _OF_THE_REQUEST = frozenset({400, 413, 422})
 _NOT_FOUND = 404
@@ -22,9 +22,10 @@ _LOWEST_FAILURE, _HIGHEST_FAILURE = 400, 599
 _KEY_LOOK = re.compile(r"\b(?:sk|rk|pk)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
 _TAG = re.compile(r"<[^<>]*>")
 _SPACE = re.compile(r"\s+")
-# Of what one service refuses and another may take: its model, its parameters, its limits, its
-# filter, this account. Few services name these by a code, so the words are looked at as well; a
-# word too many costs another try, a word too few would keep a candidate from being asked.
+# Reasons for which one service refuses a request that another may accept: its model, its
+# parameters, its limits, its filter, this account. Few services have codes for these, so the words
+# are checked as well; a superfluous word costs another try, a missing word would keep a candidate
+# from being tried.
 _OWN_MATTER = re.compile(
     r"model|context|token|param|support|unknown|unrecogni[sz]ed|unexpected|extra|permitted|allowed"
     r"|deprecat|feature|schema|format|too (?:long|large|many|big)|exceed|maximum|at most|limit"
@@ -55,7 +56,7 @@ class _Body(msgspec.Struct):
 
     @property
     def reason(self) -> str:
-        """Everything that says why: the words, and the names that stand beside them."""
+        """All texts that give the reason: the message, and the names beside it."""
         told = self.error
         if not isinstance(told, _Detail):
             return self.words
@@ -72,7 +73,7 @@ def failure(
     secret: str | None,
     absent: str = "",
 ) -> ProviderError:
-    """Return the error that the answer `status` stands for; `absent` says what helps after a 404."""
+    """Return the error for the answer `status`; `absent` is the advice after a 404."""
     said = mask(words_of(body), secret=secret) or "it gave no reason"
     if status in _NOT_NOW or status >= 500:
         return ProviderUnavailable(
@@ -95,7 +96,7 @@ def failure(
 
 
 def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
-    """Return what an error object stands for that came inside a 200, before any output."""
+    """Return the error for an error object that came inside a 200, before any output."""
     found = _read(body)
     code = _code_of(found)
     if code is not None:
@@ -107,7 +108,7 @@ def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
 def unusable(
     name: str, body: bytes, *, found: str, expected: str, secret: str | None
 ) -> ProviderError:
-    """Return the error for a 200 that is `found` and not `expected`: its own words, if it has any."""
+    """Return the error for a 200 that is `found` instead of `expected`, in its own text if any."""
     told = _read(body)
     if told is not None and told.reason:
         return reported(name, body, secret=secret)
@@ -120,7 +121,7 @@ def unusable(
 def is_refused_everywhere(status: int, reason: str) -> bool:
     """Return whether any other service would refuse the request for the same `reason`.
 
-    Without a reason nobody can tell: then it is this service's matter.
+    Without a reason this is unknown: then only this service counts as refusing.
     """
     return status in _OF_THE_REQUEST and bool(reason) and not _OWN_MATTER.search(reason)
 
@@ -133,7 +134,7 @@ def mask(text: str, *, secret: str | None) -> str:
 
 
 def words_of(body: bytes) -> str:
-    """Return the message inside an error body; of what is no JSON, the body without its tags."""
+    """Return the message inside an error body; if it is not JSON, the body without its tags."""
     found = _read(body)
     if found is not None:
         return found.words
@@ -149,7 +150,7 @@ def _read(body: bytes) -> _Body | None:
 
 
 def _code_of(found: _Body | None) -> int | None:
-    """Return the HTTP status that an error object names, if it does."""
+    """Return the HTTP status in an error object, if it has one."""
     if found is None or not isinstance(found.error, _Detail):
         return None
     code = finite_number(bytes(found.error.code).decode(errors="replace"))

@@ -76,6 +76,6 @@ class WireSettings(msgspec.Struct, frozen=True, kw_only=True):
     def _check_credential(self, field: str, value: str | None) -> None:
         if not all(_LOWEST_VISIBLE <= ord(letter) <= _HIGHEST_VISIBLE for letter in value or ""):
             raise ConfigurationError(
-                f"providers.{self.name}.{field} holds a space, a line break or a letter outside"
-                " ASCII; a key is one word: copy it again without anything around it"
+                f"providers.{self.name}.{field} contains a space, a line break or a non-ASCII "
+                "letter; a key is one word: copy it again without anything around it"
             )

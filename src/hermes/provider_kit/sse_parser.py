@@ -29,7 +29,7 @@ class SseParser:
         return done
 
     def finish(self) -> list[bytes]:
-        """Return the last event, when the stream ended without the empty line behind it."""
+        """Return the last event if the stream ended without the final empty line."""
         done = self.feed(b"\n") if self._rest else []
         if self._data:
             done.append(self._take())
@@ -52,6 +52,6 @@ class SseParser:
 
     def _too_large(self) -> AnswerTooLarge:
         return AnswerTooLarge(
-            f"one event of the stream exceeds {self._limit} bytes: the service sends no proper"
-            " event stream"
+            f"one event of the stream exceeds {self._limit} bytes: the service does not send a "
+            "valid event stream"
         )

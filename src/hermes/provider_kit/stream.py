@@ -1,7 +1,7 @@
-"""One streamed model call over the one HTTP client: opened, read, ended, failures translated.
+"""One streamed model call over the one HTTP client: opens, reads, ends it and translates failures.
 
-It sits between the client and the providers and knows no dialect: how bytes become payloads is the
-parser's business, and what payloads mean is the assembly's. Time limits on output are the caller's.
+It sits between the client and the providers and knows no dialect: the parser turns bytes into
+payloads, and the assembly interprets payloads. The caller sets time limits on output.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ EVENTS: Final = ("text/event-stream",)
 JSON: Final = ("application/json",)
 _LINGER_S = 0.1
 _LARGE_BYTES: Final = 262_144
-# What servers say that do not know better; the body has to show what it is.
+# Content types of servers that do not set the right one; the body decides.
 _SAYS_NOTHING = frozenset({"", "text/plain", "application/octet-stream"})
-# No encoding is asked for; these the client undoes all the same.
+# No encoding is requested; the client decodes these nevertheless.
 _CODINGS = frozenset({"", "identity", "gzip", "deflate"})
 
 
 class AnswerAssembly(Protocol):
-    """One call's answer in the making."""
+    """The answer of one call under construction."""
 
     @property
     def done(self) -> bool:
@@ -46,7 +46,7 @@ class AnswerAssembly(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the service has said that the answer is whole."""
+        """Whether the service has said that the answer is complete."""
         ...
 
     @property
@@ -59,11 +59,11 @@ class AnswerAssembly(Protocol):
         ...
 
     def feed_last(self, payload: bytes) -> Sequence[ModelEvent]:
-        """Take a payload in which the stream ended, so that half of it may be missing."""
+        """Take the payload in which the stream ended, so that part of it may be missing."""
         ...
 
     def end(self) -> CallEnd:
-        """Return the whole answer; raise `StreamTruncated` when its end was never announced."""
+        """Return the complete answer; raise `StreamTruncated` if its end was never announced."""
         ...
 
 
@@ -75,12 +75,12 @@ class PayloadParser(Protocol):
         ...
 
     def finish(self) -> list[bytes]:
-        """Return what is left when the bytes have ended."""
+        """Return what is left after the last byte."""
         ...
 
 
 class FailureReader(Protocol):
-    """Reads what an answer other than 200 means."""
+    """Translates an answer other than 200 into an error."""
 
     def __call__(
         self,
@@ -92,16 +92,16 @@ class FailureReader(Protocol):
         secret: str | None,
         absent: str = "",
     ) -> ProviderError:
-        """Return the error that the answer stands for."""
+        """Return the error for the answer."""
         ...
 
 
 class ModelEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where a provider's calls go; `secret` never appears in an error.
 
-    `kinds` are the content types that an answer may have, and `absent` says what helps when the
-    service answers 404. `end_wait_s` is how long to wait for more after the answer has ended, where
-    only the end of the connection says that nothing more comes.
+    `kinds` are the content types that an answer may have, and `absent` is the advice for a 404.
+    `end_wait_s` is how long to wait for more after the answer has ended, if only the end of the
+    connection shows that nothing more comes.
     """
 
     provider: str
@@ -138,13 +138,14 @@ async def stream_model(
 async def call_json(
     client: HttpClient, endpoint: ModelEndpoint, *, body: bytes, timeout_s: float, limit: int
 ) -> bytes:
-    """Post `body` and return the whole answer; anything but 200 is raised as a `ProviderError`."""
+    """Post `body` and return the complete answer; anything but 200 raises a `ProviderError`."""
     try:
         async with asyncio.timeout(timeout_s), open_call(client, endpoint, body=body) as response:
             return await response.read(limit)
     except TimeoutError:
         raise ProviderTimeout(
-            f"{endpoint.provider}: the service gave no whole answer within {timeout_s:g} s"
+            f"{endpoint.provider}: the service did not send a complete answer within "
+            f"{timeout_s:g} s"
         ) from None
 
 
@@ -152,7 +153,8 @@ async def call_json(
 async def open_call(
     client: HttpClient, endpoint: ModelEndpoint, *, body: bytes
 ) -> AsyncIterator[Response]:
-    """Post `body` and give the answer, a 200 of the endpoint's kinds; raise what all others mean."""
+    """Post `body` and return the answer, a 200 of the endpoint's kinds; raise an error for all
+    others."""
     try:
         async with client.request(
             f"provider.{endpoint.provider}",
@@ -174,23 +176,23 @@ async def open_call(
         words = wire_words(endpoint.provider, error)
         raise ProviderUnavailable(words, was_sent=was_sent) from error
     except ProviderError as error:
-        # Also what was raised inside, about an error in the middle of an answer.
+        # Including errors raised inside, about an error in the middle of an answer.
         ours = (endpoint.provider, endpoint.url)
         mask = partial(without_echo, str(error), body, headers=endpoint.headers, names=ours)
-        # A large request takes seconds to read: not on the loop's thread.
+        # A large request takes seconds to parse, so this is not done on the event loop's thread.
         error.args = (await asyncio.to_thread(mask) if len(body) > _LARGE_BYTES else mask(),)
         raise
 
 
 def wire_words(provider: str, error: NetError) -> str:
-    """Return the words of a failure on the wire, with the provider's name before them."""
+    """Return the text of a wire failure, with the provider's name before it."""
     return f"{provider}: {str(error).removeprefix(f'provider.{provider}: ')}"
 
 
 async def probe(
     client: HttpClient, endpoint: ModelEndpoint, *, timeout_s: float, limit: int
 ) -> bytes | None:
-    """Get the endpoint's address and return what it answers with 200, or None."""
+    """Get the endpoint's address and return the body of a 200, or None."""
     try:
         async with client.request(
             f"provider.{endpoint.provider}.probe",
@@ -217,7 +219,7 @@ async def _refusal(response: Response, endpoint: ModelEndpoint) -> ProviderError
 
 
 def _strange(headers: Mapping[str, str], kinds: tuple[str, ...]) -> str | None:
-    """Return what the head of a 200 says about a body that cannot be read, or None."""
+    """Return why the head of a 200 announces an unreadable body, or None."""
     kind = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind not in kinds and kind not in _SAYS_NOTHING:
         return kind
@@ -226,7 +228,7 @@ def _strange(headers: Mapping[str, str], kinds: tuple[str, ...]) -> str | None:
 
 
 async def _stranger(response: Response, endpoint: ModelEndpoint, *, found: str) -> ProviderError:
-    """Return what a 200 of another kind means; only JSON can hold an error that tells more."""
+    """Return the error for a 200 of another content type, from its JSON if it has any."""
     return unusable(
         endpoint.provider,
         await _error_body(response) if "json" in found else b"",
@@ -237,7 +239,7 @@ async def _stranger(response: Response, endpoint: ModelEndpoint, *, found: str) 
 
 
 async def _error_body(response: Response) -> bytes:
-    """Return the body of a failure; one that is cut off or too large still leaves its status."""
+    """Return the body of a failure; if it is cut off or too large, the status remains."""
     try:
         return await response.read(MAX_ERROR_BYTES)
     except NetError:
@@ -249,7 +251,7 @@ async def _read(
 ) -> tuple[list[bytes], bool]:
     """Return the next payloads and whether more may come.
 
-    What is late or lost behind the announced end is not missed.
+    What is late or lost after the announced end is not needed.
     """
     try:
         if endpoint.end_wait_s is None or not assembly.ended:
@@ -270,7 +272,7 @@ async def _read(
 
 
 async def _linger(response: Response) -> None:
-    """Wait shortly for the end of the body, so that the connection can be used again."""
+    """Wait briefly for the end of the body, so that the connection can be reused."""
     if response.complete:
         return
     try:

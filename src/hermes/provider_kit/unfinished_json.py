@@ -1,7 +1,7 @@
-"""Whether a text of JSON stops in the middle: what was cut off, told apart from what is malformed.
+"""Detects whether a JSON text stops in the middle, as opposed to being malformed.
 
-A model may write malformed arguments, and is told so by the tool; arguments that stop in the
-middle are the sign of an answer that is not whole, whatever its end says.
+If a model writes malformed arguments, the tool reports it to the model; arguments that stop in the
+middle mean that the answer is incomplete, whatever its end says.
 """
 
 import re
@@ -27,7 +27,7 @@ def is_unfinished(text: str) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Walk the text once: tell whether it ends inside a string, or closes less than it opens."""
+    """Walk the text once; return whether it ends inside a string, or closes less than it opens."""
     depth = at = 0
     while (quote := text.find('"', at)) >= 0:
         depth += _opened(text, at, quote)
@@ -39,6 +39,6 @@ def _is_open(text: str) -> bool:
 
 
 def _opened(text: str, begin: int, end: int) -> int:
-    """Return how many objects and lists a piece without strings opens more than it closes."""
+    """Return how many more objects and lists a piece without strings opens than it closes."""
     opened = text.count("{", begin, end) + text.count("[", begin, end)
     return opened - text.count("}", begin, end) - text.count("]", begin, end)

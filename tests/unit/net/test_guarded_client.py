@@ -374,7 +374,7 @@ async def test_no_hop_leaves_the_hosts_that_a_caller_may_ask(url: str) -> None:
             trusted=False,
             may_ask=lambda host: host == "listed.test",
         )
-        with pytest.raises(AddressRefused, match=r"other\.test is not a host that may be asked"):
+        with pytest.raises(AddressRefused, match=r"other\.test is not a host that may be called"):
             await call.__aenter__()
 
     await client.close()

@@ -188,7 +188,9 @@ async def test_a_redirect_to_a_private_address_is_refused(client):
     async with giving(b"", status=302, Location="http://192.168.0.1/a.png") as server:
         error = await refusal(showing(at(f"{server.origin}/a")), client)
 
-    assert "192.168.0.1 leads to where no message may reach (a private network" in str(error)
+    assert "192.168.0.1 leads to an address that may not be fetched (a private network" in str(
+        error
+    )
     assert "a.png" not in str(error)
 
 

@@ -391,7 +391,7 @@ async def test_half_a_file_of_a_dead_process_counts_and_goes(home: Home) -> None
 async def test_a_link_is_read_from_the_hosts_of_the_list_alone(home: Home) -> None:
     link = Media("image/png", url="https://evil.test/a.png?d=secret", name="a.png")
 
-    with pytest.raises(Forbidden, match=r"evil\.test is not a host that may be asked"):
+    with pytest.raises(Forbidden, match=r"evil\.test is not a host that may be called"):
         await home.media_cache.read(link, limit=1000)
 
 

@@ -229,8 +229,8 @@ def test_a_call_that_was_cut_off_is_not_run(arguments):
 @pytest.mark.parametrize(
     ("vectors", "words"),
     [
-        ([(1.0,)], "^p: the service answered 1 embeddings, expected 2: one for each text$"),
-        ([(1.0,), ()], "^p: the service answered an embedding without numbers; none is used$"),
+        ([(1.0,)], "^p: the service returned 1 embeddings, expected 2: one for each text$"),
+        ([(1.0,), ()], "^p: the service returned an embedding without numbers; none is used$"),
     ],
 )
 def test_vectors_that_are_missing_are_not_used(vectors, words):
