@@ -118,7 +118,7 @@ class CallCharge:
 
     async def _settle(self, cost: Cost) -> None:
         self._is_paid = True
-        # The ledger comes first: counters that are not told are read off it again.
+        # The ledger comes first: counters that miss an update are read from it again.
         self._receipt.add(
             SpendEntry(
                 day=self._hold.day,

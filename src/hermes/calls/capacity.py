@@ -59,7 +59,7 @@ class CallLimit:
         while (dealt := self._shares.deal()) is not None:
             asker, place = dealt
             if place.done():
-                # Its asker is about to find out that the wait is over.
+                # Its caller is about to notice that the wait is over.
                 self._shares.release(asker)
             else:
                 place.set_result(None)

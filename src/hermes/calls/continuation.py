@@ -30,15 +30,16 @@ _REPEAT = (
     "Your answer was cut off. Write it again from its first word: repeat what you have written"
     " exactly, word for word, then continue it to its end. Do not comment on it."
 )
-# White space may differ from what was shown; beyond this it is another text.
+# Whitespace may differ from what was shown; any other difference makes it another text.
 _SLACK_CHARS = 256
-# By its first words an answer is known that begins again; a script without spaces has long words.
+# An answer that starts over is recognised by its first words; a script without spaces has long
+# words.
 _OPENING_WORDS = 4
 _OPENING_CHARS = 24
-# Or by a row of words near its beginning: models differ in the sentence before the answer itself.
+# Or by a sequence of words near its beginning: models differ in the sentence before the answer.
 _ROW_WORDS = 8
-# An answer that begins again does so at once or after a sentence about it, within this many
-# characters; only so much can be held back.
+# An answer starts over at once or after a sentence about it, within this many characters; only this
+# much can be held back.
 _WINDOW_CHARS = 320
 _WORD = re.compile(r"[^\W_]+")
 _LINE_OR_COLON = re.compile(r"[\n:]")
@@ -58,7 +59,7 @@ def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequ
     if not shown.strip():
         return request
     messages = request.messages
-    # Services refuse or stumble over a prefill that ends with white space.
+    # Services refuse, or fail on, a prefill that ends with whitespace.
     said: tuple[Part, ...] = (TextPart(shown.rstrip() if prefill else shown),)
     if messages and messages[-1].role == "assistant":
         messages, said = messages[:-1], (*messages[-1].parts, *said)
@@ -133,7 +134,7 @@ class Continuation:
                 self._end(is_cut=_is_cut(end))
         if not (self._is_first or text_of(end.parts).strip() or tool_calls_of(end.parts)):
             raise StreamTruncated(
-                f"{self._name} wrote nothing to continue the answer that broke off;"
+                f"{self._name} wrote nothing to continue the interrupted answer;"
                 " the answer is not whole"
             )
         left, said = self._skipped or 0, self._shown
@@ -180,7 +181,7 @@ class Continuation:
         held = "".join(self._held)
         if not self._may_differ or _begins_again(self._shown, held, is_cut=is_cut):
             raise StreamTruncated(
-                f"{self._name} began another answer instead of continuing the one that broke off;"
+                f"{self._name} began another answer instead of continuing the interrupted one;"
                 " the answer is not whole"
             )
         self._held.clear()

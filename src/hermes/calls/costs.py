@@ -14,7 +14,7 @@ from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.routing.prices import price_of, usage_cost
 
 _PER_MILLION = 1_000_000
-# Few models write more in one answer. A caller who allows a billion must not set aside a whole budget.
+# Few models write more in one answer. A caller who allows a billion must not hold a whole budget.
 _MOST_OUTPUT = 131_072
 
 

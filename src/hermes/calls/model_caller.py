@@ -162,7 +162,7 @@ class ModelCaller:
         self._pricing.budgets.check_switch()
         if not self._limit.is_free_for(asker):
             yield SlotWait()
-        # The place comes first: a call that waits for hours must not hold other people's budget.
+        # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
             yield CallStart(candidate)
             has_thought, began = False, self._monotonic()
@@ -291,7 +291,7 @@ def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
     return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
 
 
-# A file may be gone or of a kind that the model cannot take; then a sentence replaces it.
+# A file may be missing or of a kind that the model does not accept; then a sentence replaces it.
 _TOLD_OF = (ImagePart, AudioPart, FilePart)
 
 

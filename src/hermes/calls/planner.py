@@ -19,7 +19,7 @@ class Planner:
 
     def __init__(self, providers: Mapping[str, Provider], *, policy: Policy) -> None:
         self._providers = tuple(providers.values())
-        # Who only makes embeddings is not asked before every answer whether it could give one.
+        # A provider that only makes embeddings is not asked before every answer.
         self._talking = tuple(one for one in self._providers if one.info.chat)
         self.policy = policy
         # Takes the place of `models.default` while the gateway runs, if an operator swapped it.
@@ -98,7 +98,7 @@ async def ask_provider(provider: Provider) -> ProviderOffer:
             return ProviderOffer(provider.info, await provider.available())
     except TimeoutError:
         return ProviderOffer(
-            provider.info, available=False, problem=f"no sign of life in {_PROBE_S:g} s"
+            provider.info, available=False, problem=f"no response in {_PROBE_S:g} s"
         )
     except ProviderError as error:
         return ProviderOffer(provider.info, available=False, problem=str(error))

@@ -32,7 +32,7 @@ def check_schema(schema: OutputSchema) -> None:
 def problem_of(schema: OutputSchema, text: str) -> str | None:
     """Return in one sentence why `text` is not JSON that fits the schema, or None if it fits."""
     if len(text) > MAX_ANSWER_CHARS:
-        return f"the answer has {len(text)} characters, and {MAX_ANSWER_CHARS} can be checked"
+        return f"the answer has {len(text)} characters; at most {MAX_ANSWER_CHARS} can be checked"
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
@@ -42,7 +42,7 @@ def problem_of(schema: OutputSchema, text: str) -> str | None:
     try:
         return _problem(checker_of(bytes(schema.schema)), value)
     except UnusableSchema as problem:
-        return bounded(f"the answer cannot be checked, since the schema {problem}")
+        return bounded(f"the answer cannot be checked, because the schema {problem}")
     except ValueTooLarge as problem:
         return f"the answer {problem}"
 

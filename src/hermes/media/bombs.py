@@ -1,7 +1,7 @@
-"""Whether a file says, or hides, that it unpacks to far more than it is; pure, and nothing is kept unpacked.
+"""Detects files that expand to far more than their size; pure, and nothing is kept unpacked.
 
-Only the lists of contents of archives are read. Archives inside of archives are looked into as far as
-a small allowance of bytes goes; what cannot be looked through within it is refused, too.
+Only the directories of archives are read. Nested archives are examined within a small allowance of
+bytes; what cannot be examined within it is refused, too.
 """
 
 import re
@@ -13,7 +13,7 @@ from hermes.message.media_kind import GZIP, ZIP, FileKind
 
 MOST_UNPACKED: Final = 1_000_000_000
 MOST_RATIO: Final = 200
-# A small file may be all zeros: what it unpacks to is what counts.
+# A small file may be all zeros: the unpacked size is what counts.
 _HARMLESS: Final = 20_000_000
 _MOST_ENTRIES: Final = 20_000
 _MOST_LIST_BYTES: Final = 4_000_000
@@ -32,7 +32,7 @@ _STORED, _DEFLATED = 0, 8
 
 
 class _Entry(NamedTuple):
-    """A file in an archive as its list tells it."""
+    """A file in an archive as its directory lists it."""
 
     name: bytes
     method: int
@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
 
 
 class _Allowance:
-    """How much may still be unpacked, found and listed of one file with all that is inside of it."""
+    """How much of one file, nested archives included, may still be unpacked, found and listed."""
 
     def __init__(self, size: int) -> None:
         self.entries = _MOST_ENTRIES
@@ -62,7 +62,7 @@ class _Allowance:
 
 
 def check_bomb(data: bytes, kind: FileKind) -> None:
-    """Raise a `BadRequest` whose text people can read if a file is, or may hide, a bomb."""
+    """Raise a `BadRequest` with a text for people if a file is, or may hide, a bomb."""
     if kind == ZIP:
         _look_into(data, _Allowance(len(data)), depth=0)
     elif kind == GZIP:
@@ -70,7 +70,7 @@ def check_bomb(data: bytes, kind: FileKind) -> None:
 
 
 def _gzip_size(data: bytes) -> int:
-    """Return what a packed file says it unpacks to; it says it in four bytes at its end."""
+    """Return the unpacked size that a gzip file states in its last four bytes."""
     return int.from_bytes(data[-4:], "little") if len(data) >= 18 else 0
 
 
@@ -89,7 +89,7 @@ def _look_into(data: bytes, allowance: _Allowance, *, depth: int) -> None:
 
 
 def _entries(data: bytes) -> list[_Entry]:
-    """Return the list of an archive; one that is not whole lists nothing that could be unpacked."""
+    """Return the directory of an archive; a truncated archive lists nothing."""
     start, size, shift = _list_place(data)
     if size > _MOST_LIST_BYTES:
         raise BadRequest("it is an archive of too many files")
@@ -105,7 +105,7 @@ def _entries(data: bytes) -> list[_Entry]:
 
 
 def _list_place(data: bytes) -> tuple[int, int, int]:
-    """Return where the list of contents begins, how long it is, and what stands before the archive."""
+    """Return the offset and length of the directory, and the number of bytes before the archive."""
     end = data.rfind(_END, max(0, len(data) - 65_557))
     if end < 0 or len(data) < end + 22:
         raise BadRequest("it is an archive whose list of contents cannot be read")
@@ -116,7 +116,7 @@ def _list_place(data: bytes) -> tuple[int, int, int]:
         if whole < 0 or len(data) < whole + 56:
             raise BadRequest("it is an archive whose list of contents cannot be read")
         size, start = _number(data, whole + 40, 8), _number(data, whole + 48, 8)
-    # Bytes may stand before an archive: the list is found from its end, as unpackers do.
+    # Bytes may precede an archive: the directory is found from its end, as unpackers do.
     found = max(0, whole - size)
     if found != start and data[start : start + 4] == _ENTRY:
         raise BadRequest("it is an archive with two lists of contents")
@@ -135,7 +135,7 @@ def _entry(data: bytes, at: int, *, name: int, extra: int) -> _Entry:
 
 
 def _long_sizes(extra: bytes, packed: int, unpacked: int) -> tuple[int, int]:
-    """Return the sizes, which were too large for their place, as what is said beside tells them."""
+    """Return the 64-bit sizes from the extra field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = _number(extra, at, 2), _number(extra, at + 2, 2)
@@ -151,7 +151,7 @@ def _long_sizes(extra: bytes, packed: int, unpacked: int) -> tuple[int, int]:
 
 
 def _unpacked(data: bytes, entry: _Entry, allowance: _Allowance) -> bytes:
-    """Return an archive inside of another; raises if it does not fit in the allowance."""
+    """Return a nested archive; raises if it does not fit in the allowance."""
     at = entry.at
     if data[at : at + 4] != _LOCAL:
         raise BadRequest("it is an archive whose contents cannot be found")

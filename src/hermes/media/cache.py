@@ -1,8 +1,8 @@
-"""Where attachments lie while they are needed: files named by what they hold, in one folder.
+"""The media cache: attachments as files named by their content, in one folder.
 
-Under channels, which keep what they receive and read what they send, and under `TurnMedia`, which serves
-turns. What belongs to a turn lies in a folder of its person and its message; what a channel keeps
-before there is a turn lies among the arrived. It knows no platform.
+Used by channels, which store what they receive and read what they send, and by `TurnMedia`, which
+serves turns. Files of a turn are in a folder of its person and its message; files that a channel
+stores before there is a turn are among the arrived. It knows no platform.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _log = structlog.get_logger(__name__)
 
 
 class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cache takes, how much and for how long, and from where attachments may be sent.
+    """What the cache accepts, how much and for how long, and from where attachments may be sent.
 
     `link_hosts` are the hosts from which links that a model wrote are fetched.
     """
@@ -54,7 +54,7 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MediaCache:
-    """The attachments of one home; fits `ports.channel_setup.MediaFiles`."""
+    """The attachments of one home; implements `ports.channel_setup.MediaFiles`."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class MediaCache:
         self._tidying = asyncio.Lock()
 
     async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
-        """Write down what a channel received and return where; `mime` is not believed."""
+        """Store what a channel received and return its place; `mime` is not trusted."""
         kind = await asyncio.to_thread(self._checked, data)
         unique = f"{hashlib.sha256(data).hexdigest()}-{self._make_id('a')}.{kind.extension}"
         path = await self._store(data, self._folder / ARRIVED / unique)
@@ -87,9 +87,9 @@ class MediaCache:
     async def put(
         self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
     ) -> Media:
-        """Write down an attachment of a turn and return where; the same bytes are the same file.
+        """Store an attachment of a turn and return its place; the same bytes are the same file.
 
-        Raises a `BadRequest` for a bomb; `is_checked` is false for files of the operator's own.
+        Raises a `BadRequest` for a bomb; `is_checked` is false for the operator's own files.
         """
         kind = await asyncio.to_thread(self._whole if is_checked else file_kind, data)
         path = self._place(owner) / f"{hashlib.sha256(data).hexdigest()}.{kind.extension}"
@@ -97,7 +97,7 @@ class MediaCache:
         return Media(kind.mime, path=str(path), name=safe_name(name), size=len(data))
 
     async def adopt(self, media: Media, owner: MediaOwner) -> Media:
-        """Give what a channel kept to the turn that uses it; what lies elsewhere is left as it is."""
+        """Move a channel's file to the turn that uses it; files elsewhere are left unchanged."""
         path = Path(media.path or "")
         if path.parent != self._folder / ARRIVED:
             return media
@@ -126,7 +126,8 @@ class MediaCache:
             raise Forbidden(f"its address is not fetched: {error}") from error
 
     async def open(self, place: str, *, owner: MediaOwner) -> bytes:
-        """Return the bytes of a file that an agent named: of an open folder, or of its own person."""
+        """Return the bytes of a file that an agent named: from an open folder, or from its own
+        person."""
         mine = self._folder / _plain(owner.person_id)
         folders = OpenFolders(self.rules.folders, home=self._folder.parent, cache=mine)
         most = self.rules.max_bytes
@@ -138,7 +139,8 @@ class MediaCache:
     async def fetch(self, url: str, *, limit: int, may_ask: MayAsk | None = None) -> bytes:
         """Return what is at an address, through the guarded side of the client.
 
-        `may_ask` says which hosts may be asked, redirects included; without it the guard decides alone.
+        `may_ask` decides which hosts may be called, redirects included; without it only the guard
+        decides.
         """
         call = self._client.request("media", "GET", url, trusted=False, may_ask=may_ask)
         async with call as response:
@@ -152,20 +154,20 @@ class MediaCache:
         self._used = None
 
     async def tidy(self) -> None:
-        """Remove what is too old or too much and needed by nobody, now and then."""
+        """Remove files that are too old or too many and not needed, from time to time."""
         now = self._clock.monotonic()
         if self._tidied_at is not None and now - self._tidied_at < _TIDY_EVERY_S:
             return
         await self._make_room(0)
 
     def _checked(self, data: bytes) -> FileKind:
-        """Return the kind of what strangers sent; raises what speaks against taking it."""
+        """Return the kind of an untrusted file; raises if it must be refused."""
         rules = self.rules
         limits = FileLimits(max_bytes=rules.max_bytes, max_pixels=rules.max_pixels)
         return checked_kind(data, limits)
 
     def _whole(self, data: bytes) -> FileKind:
-        """Return the kind of what a model is to be shown: no service takes a broken picture."""
+        """Return the kind of a picture for a model: no service accepts a broken picture."""
         kind = self._checked(data)
         if kind.mime in PICTURE_KINDS:
             if picture_size(data, kind.mime) is None:
@@ -224,7 +226,7 @@ def _plain(name: str) -> str:
 
 
 def _write(path: Path, data: bytes, *, draft: str, at: float) -> bool:
-    """Write a file whole or not at all; false if it was there."""
+    """Write a file completely or not at all; false if it already existed."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     is_new = not path.exists()
     if is_new:
@@ -240,7 +242,7 @@ def _write(path: Path, data: bytes, *, draft: str, at: float) -> bool:
 
 
 def _moved(path: Path, folder: Path) -> Path:
-    """Move an arrived file to its owner; one that another turn of theirs has is linked from there."""
+    """Move an arrived file to its owner; link it if another of their turns has it."""
     digest = path.name.partition("-")[0]
     if _HASHED.fullmatch(digest) is None:
         raise NotFound("the attachment is gone")

@@ -1,6 +1,6 @@
-"""Whether bytes that strangers send may be taken: not too large, no bomb, told by what they are. Pure.
+"""Checks files from strangers: not too large, not a bomb, and the type by their bytes. Pure.
 
-Used by the media cache for what channels receive, and for pictures that callers of the API give by value.
+Used by the media cache for what channels receive, and for pictures that API callers send by value.
 """
 
 import binascii
@@ -17,16 +17,16 @@ from hermes.message.picture_size import picture_size
 
 
 class FileLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a file, and a picture by its own word, may be."""
+    """The maximum size of a file, and of a picture by its header."""
 
     max_bytes: int
     max_pixels: int
 
 
 def checked_kind(data: bytes, limits: FileLimits) -> FileKind:
-    """Return the kind of what strangers sent; raises what speaks against taking it."""
+    """Return the kind of an untrusted file; raises if it must be refused."""
     if len(data) > limits.max_bytes:
-        raise TooLarge(f"it has {len(data)} bytes, at most {limits.max_bytes} are taken")
+        raise TooLarge(f"it has {len(data)} bytes, at most {limits.max_bytes} are accepted")
     kind = file_kind(data)
     if kind.mime in PICTURE_KINDS:
         size = picture_size(data, kind.mime)
@@ -37,9 +37,9 @@ def checked_kind(data: bytes, limits: FileLimits) -> FileKind:
 
 
 def check_by_value(urls: Iterable[str], limits: FileLimits) -> None:
-    """Raise for a picture inside an address that would not be taken as an attachment.
+    """Raise for a picture in a data URL that would be refused as an attachment.
 
-    What is no picture at all is left to whoever sends it, who says what is wrong with it.
+    Anything that is not a picture is left to the sender, which reports what is wrong with it.
     """
     for url in urls:
         try:
@@ -51,6 +51,6 @@ def check_by_value(urls: Iterable[str], limits: FileLimits) -> None:
         try:
             checked_kind(binascii.a2b_base64(found.data), limits)
         except TooLarge as error:
-            raise TooLarge(f"A picture that is given by value is not taken: {error}.") from None
+            raise TooLarge(f"A picture that is sent by value is refused: {error}.") from None
         except BadRequest as error:
-            raise BadRequest(f"A picture that is given by value is not taken: {error}.") from None
+            raise BadRequest(f"A picture that is sent by value is refused: {error}.") from None

@@ -1,7 +1,8 @@
-"""Which kept attachments go: those of the erased, the old, and the oldest while there are too many.
+"""Decides which stored attachments are removed: those of erased people, the old, and the oldest if
+there are too many.
 
-Part of the media cache; it looks at folders and decides, and removes nothing. What an open turn, or a reply
-that is not delivered, still needs stays, however old it is.
+Part of the media cache; it examines folders and decides, and removes nothing. Files that an open
+turn or an undelivered reply needs stay, however old they are.
 """
 
 import os
@@ -10,14 +11,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ARRIVED: Final = "arrived"
-# What a channel kept for a message that never came to a turn.
+# What a channel stored for a message that never became a turn.
 _ARRIVED_S: Final = 86_400.0
 # Room is made for more than the one file that needs it.
 _SPARE: Final = 0.9
 
 
 class MediaGroup(NamedTuple):
-    """What goes or stays as one: the attachments of a message, or one that has just arrived."""
+    """Files that are removed together: those of a message, or one that just arrived."""
 
     place: Path
     person_id: str
@@ -26,7 +27,7 @@ class MediaGroup(NamedTuple):
 
 
 class Tenants(NamedTuple):
-    """Who is asked whether something may go: by the id of a message, and by that of a person."""
+    """Decides whether files may be removed: by the id of a message, and by that of a person."""
 
     needs: Callable[[str], bool]
     is_erased: Callable[[str], bool]
@@ -36,7 +37,7 @@ nobody_needs: Final = Tenants(lambda _: False, lambda _: False)
 
 
 def everything(folder: Path) -> dict[MediaGroup, int]:
-    """Return all that is kept, each with how many bytes it takes."""
+    """Return all stored groups, each with its size in bytes."""
     found: dict[MediaGroup, int] = {}
     for person in _inside(folder):
         for entry in _inside(Path(person.path)):
@@ -49,7 +50,7 @@ def everything(folder: Path) -> dict[MediaGroup, int]:
 def evicted(
     found: Mapping[MediaGroup, int], *, now: float, keep_s: float, most: int, tenants: Tenants
 ) -> list[MediaGroup]:
-    """Return what has to go, so that at most a good part of `most` bytes is left where it can be."""
+    """Return what must be removed so that the rest is well below `most` bytes, if possible."""
     total = sum(found.values())
     target = most if total <= most else most * _SPARE
     gone: list[MediaGroup] = []
@@ -77,7 +78,7 @@ def _inside(folder: Path) -> list["os.DirEntry[str]"]:
 
 
 def _measured(entry: "os.DirEntry[str]") -> tuple[int, float]:
-    """Return how much an entry holds, and when the newest of it came."""
+    """Return the size of an entry, and the time of its newest file."""
     files = _inside(Path(entry.path)) if entry.is_dir(follow_symlinks=False) else [entry]
     sizes, times = 0, [0.0]
     for file in files:

@@ -1,8 +1,8 @@
-"""The pictures of a request that are at web addresses, fetched and given by value instead.
+"""Fetches the pictures of a request that are at web addresses and sends them by value instead.
 
-It serves providers whose service takes pictures only as bytes, and knows no dialect. Addresses come
-from strangers, so each goes through the guarded side of the one client. A picture that cannot be had
-is an error, which tells the host and nothing else of the address.
+It serves providers whose service accepts pictures only as bytes, and knows no dialect. Addresses
+come from strangers, so each goes through the guarded side of the one client. A picture that cannot
+be fetched is an error, which names the host and nothing else of the address.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _HEADERS = {"Accept": ", ".join(PICTURE_KINDS)}
 
 
 class FetchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What fetching may take: seconds and bytes of one picture, and bytes of a whole request."""
+    """Limits of fetching: seconds and bytes of one picture, and bytes of a whole request."""
 
     seconds: float = 10.0
     image_bytes: int = 20_000_000
@@ -44,10 +44,10 @@ async def with_fetched_images(
     loaded: Collection[str] = (),
     limits: FetchLimits = LIMITS,
 ) -> ModelRequest:
-    """Return the request with every picture that a person shows by its address given by value.
+    """Return the request with every picture that a person sent by address given by value.
 
-    `loaded` are the files that were read already: their pictures need no fetching. One picture that
-    cannot be had makes the call impossible: `ProviderRejected`.
+    `loaded` are the files that were already read: their pictures need no fetching. One picture that
+    cannot be fetched makes the call impossible: `ProviderRejected`.
     """
     if request.plain_chars is not None:
         return request
@@ -70,7 +70,7 @@ def _is_shown(message: ChatMessage) -> bool:
 
 
 def _address(part: Part, loaded: Collection[str]) -> str | None:
-    """Return where a picture has to be fetched from, or None when it is here already or no picture."""
+    """Return the address to fetch a picture from, or None if there is none."""
     if not isinstance(part, ImagePart) or part.media.path in loaded:
         return None
     url = part.media.url
@@ -95,7 +95,7 @@ def _picture(part: Part, image: InlineImage) -> Part:
 
 
 class _Fetching:
-    """Fetches the pictures of one request, some at the same time."""
+    """Fetches the pictures of one request, some in parallel."""
 
     def __init__(self, client: HttpClient, *, provider: str, limits: FetchLimits) -> None:
         self._client = client
@@ -105,7 +105,7 @@ class _Fetching:
         self._bytes = 0
 
     async def all(self, urls: Collection[str]) -> dict[str, InlineImage]:
-        """Return every picture; the first one that cannot be had ends the fetching of all."""
+        """Return every picture; the first failure ends the fetching of all."""
         tasks: dict[str, asyncio.Task[InlineImage]] = {}
         failure: Exception | None = None
         try:
@@ -114,7 +114,7 @@ class _Fetching:
         except ExceptionGroup as failed:
             failure = failed.exceptions[0]
         if failure is not None:
-            raise failure  # out here the group, which holds it, does not become its cause
+            raise failure  # raised here, so that the exception group does not become its cause
         return {url: task.result() for url, task in tasks.items()}
 
     async def _one(self, url: str) -> InlineImage:
@@ -143,7 +143,7 @@ class _Fetching:
         try:
             host = URL(url).host
         except ValueError as error:
-            raise self._rejected("an address that is none", "no host could be read") from error
+            raise self._rejected("an invalid address", "without a readable host") from error
         return host or "an address without host"
 
     def _check_head(self, response: Response, host: str) -> None:
@@ -161,16 +161,17 @@ class _Fetching:
             raise self._rejected(host, f"with it the pictures of this call exceed {limit} bytes")
 
     def _kind(self, body: bytes, host: str) -> str:
-        """Return the kind that the picture's own bytes tell, which services go by."""
-        # Not every server says "jpeg", and some are wrong about the kind.
+        """Return the kind by the picture's own bytes, which services check."""
+        # Not every server says "jpeg", and some declare the wrong kind.
         kind = picture_kind(body[:HEAD_BYTES])
         if kind is None:
-            raise self._rejected(host, f"its bytes are none of {', '.join(PICTURE_KINDS)}")
+            raise self._rejected(host, f"its bytes are not one of {', '.join(PICTURE_KINDS)}")
         return kind
 
     def _rejected(self, host: str, why: str) -> ProviderRejected:
         return ProviderRejected(
-            f"{self._provider}: the picture at {host} cannot be had: {why.rstrip('.')}. Check its"
+            f"{self._provider}: the picture at {host} cannot be fetched: {why.rstrip('.')}. Check "
+            "its"
             " address, or send the picture's bytes as data:image/TYPE;base64,DATA",
             status=400,
         )

@@ -1,7 +1,7 @@
-"""The images of a request as base64: read from their files, or out of the address that holds them.
+"""The images of a request as base64: read from their files, or from their data URLs.
 
-It knows no dialect and no sockets. An image that is gone or too large is left to the wires, which
-say so in its place; an address that only looks like it held an image is an error.
+It knows no dialect and no sockets. An image that is missing or too large is left to the wires,
+which say so in its place; a malformed data URL is an error.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _IMAGE_TYPE = re.compile(r"image/[\w.+-]+", re.ASCII)
 
 
 class InlineImage(msgspec.Struct, frozen=True):
-    """An image that stands in its address: its type, and its bytes in base64."""
+    """An image in a data URL: its type, and its bytes in base64."""
 
     mime: str
     data: str
@@ -36,27 +36,27 @@ class InlineImage(msgspec.Struct, frozen=True):
 
     @property
     def is_too_large(self) -> bool:
-        """Whether it holds more than a file may."""
+        """Whether it is larger than a file may be."""
         return _is_too_large(self.data)
 
 
 def is_inline(url: str) -> bool:
-    """Return whether an address holds what it stands for, rightly or not."""
+    """Return whether an address is a data URL, valid or not."""
     return url[: len(_INLINE)].lower() == _INLINE
 
 
 def inline_image(url: str | None) -> InlineImage | None:
     """Return the image inside a data URL, or None for any other address.
 
-    A data URL that holds no image is wrong for every service: `ProviderRejected`, everywhere. One
-    that is too large is not read any further.
+    A data URL without an image is wrong for every service: `ProviderRejected`, everywhere. One that
+    is too large is not read any further.
     """
     if url is None or not is_inline(url):
         return None
     head, comma, text = url[len(_INLINE) :].partition(",")
     kind, *options = [piece.strip().lower() for piece in head.split(";")]
     if not comma or not _IMAGE_TYPE.fullmatch(kind):
-        raise _malformed(f"the type {kind[:40]!r}" if comma else "no comma behind its type")
+        raise _malformed(f"the type {kind[:40]!r}" if comma else "no comma after its type")
     if _is_too_large(text):
         return InlineImage(kind, text)
     if "base64" not in options:
@@ -65,7 +65,7 @@ def inline_image(url: str | None) -> InlineImage | None:
     try:
         is_empty = not binascii.a2b_base64(data, strict_mode=True)
     except (binascii.Error, ValueError) as error:
-        raise _malformed("something that is no base64") from error
+        raise _malformed("data that is not base64") from error
     if is_empty:
         raise _malformed("nothing")
     return InlineImage(kind, data)

@@ -1,7 +1,8 @@
-"""Which files may be sent: those inside of given folders, by whatever way they are named.
+"""Which files may be sent: those inside given folders, whatever path names them.
 
-A path is resolved first, links and all, and then opened piece by piece without following any link, so
-that nothing put in its way in between leads elsewhere. Hidden files and Hermes' own home never are.
+A path is resolved first, links included, and then opened piece by piece without following any link,
+so that nothing that is put in its way meanwhile leads elsewhere. Hidden files and files in Hermes'
+own home are never sent.
 """
 
 import errno
@@ -20,7 +21,7 @@ _REFUSED: Final = "it is not in a folder whose files may be sent"
 
 
 class OpenFolders:
-    """The folders whose files may be read, and the home inside of which only one of them may lie."""
+    """The folders whose files may be read; of the home, only the media cache may be one."""
 
     def __init__(self, folders: Iterable[Path], *, home: Path, cache: Path) -> None:
         self._folders = tuple(folders)
@@ -30,13 +31,13 @@ class OpenFolders:
     def read(self, place: str, *, limit: int) -> bytes:
         """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`.
 
-        Raises `OSError` if the disk does not give it now.
+        Raises `OSError` if the disk cannot be read now.
         """
         root, inside = self._split(self._resolved(place))
         return _read(root, inside, limit=limit)
 
     def _resolved(self, place: str) -> Path:
-        """Return the real path of a place; one without a beginning is looked for in the folders."""
+        """Return the real path of a place; a relative one is searched for in the folders."""
         if not place or "\x00" in place:
             raise Forbidden(_REFUSED)
         path = Path(place)
@@ -46,7 +47,7 @@ class OpenFolders:
                 return one.resolve(strict=True)
             except (OSError, RuntimeError):
                 continue
-        # Whether a file is there is nobody's business where none may be sent.
+        # Whether a file exists is not revealed if no file may be sent from there.
         if not any(_is_in(self._lexical(one), folder) for one in tried for folder in self._roots()):
             raise Forbidden(_REFUSED)
         raise NotFound("there is no such file")
@@ -55,12 +56,12 @@ class OpenFolders:
         return Path(os.path.normpath(path))
 
     def _roots(self) -> tuple[Path, ...]:
-        """Return the folders as they are really named; the cache comes first."""
+        """Return the folders by their real paths; the cache comes first."""
         named = (self._cache, *self._folders)
         return tuple(one.resolve() for one in named)
 
     def _split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
-        """Return the folder that a real path lies in and the way from there."""
+        """Return the folder that contains a real path, and the path from there."""
         for root in self._roots():
             if not _is_in(path, root) or path == root:
                 continue
@@ -73,7 +74,7 @@ class OpenFolders:
         raise Forbidden(_REFUSED)
 
     def _is_own(self, path: Path) -> bool:
-        """Return whether a path lies in the home and not in its media cache."""
+        """Return whether a path is in the home and not in its media cache."""
         return _is_in(path, self._home.resolve()) and not _is_in(path, self._cache.resolve())
 
 
@@ -94,7 +95,7 @@ def _read(root: Path, inside: tuple[str, ...], *, limit: int) -> bytes:
     with os.fdopen(file, "rb") as opened:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise Forbidden("it is no file")
+            raise Forbidden("it is not a file")
         data = b"" if found.st_size > limit else opened.read(limit + 1)
     if found.st_size > limit or len(data) > limit:
         raise TooLarge(f"it has {found.st_size} bytes, and at most {limit} can be sent")
@@ -107,7 +108,7 @@ def _opened(name: str, flags: int, folder: int | None) -> int:
     except FileNotFoundError as error:
         raise NotFound("there is no such file") from error
     except OSError as error:
-        # Something that is no folder, or a link, was put in the way; all else may pass.
+        # Something that is not a folder, or a link, was put in the way; other errors are passed on.
         if error.errno in _IN_THE_WAY:
             raise Forbidden(f"it cannot be read ({error.strerror})") from error
         raise

@@ -1,7 +1,7 @@
-"""Where turns bring their attachments to and borrow those of their answers from.
+"""Fetches the attachments of turns, and reads those of their answers.
 
-Between the pipeline's port and the media cache: it knows how each platform's own attachments are fetched,
-and which places an agent may send from.
+Between the pipeline's port and the media cache: it knows how each platform's own attachments are
+fetched, and from which places an agent may send.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from hermes.message.sound_length import sound_seconds
 from hermes.ports.channel import Channel, MediaChannel, MediaKind
 from hermes.ports.media import LocalMedia, MediaOwner
 
-# So many attachments are in memory at a time, over all turns.
+# The maximum number of attachments in memory at a time, over all turns.
 _AT_ONCE: Final = 4
 _MOST_URL: Final = 2_000
 _FILE: Final = "file://"
@@ -40,7 +40,7 @@ _KINDS: Final = {
 
 
 class TurnMedia:
-    """Fits `ports.media.Attachments`."""
+    """Implements `ports.media.Attachments`."""
 
     def __init__(self, cache: MediaCache, channels: Mapping[str, Channel]) -> None:
         self._cache = cache
@@ -48,12 +48,12 @@ class TurnMedia:
         self._places = asyncio.Semaphore(_AT_ONCE)
 
     async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia:
-        """Return an attachment as a file in the cache, its type told from its bytes."""
+        """Return an attachment as a file in the cache, with its type from its bytes."""
         if media.path is not None:
             return LocalMedia(await self._cache.adopt(media, owner))
         most = self._cache.rules.max_bytes
         if media.size is not None and media.size > most:
-            raise TooLarge(f"it has {media.size} bytes, at most {most} are taken")
+            raise TooLarge(f"it has {media.size} bytes, at most {most} are accepted")
         async with self._places:
             data = await self._fetched(media, platform, most)
             kept = await self._cache.put(data, owner=owner, name=media.name)
@@ -70,7 +70,7 @@ class TurnMedia:
             return await self._cache.put(data, owner=owner, name=name, is_checked=False)
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
-        """Return which kinds of attachments a platform can be sent."""
+        """Return the kinds of attachments that a platform accepts."""
         channel = self._channels.get(platform)
         if channel is None or channel.capabilities.delivery != "push":
             return ()
@@ -90,12 +90,12 @@ class TurnMedia:
             raise BadRequest("it cannot be fetched from there")
         data = await channel.fetch(media, limit=most)
         if len(data) > most:
-            raise TooLarge(f"it has {len(data)} bytes, at most {most} are taken")
+            raise TooLarge(f"it has {len(data)} bytes, at most {most} are accepted")
         return data
 
 
 def _linked(url: str) -> Media:
-    """Return the attachment at an address, which is fetched by whoever sends it."""
+    """Return the attachment at an address; its sender fetches it."""
     try:
         parts = urlsplit(url)
         is_plain = bool(parts.hostname) and parts.username is None and parts.password is None

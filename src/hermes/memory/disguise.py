@@ -12,13 +12,13 @@ from itertools import chain
 import msgspec
 
 _ROT13 = str.maketrans("abcdefghijklmnopqrstuvwxyz", "nopqrstuvwxyzabcdefghijklm")
-# A small L, a capital I and a one cannot be told apart: all are read as I.
+# A lower-case L, a capital I and a one look the same: all are read as I.
 _SKELETON = str.maketrans("l", "i")
 _DIGITS = dict(zip("0123456789", "oizeasgtbg", strict=True))
 _SIGNS = {"@": "a", "$": "s", "!": "i", "|": "i", "+": "t"}
 _LEET = re.compile(r"[0-9]|[@$!|+](?=[^\W_])")
 _LONG_RUN = re.compile(r"(.)\1\1+")
-# Letters in dark circles and boxes, and those that flags are made of: Unicode does not unfold them.
+# Letters in dark circles and boxes, and regional indicators: Unicode does not decompose them.
 _LETTER_BLOCKS = (0x1F150, 0x1F170, 0x1F1E6)
 _UNSEEN = frozenset({"Mn", "Me", "Cf"})
 _MOST_FOLDED = 4096

@@ -85,7 +85,8 @@ class FactPlacement:
             _log.exception("vectors_missing", person_id=person_id)
 
     async def _page(self, facts: Sequence[Fact], model: str) -> Page:
-        """Return the facts that need vectors; structural facts are always told and need none."""
+        """Return the facts that need vectors; structural facts are always in the prompt and need
+        none."""
         loose = [fact for fact in facts if not fact.is_structural]
         texts = tuple(f"{fact.key}: {fact.value}" for fact in loose)
         made = await self._embed(texts) if texts else ()

@@ -17,7 +17,7 @@ from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.memory import Decide, Fact, FactChange, FactStore
 
-# A longer one is no fact: it is refused before it is read.
+# A longer value is not a fact: it is refused before it is read.
 _LONGEST = 10_000
 
 
@@ -116,7 +116,7 @@ def learnt_from(key: str, value: str, *, source: str) -> tuple[LearntFact, tuple
     if not kept or not text.text:
         which = "key" if not kept else "value"
         raise BadRequest(
-            f"Nothing is left of the fact's {which} once it is clean: write a plain one, such as "
+            f"Nothing is left of the fact's {which} after cleaning: write a plain one, such as "
             "`diet vegan`."
         )
     return LearntFact(kept, text.text, source), (*name.removed, *text.removed)

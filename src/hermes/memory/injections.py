@@ -25,7 +25,7 @@ from hermes.memory.disguise import (
 
 # A letter inside a word of a script that has capitals; all others may begin and end a phrase.
 _INSIDE = re.compile("[a-zα-ωа-џ]")
-# A phrase with this many letters is no accident, even inside a longer word.
+# A phrase with this many letters is not an accident, even inside a longer word.
 _LONG = 12
 _HEAD = 5
 _GAP = r"[^\W\d_]{0,24}?"

@@ -1,8 +1,8 @@
 """The sanitiser: removes prompt injections from what a person may edit before it enters a prompt.
 
 It checks how a model would read a value, not how it is written, and cuts out what it finds;
-everything else keeps its letters. Pure: no model is asked. The structural defence stands behind it,
-so a phrase that it does not know gains nothing by itself.
+everything else keeps its letters. Pure: no model is called. The structure of the prompt is a second
+defence, so an unknown phrase gains nothing by itself.
 """
 
 import re
@@ -18,7 +18,7 @@ from hermes.message.graphemes import cut_before
 
 VALUE_LENGTH = 200
 KEY_LENGTH = 50
-# Who hides an injection in an injection more often than this is left with nothing.
+# A text that nests injections more often than this is removed completely.
 _MOST_ROUNDS = 12
 # How much more is read than may stay: injections at the beginning must not push out the rest.
 _READ_AHEAD = 8

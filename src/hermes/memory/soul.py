@@ -107,10 +107,11 @@ def _time(at: float) -> str:
 def changed_lines(
     blocks: Iterable[str], notes: Iterable[str], *, facts: Iterable[Fact]
 ) -> tuple[str, ...]:
-    """Return what a session must be told because facts changed after its blocks were frozen.
+    """Return what a session's model must be told because facts changed after its blocks were
+    frozen.
 
     What it was told so far is read from its own blocks and notes, so nothing else has to be stored,
-    and a note that is no longer visible is told again.
+    and a note that is no longer visible is repeated.
     """
     told: dict[str, str] = {}
     for text in (

@@ -102,7 +102,7 @@ class SoulCache:
         try:
             await self._backend.put(person_id, blocks, ttl_s=TTL_S)
             if before != self._dropped:
-                # A fact changed while this was on its way: it may have come after the drop.
+                # A fact changed while this was being built: it may have come after the drop.
                 await self._backend.drop(person_id)
         except HermesError as error:
             _log.warning("soul_cache_failed", problem=str(error))

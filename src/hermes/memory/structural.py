@@ -34,7 +34,7 @@ KEYS = (
     StructuralKey("fitness_goal", "what they train for", "fitness"),
 )
 BY_NAME = {key.name: key for key in KEYS}
-# Other words for the same, after the key was put into its common form.
+# Other names for a key, in its common form.
 _ALIASES = {
     "first_name": "name",
     "preferred_language": "language",

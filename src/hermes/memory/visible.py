@@ -31,7 +31,7 @@ _LINE_END = re.compile(r"[\n\v\f\r\x85\u2028\u2029]")
 _GAP = re.compile(rf"\s{{2,}}|{_LINE_END.pattern}")
 # No script piles more marks on one letter.
 _MOST_MARKS = 4
-# How many characters are read for each that may be seen: the others are hidden ones and blanks.
+# How many characters are read for each visible one: the others are hidden ones and blanks.
 _MOST_UNSEEN = 64
 
 

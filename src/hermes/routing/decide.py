@@ -101,7 +101,7 @@ def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
         Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable
     )
     named = {candidate.provider for candidate in candidates}
-    # Who only embeds was never among those that could answer.
+    # A provider that only embeds was never a candidate.
     others = [
         offer
         for name, offer in draft.by_name.items()
@@ -229,7 +229,7 @@ def complexity_of(prompt: str, words: frozenset[str], *, settings: ComplexitySet
     """Return the complexity of a prompt in which `words` were found."""
     length = len(prompt)
     tokens = min(1.0, length / _CHARS_PER_TOKEN / settings.tokens_full)
-    # Most prompts have not even one tick, which is found out faster.
+    # Most prompts contain no backtick, which is checked faster.
     code = settings.code_weight if _TICK in prompt and _FENCE in prompt else 0.0
     asked = len(words.intersection(settings.step_words)) if words else 0
     steps = min(1.0, asked / settings.steps_full)

@@ -7,16 +7,16 @@ begins. Searching for each word alone, or at every letter, took three to five ti
 import re
 from collections.abc import Iterable
 
-# What is asked stands at the beginning or the end; what lies between is material. Reading no more
-# than this bounds the cost for prompts of any length.
+# The question is at the beginning or the end; the middle is material. Reading no more than this
+# limits the cost for prompts of any length.
 _HEAD = 1024
 _TAIL = 256
 _NONE: frozenset[str] = frozenset()
 _PLAIN = re.compile(r"[a-z0-9_]+(?:[ -]+[a-z0-9_]+)*")
 _WORD_BYTES = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_") | frozenset(range(128, 256))
-# Bytes, since this table works on them at one speed whatever the language is: letters of ASCII
-# become small ones, everything between words becomes a space. What stands beside a space anyway is
-# left out: every space less is one place less to look at.
+# Bytes, because this table works on them at one speed whatever the language: ASCII letters become
+# lower case, everything between words becomes a space. What is beside a space anyway is left out:
+# each space less is one place less to check.
 _BESIDE_SPACES = b".,;!?()[]{}<>\"'`*#|"
 _ONLY_WORDS = bytes(byte if byte in _WORD_BYTES else 32 for byte in bytes(range(256)).lower())
 

@@ -25,7 +25,7 @@ PriceSource = Literal["configured", "list", "this machine"]
 _REMEMBERED = 1024
 _PER_MILLION = 1_000_000
 _COST_DIGITS = 9
-_OPEN_WIRE = "openai"  # spoken by every other service too, so it tells nothing of whose price it is
+_OPEN_WIRE = "openai"  # used by every other service too, so it does not identify the service
 _HOMES = {"openai-responses": "openai"}  # wires that do not have the name of their own service
 _DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
 

@@ -124,7 +124,7 @@ async def test_pictures_are_fetched_at_the_same_time_and_the_same_one_once(clien
         (giving(b"<html>", "text/html"), "found the type 'text/html'"),
         (giving(kind=""), "found no type"),
         (giving(b"<svg/>", "image/svg+xml"), "found the type 'image/svg+xml'"),
-        (giving(b"<html>", "image/png"), "its bytes are none of image/png"),
+        (giving(b"<html>", "image/png"), "its bytes are not one of image/png"),
         (giving(PNG + bytes(100)), "exceeds 100 bytes"),
     ],
 )
@@ -134,7 +134,7 @@ async def test_what_is_no_picture_is_refused_and_only_its_host_is_named(client, 
         error = await refusal(request, client, FetchLimits(image_bytes=100))
 
     assert (error.everywhere, error.status, error.__context__) == (False, 400, error.__cause__)
-    assert str(error).startswith("house: the picture at 127.0.0.1 cannot be had: ")
+    assert str(error).startswith("house: the picture at 127.0.0.1 cannot be fetched: ")
     assert why in str(error)
     assert "secret" not in str(error)
 
@@ -179,7 +179,7 @@ async def test_an_address_that_strangers_may_not_reach_is_refused(client, url):
     error = await refusal(showing(at(url)), client)
 
     assert not error.everywhere
-    assert "cannot be had" in str(error)
+    assert "cannot be fetched" in str(error)
     assert "a.png" not in str(error)
 
 
@@ -201,4 +201,4 @@ async def test_a_host_that_is_not_there_is_named(client):
 
     error = await refusal(showing(at(f"{gone}/a")), client)
 
-    assert "the picture at 127.0.0.1 cannot be had: cannot connect to 127.0.0.1" in str(error)
+    assert "the picture at 127.0.0.1 cannot be fetched: cannot connect to 127.0.0.1" in str(error)

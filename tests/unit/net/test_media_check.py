@@ -28,7 +28,7 @@ def test_a_picture_of_too_many_pixels_is_refused_whatever_it_is_called() -> None
 
 
 def test_a_picture_of_too_many_bytes_is_refused() -> None:
-    with pytest.raises(TooLarge, match="at most 10000 are taken"):
+    with pytest.raises(TooLarge, match="at most 10000 are accepted"):
         check_by_value([by_value(png(8, 8, more=20_000))], LIMITS)
 
 
