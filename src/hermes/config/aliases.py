@@ -1,6 +1,6 @@
-"""Follows the other names of providers to the provider that is meant; pure.
+"""Resolves the other names of providers to a provider; pure.
 
-Part of config, because the checks at start and the routing policy must read a name alike.
+Part of config, because the checks at start and the routing policy must resolve a name alike.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ Aliases = Mapping[str, AliasSettings]
 
 
 def alias_path(name: str, providers: Providers, *, aliases: Aliases) -> tuple[str, ...]:
-    """Return the names from `name` on to where they lead; a cycle ends with a name it had before.
+    """Return the names from `name` to where they lead; a cycle ends with a name it had before.
 
     A provider's own name always means that provider.
     """
@@ -35,8 +35,8 @@ def is_cycle(path: tuple[str, ...]) -> bool:
 def provider_meant(name: str, providers: Providers, *, aliases: Aliases) -> str:
     """Return the provider behind a name; a name that leads nowhere is returned as it ends.
 
-    The first alias on the way that wants a credential picks, among the enabled providers of the
-    same kind, the first that has it; where none has it, the provider at the end stays.
+    The first alias on the way that names a credential picks, among the enabled providers of the
+    same kind, the first that has it; if none has it, the provider at the end stays.
     """
     path = alias_path(name, providers, aliases=aliases)
     end = path[-1]

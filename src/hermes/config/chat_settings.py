@@ -79,7 +79,8 @@ class ResetSettings(Section):
 
 
 class SessionCacheSettings(Section):
-    """What is kept ready of conversations, so that their next message is answered without reading."""
+    """What is cached of conversations, so that their next message is answered without reading the
+    store."""
 
     max: Annotated[int, Field(ge=1, le=1_000_000)] = 128
     """How many recently used conversations are cached; those with a running turn are kept in
@@ -108,7 +109,7 @@ class SessionSettings(Section):
 
 
 class BusySettings(Section):
-    """What a message does that arrives while its session is answering."""
+    """What happens with a message that arrives while its session is answering."""
 
     default: BusyPolicy = "interrupt"
     """The policy of every platform that is not listed."""
@@ -242,7 +243,7 @@ ChatName = Annotated[Word, BeforeValidator(_as_text)]
 
 
 class RateSettings(Section):
-    """How fast a platform may be written to; unset, it is what the channel's manifest says."""
+    """How fast a platform may be written to; if unset, the channel's manifest decides."""
 
     per_second: Delay | None = None
     """At most this many messages a second in total; 0: no limit."""
@@ -342,7 +343,7 @@ class AccessSettings(Section):
 
 
 class AgentRuleSettings(Section):
-    """A rule that gives an agent to the messages that fit all it says."""
+    """A rule that assigns an agent to the messages that meet all its conditions."""
 
     agent: Name | None = None
     """The agent that answers."""
@@ -361,7 +362,7 @@ class AgentRuleSettings(Section):
 
 
 def conditions(rule: AgentRuleSettings) -> tuple[tuple[str, str], ...]:
-    """Return what a rule asks of a message, by field."""
+    """Return the conditions of a rule, by field."""
     names = ("person", "thread", "chat", "guild", "chat_type", "platform")
     found = ((name, getattr(rule, name)) for name in names)
     return tuple((name, value) for name, value in found if value is not None)

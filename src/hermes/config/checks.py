@@ -1,6 +1,6 @@
-"""Checks between settings: values that are right alone and wrong together.
+"""Checks between settings: values that are valid alone and wrong together.
 
-Part of config, after validation; pure. Each says which key to change and to what.
+Part of config, after validation; pure. Each names the key to change and its new value.
 """
 
 from collections.abc import Callable, Iterator
@@ -74,11 +74,11 @@ def _agent_rules(settings: Settings) -> Iterator[Fault]:
             fix = f"set it to one of them, or add agents.{rule.agent or 'NAME'}"
             yield ("agent_rules", name, "agent"), rule.agent, text, fix
         if not asked:
-            text = "but the rule says of no message that it is meant"
+            text = "but the rule has no condition"
             fix = "add platform, chat_type, guild, chat, thread or person, or set default_agent"
             yield ("agent_rules", name, "agent"), rule.agent, text, fix
         elif asked in seen:
-            text = f"but agent_rules.{seen[asked]} is for the same messages"
+            text = f"but agent_rules.{seen[asked]} matches the same messages"
             yield ("agent_rules", name, "agent"), rule.agent, text, "remove one of the two"
         seen[asked] = name
 
@@ -215,7 +215,7 @@ def mcp_problems(settings: Settings) -> Iterator[Fault]:
 
 
 def _one_way(key: Key, server: McpServerSettings) -> Iterator[Fault]:
-    """A server is either started or called."""
+    """Yield the problem of a server that is not either started or called."""
     if server.command is None and server.url is None:
         text = "expected a program to start or an address to call"
         yield (*key, "command"), None, text, f"set {dotted(key)}.command or {dotted(key)}.url"

@@ -17,7 +17,7 @@ _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "$": "$"}
 
 @dataclass(frozen=True, slots=True)
 class Dotenv:
-    """What a `.env` file says, and the lines that could not be read."""
+    """The variables of a `.env` file, and the lines that could not be read."""
 
     values: Mapping[str, str]
     faults: tuple[str, ...]

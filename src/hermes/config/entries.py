@@ -10,7 +10,7 @@ from typing import Any, Literal
 LOCAL = "local"
 BusyPolicy = Literal["interrupt", "queue", "steer"]
 Entry = Mapping[str, object]
-# In the order in which a key that is present is preferred; the embedded model is the last resort.
+# In the order of preference among the keys that are set; the embedded model is the last resort.
 PROVIDERS: Mapping[str, Entry] = {
     "hermes": {
         "base_url": "https://inference-api.nousresearch.com/v1",
@@ -74,7 +74,7 @@ PROVIDERS: Mapping[str, Entry] = {
 }
 ALWAYS_THERE = ("openai", "local")
 EMBEDDER = "minilm"
-"""There without being named, unless it is switched off; it answers nobody."""
+"""Always present unless it is disabled; it answers nobody."""
 AGENTS: Mapping[str, Entry] = {"main": {"description": "Answers everyone."}}
 TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -96,7 +96,7 @@ ALIASES: Mapping[str, Any] = MappingProxyType(
         "claude_api": {"provider": "claude", "credential": "api_key"},
     }
 )
-# The order in which a key that is present is preferred.
+# The order of preference among the keys that are set.
 CLOUD_PRIORITY = ("hermes", "openrouter", "anthropic", "gemini", "openai")
 DAY_TOKENS: Mapping[str, int] = MappingProxyType(
     {"free": 50_000, "starter": 200_000, "pro": 1_000_000}
@@ -105,7 +105,7 @@ BUSY_PLATFORMS: Mapping[str, BusyPolicy] = MappingProxyType({"rest": "queue"})
 
 
 def provider_tables(named: Mapping[str, Entry]) -> dict[str, Any]:
-    """Lay the named providers over the built-in ones, in the order of preference."""
+    """Merge the configured providers into the built-in ones, in the order of preference."""
     known = [name for name in PROVIDERS if name in named or name in ALWAYS_THERE]
     custom = [name for name in named if name not in PROVIDERS]
     order = [name for name in known if name != "local"] + custom + ["local"]
@@ -113,7 +113,8 @@ def provider_tables(named: Mapping[str, Entry]) -> dict[str, Any]:
 
 
 def agent_tables(named: Mapping[str, Entry]) -> dict[str, Any]:
-    """Lay the named agents over the built-in one; an agent without a name goes by its key."""
+    """Merge the configured agents into the built-in one; an agent without a name is named by its
+    key."""
     tables: dict[str, Entry] = {"main": {**AGENTS["main"], **named.get("main", {})}}
     for key, entry in named.items():
         if key not in AGENTS:

@@ -58,7 +58,7 @@ def dotenv_layer(home: Path, *, known: Iterable[Key] = ()) -> Layer:
 
 
 def dotenv_values(home: Path) -> Mapping[str, str]:
-    """Return every variable of `.env`, whoever it belongs to."""
+    """Return every variable of `.env`, whatever uses it."""
     try:
         return parse(_read(home / DOTENV) or "").values
     except _Unreadable:
@@ -135,7 +135,7 @@ def _parse_yaml(path: Path) -> Mapping[Any, object]:
 
 # A node of the yaml package, which is imported on use only; hence Any.
 def _refuse_surprises(node: Any, above: tuple[int, ...]) -> None:
-    """YAML lets a repeated key hide the first one, and a value contain itself; neither is meant."""
+    """Refuse a repeated key, which hides the first one, and a value that contains itself."""
     if node is None or node.id == "scalar":
         return
     if id(node) in above:

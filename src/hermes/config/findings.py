@@ -1,4 +1,4 @@
-"""What is wrong or surprising in the configuration, in words that never show a secret.
+"""Problems and warnings of the configuration, as texts that never show a secret.
 
 Part of config; `load` collects these into warnings or into one ConfigurationError.
 """
@@ -22,7 +22,7 @@ _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing to tell the operator: the key, its value (masked), what is the matter, the fix."""
+    """One problem for the operator: the key, its value (masked), what is wrong, the fix."""
 
     key: str
     value: str
@@ -47,13 +47,13 @@ def masked(key: Key, value: object) -> object:
 
 
 def printed(key: Key, value: object) -> str:
-    """A value on one line, masked and cut to a bearable length."""
+    """A value on one line, masked and shortened."""
     text = json.dumps(masked(key, value), ensure_ascii=False)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 def wrong_value(key: Key, value: object, *, origin: str, expected: str, fix: str) -> Finding:
-    """A value that is not what its key takes."""
+    """A value that its key does not accept."""
     shown = printed(key, value)
     problem = f"{origin}: {dotted(key)} is {shown}, expected {expected}"
     return Finding(dotted(key), shown, problem, fix)

@@ -1,7 +1,7 @@
 """The files that `hermes init` writes: a commented `config.yaml`, and `.env` with the secrets.
 
-Part of config. Files are replaced as a whole and readable by their owner alone; the file that was
-there before stays beside it.
+Part of config. Files are replaced as a whole and only their owner can read them; the previous file
+stays beside the new one.
 """
 
 import json
@@ -32,7 +32,7 @@ class FirstChoices:
 
 @dataclass(frozen=True, slots=True)
 class ExistingFiles:
-    """What is there already and would be replaced."""
+    """The files that exist and would be replaced."""
 
     config: bool
     key: bool
@@ -45,7 +45,7 @@ def secret_variable(provider: str) -> str:
 
 
 def existing(home: Path, *, provider: str, api_key: str | None) -> ExistingFiles:
-    """Tell which of the files would be replaced, and whether another key would be."""
+    """Return which of the files would be replaced, and whether another key would be."""
     old = _values(home).get(secret_variable(provider))
     return ExistingFiles(
         config=(home / YAML).exists(),
@@ -66,7 +66,7 @@ def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> li
 
 
 def replace_file(path: Path, text: str) -> list[Path]:
-    """Replace a file as a whole; return where the old one is now, if it said something else."""
+    """Replace a file as a whole; return where the old one is now, if its content differed."""
     try:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.unlink(missing_ok=True)
@@ -97,7 +97,7 @@ def _free_name(path: Path) -> Path:
 
 
 def file_text(path: Path) -> str:
-    """Return what a file says; nothing if it is not there."""
+    """Return the content of a file; empty if it does not exist."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def _values(home: Path) -> dict[str, str]:
 
 
 def with_variable(text: str, name: str, value: str) -> str:
-    """Set one variable and leave every other line as it is."""
+    """Set one variable and leave every other line unchanged."""
     line = f"{name}={_quoted(value)}"
     own = re.compile(rf"^\s*(?:export\s+)?{name}\s*=.*$", re.MULTILINE)
     if own.search(text):
@@ -132,7 +132,7 @@ def _quoted(value: str) -> str:
 
 
 def _word(value: str) -> str:
-    """Return a text as YAML reads it back: JSON is YAML."""
+    """Return a text as YAML parses it back: JSON is YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -151,7 +151,7 @@ def _provider_lines(choices: FirstChoices) -> str:
 
 
 def config_text(choices: FirstChoices) -> str:
-    """Return the content of `config.yaml`; what is commented out holds without being written."""
+    """Return the content of `config.yaml`; commented lines show the defaults."""
     zone = choices.time_zone
     return f"""\
 # The settings of this gateway. docs/settings.md explains every key; lines that begin with # show

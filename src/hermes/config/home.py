@@ -18,7 +18,7 @@ _OPEN_TO_OTHERS = 0o077
 
 
 def home_folder(environ: Mapping[str, str]) -> Path:
-    """The folder HERMES_HOME names, else `~/.hermes`."""
+    """The folder in HERMES_HOME, else `~/.hermes`."""
     given = environ.get(HOME)
     if given:
         return Path(given).expanduser().absolute()
@@ -34,7 +34,7 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 
 
 def ensure_home(path: Path) -> Path:
-    """Make the home folder and its private folders, or refuse one that others could change."""
+    """Create the home folder and its private folders, or refuse one that others could change."""
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_folder(path)
@@ -75,7 +75,7 @@ def _check_owner(path: Path) -> None:
 
 
 def read_or_create_secret_file(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Read a secret that only its owner can read, made on first use and never half written."""
+    """Read a secret that only its owner can read, created on first use and never half written."""
     try:
         if not os.path.lexists(path):
             _create(path, make())
@@ -99,7 +99,7 @@ def replace_secret_file(path: Path, content: bytes) -> None:
 
 
 def rename_secret_file(path: Path, to: Path) -> None:
-    """Give a secret another name in its folder; after a crash it has one of the two."""
+    """Rename a secret in its folder; after a crash it has one of the two names."""
     try:
         path.rename(to)
         sync_folder(to.parent)
@@ -110,7 +110,7 @@ def rename_secret_file(path: Path, to: Path) -> None:
 
 
 def _create(path: Path, content: bytes) -> None:
-    """Write beside the place, then link: no reader ever sees a part, and the first maker wins."""
+    """Write a temporary file, then link it: no reader sees a part, the first writer wins."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     try:

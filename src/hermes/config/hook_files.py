@@ -22,7 +22,7 @@ _SHAPE = "see docs/hooks.md for what it may hold"
 
 
 class HookText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What HOOK.yaml may say; `timeout` is in seconds."""
+    """The content of HOOK.yaml; `timeout` is in seconds."""
 
     events: tuple[str, ...]
     name: str | None = None
@@ -33,7 +33,7 @@ class HookText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class HookFile(msgspec.Struct, frozen=True):
-    """One hook on disk: what it is called, where its code is, and what it says of itself."""
+    """One hook on disk: its name, where its code is, and the content of its HOOK.yaml."""
 
     name: str
     handler: Path
@@ -97,7 +97,7 @@ def _parse(path: Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
-        why = fault.strerror if isinstance(fault, OSError) else "it is no UTF-8"
+        why = fault.strerror if isinstance(fault, OSError) else "it is not UTF-8"
         raise _Wrong(
             f"the file cannot be read ({why})", "write one, or remove the folder"
         ) from None
@@ -105,11 +105,11 @@ def _parse(path: Path) -> Any:
         tree = yaml.safe_load(text)
     except yaml.MarkedYAMLError as fault:
         line = "?" if fault.problem_mark is None else fault.problem_mark.line + 1
-        raise _Wrong(f"line {line} is no YAML: {fault.problem}", "correct it") from None
+        raise _Wrong(f"line {line} is not YAML: {fault.problem}", "correct it") from None
     except yaml.YAMLError:
-        raise _Wrong("it is no YAML", "correct it") from None
+        raise _Wrong("it is not YAML", "correct it") from None
     if not isinstance(tree, dict):
-        raise _Wrong("it holds no table of keys and values", _SHAPE)
+        raise _Wrong("it is not a table of keys and values", _SHAPE)
     return tree
 
 

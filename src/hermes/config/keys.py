@@ -1,4 +1,4 @@
-"""The known keys, read off the settings: what may stand at a key, and which key was meant.
+"""The known keys, read from the settings: what a key may hold, and which key was meant.
 
 Part of config; pure. It knows the shape of the settings, not where a value comes from.
 """
@@ -26,14 +26,14 @@ ANY_NAME = "<name>"
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What may stand at one key: named keys below it, any name below it, or one value."""
+    """What a key may hold: named keys below it, any name below it, or one value."""
 
     children: Mapping[str, "Node"] = field(default_factory=dict)
     entry: "Node | None" = None
     is_free: bool = False
     expected: str = ""
     section: type[Section] | None = None
-    """The section whose field it is, or that it is."""
+    """The section that it is, or whose field it is."""
     name: str = ""
     default: object = None
     is_secret: bool = False
@@ -43,7 +43,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether one value stands here."""
+        """Whether it holds one value."""
         return not self.children and self.entry is None and not self.is_free
 
     @property
@@ -54,13 +54,13 @@ class Node:
         return descriptions(self.section)[self.name] if self.name else self.section.__doc__ or ""
 
     def child(self, name: str) -> "Node | None":
-        """The node one step down, or none when the name is not known here."""
+        """The node one step down, or None if the name is not known here."""
         return self if self.is_free else self.children.get(name, self.entry)
 
 
 # Annotations are any object at run time, hence Any here and below.
 def _plain(annotation: Any, metadata: tuple[Any, ...] = ()) -> tuple[Any, tuple[Any, ...]]:
-    """Take an annotation apart into its bare type and everything said about it."""
+    """Split an annotation into its bare type and its metadata."""
     if get_origin(annotation) is Annotated:
         bare, *said = get_args(annotation)
         return _plain(bare, (*said, *metadata))
@@ -87,7 +87,7 @@ _BARE = {int: "a whole number", float: "a number", bool: "true or false", str: "
 
 
 def _expected(annotation: Any, metadata: tuple[Any, ...] = ()) -> str:
-    """Say in words what a value of this type is."""
+    """Describe a value of this type in words."""
     bare, said = _plain(annotation, metadata)
     meaning = next((item.text for item in said if isinstance(item, Means)), None)
     if meaning is not None:
@@ -149,7 +149,7 @@ def root() -> Node:
 
 
 def node_at(key: Key) -> Node | None:
-    """What may stand at a key, or none when the key is not known."""
+    """What a key may hold, or None if the key is not known."""
     node: Node | None = root()
     for name in key:
         if node is None:
@@ -167,12 +167,12 @@ def is_secret(key: Key) -> bool:
 
 
 def dotted(key: Key) -> str:
-    """Write a key the way people do."""
+    """Return a key in dotted form."""
     return ".".join(key)
 
 
 def known_keys(like: Key = ()) -> Iterator[Key]:
-    """Every known key; where any name may stand, the name that `like` has there."""
+    """Every known key; where any name is allowed, the name that `like` has there."""
     for name, child in root().children.items():
         yield from _keys_below(child, (name,), like=like)
 
@@ -188,12 +188,12 @@ def _keys_below(node: Node, at: Key, *, like: Key) -> Iterator[Key]:
 
 
 def closeness(first: str, second: str) -> float:
-    """How alike two words are, from 0 to 1."""
+    """The similarity of two words, from 0 to 1."""
     return SequenceMatcher(None, first, second).ratio()
 
 
 def nearest(word: str, known: Iterator[str] | list[str]) -> str | None:
-    """The known word most like this one, if any is near."""
+    """The known word most similar to this one, if any is close."""
     ranked = sorted(((closeness(word, other), other) for other in known), reverse=True)
     return ranked[0][1] if ranked and ranked[0][0] >= NEAR else None
 

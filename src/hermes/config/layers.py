@@ -1,4 +1,4 @@
-"""One layer of the configuration: what a file or a set of variables says, key by key.
+"""One layer of the configuration: the values of a file or a set of variables, key by key.
 
 Part of config, between the readers in `files` and the merge in `load`; pure.
 """
@@ -22,7 +22,7 @@ from hermes.config.variables import (
     variable_of,
 )
 
-# An entry of these exists as soon as it is named, also when nothing is set in it.
+# An entry of these exists as soon as it is named, even if nothing is set in it.
 OPEN_TABLES: frozenset[Key] = frozenset({("providers",), ("agents",), ("platforms",)})
 ENVIRONMENT = "environment"
 DOTENV = ".env"
@@ -39,13 +39,13 @@ class LayerValue:
 
     @property
     def origin(self) -> str:
-        """Where the value was given, in words."""
+        """Where the value was given, as text."""
         return f"{self.layer} {self.variable}" if self.variable else self.layer
 
 
 @dataclass(slots=True)
 class Layer:
-    """What one source says: its values, its problems and its warnings."""
+    """The content of one source: its values, its problems and its warnings."""
 
     name: str
     leaves: dict[Key, LayerValue] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def _walk_child(layer: Layer, key: Key, *, name: object, value: object) -> None:
 
 
 def _walk(layer: Layer, key: Key, *, value: object) -> None:
-    """Take a value apart down to its leaves."""
+    """Split a value down to its leaves."""
     node = node_at(key)
     if node is None:
         layer.problems.append(_unknown(layer.name, key))
@@ -172,7 +172,7 @@ def _read_path_variable(
 
 
 def _spelled(key: Key, spellings: tuple[Key, ...]) -> Key:
-    """A variable cannot contain `-`: take the spelling that a file uses."""
+    """Return the spelling that a file uses, because a variable cannot contain `-`."""
     result: Key = ()
     for part in key:
         depth = len(result)
@@ -245,7 +245,8 @@ def _unknown_variable(where: str, variable: str, *, key: Key) -> Finding:
 
 
 def _warn_of_typing_error(layer: Layer, variable: str) -> None:
-    """A name in `.env` that is nobody's may belong to a plugin, unless it is almost ours."""
+    """Warn of an unknown name in `.env` that is almost a known one; any other may belong to a
+    plugin."""
     meant = nearest(variable, list(WELL_KNOWN))
     if meant is not None and closeness(variable, meant) >= _TYPING_ERROR:
         problem = f"{layer.name} {variable}: no setting has this name and its value is ignored"

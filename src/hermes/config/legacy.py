@@ -1,7 +1,7 @@
-"""What the older gateway's `gateway.json` says, in the keys of today.
+"""Translates the older gateway's `gateway.json` into today's keys.
 
-Part of config, before `layers`; pure. What has no meaning any more is listed and reported; any
-other unknown key is a mistake, as in every other file.
+Part of config, before `layers`; pure. Keys without a meaning today are listed and reported; any
+other unknown key is an error, as in every other file.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _MOVED = frozenset(
 _RULE_NAMES = {"mode": "mode", "at_hour": "at", "idle_minutes": "idle_min"}
 _STREAMING_NAMES = {"edit_interval": "interval_s", "buffer_threshold": "min_chars"}
 _STREAMING_RETIRED = frozenset({"enabled", "fresh_final_after_seconds"})
-# Who is answered stood beside the platform's own settings; today it has a place of its own.
+# Access rules were beside the platform's own settings; today they have their own section.
 _ACCESS_NAMES = ("allow_from", "group_allow_from", "allowed_chats", "require_mention")
 _PLATFORM_NAMES = {"token": "bot_token"}
 
@@ -36,7 +36,7 @@ Tree = dict[Any, Any]
 
 
 def translated(tree: Mapping[Any, object]) -> Tree:
-    """Return what the older file says in the keys of today."""
+    """Return the content of the older file in today's keys."""
     kept: Tree = {key: value for key, value in tree.items() if key not in RETIRED | _MOVED}
     sessions = _sessions(tree)
     if sessions:
@@ -93,7 +93,8 @@ def _streaming(table: Mapping[Any, object]) -> Tree:
 
 
 def _platform(entry: object) -> object:
-    """The older file kept a platform's own settings beside `enabled`, and called its token so."""
+    """Translate a platform: its own settings were beside `enabled`, and its credential was called
+    token."""
     if not isinstance(entry, Mapping):
         return entry
     aside = {"enabled", "extra", "home_channel", *_ACCESS_NAMES}
@@ -108,7 +109,7 @@ def _platform(entry: object) -> object:
 
 
 def _chat(channel: object) -> object:
-    """A home channel was a chat with its platform and name; today it is its id."""
+    """Translate a home channel: it was a chat with its platform and name; today it is its id."""
     if not isinstance(channel, Mapping):
         return channel
     ids = [channel.get("chat_id"), channel.get("thread_id")]

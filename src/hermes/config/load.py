@@ -1,7 +1,7 @@
 """Makes the settings from all layers: defaults < gateway.json < .env < config.yaml < environment.
 
-The entry of config; `app` and `cli` call it once, with the environment handed in. Everything that
-is wrong is reported at once; what is only surprising becomes a warning.
+The entry point of config; `app` and `cli` call it once and pass the environment in. All errors are
+reported at once; what is only surprising becomes a warning.
 """
 
 import stat
@@ -73,7 +73,7 @@ def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
 
 
 def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
-    """Validate; what is invalid is set aside, so that the checks can speak of the rest at once."""
+    """Validate; invalid values are set aside, so that the checks can report on the rest at once."""
     invalid: list[Finding] = []
     while True:
         try:
@@ -90,7 +90,7 @@ def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
 
 
 def _covers(place: tuple[int | str, ...], key: Key) -> bool:
-    """Whether a value at this key is what is wrong at that place."""
+    """Whether a value at this key is the cause of the error at that place."""
     parts = tuple(str(part) for part in place if part != "[key]")
     return parts[: len(key)] == key or key[: len(parts)] == parts
 
@@ -107,7 +107,8 @@ def _read_layers(environ: Mapping[str, str], home: Path) -> list[Layer]:
 
 
 def _enable(implied: Layer, layers: list[Layer]) -> None:
-    """A platform's credential switches it on, unless a newer layer than the legacy file says no."""
+    """Enable a platform that has its credential, unless a newer layer than the legacy file disables
+    it."""
     for row in WELL_KNOWN.values():
         given = [layer.leaves[row.key] for layer in layers if row.key in layer.leaves]
         if row.enables is None or not given or not given[-1].value:
@@ -128,7 +129,7 @@ def _merge(layers: list[Layer]) -> dict[Key, LayerValue]:
 def _shadowed(layers: list[Layer], winners: Mapping[Key, LayerValue]) -> list[Finding]:
     """Report every value that a variable hides, and every variable that a file hides.
 
-    Two places that say the same are not worth a word.
+    Two places with the same value are not reported.
     """
     given = [(key, leaf) for layer in layers for key, leaf in layer.leaves.items()]
     given += [hidden for layer in layers for hidden in layer.hidden]
@@ -142,7 +143,7 @@ def _shadowed(layers: list[Layer], winners: Mapping[Key, LayerValue]) -> list[Fi
 
 
 def _meant(value: object) -> str:
-    """Return what a value says, whichever way its place writes it: a variable is always text."""
+    """Return the meaning of a value in any notation: a variable is always text."""
     if isinstance(value, list | tuple):
         return ",".join(map(_meant, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -195,7 +196,7 @@ def _tree(winners: Mapping[Key, LayerValue]) -> Tree:
 
 
 def _empty_tables(node: Node) -> Tree:
-    """Every section is there even when empty: a default would build its validator a second time."""
+    """Return every section, even if empty: a default would build its validator a second time."""
     inner = node.children.items()
     return {name: _empty_tables(child) for name, child in inner if not child.is_leaf}
 
@@ -206,7 +207,7 @@ def _origin(winners: Mapping[Key, LayerValue], key: Key) -> str:
 
 
 def _invalid(location: tuple[int | str, ...], winners: Mapping[Key, LayerValue]) -> Finding:
-    """Say what is wrong at the place where validation failed."""
+    """Return what is wrong at the place where validation failed."""
     parts = tuple(str(part) for part in location)
     if parts[-1] == "[key]":
         key, name = parts[:-1], parts[-2]

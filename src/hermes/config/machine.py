@@ -1,4 +1,4 @@
-"""What the machine says about a process: its time zone, and what a supervisor handed over.
+"""What the machine provides to a process: its time zone, and the supervisor's variables.
 
 Part of config, because it reads files and the environment.
 """
@@ -13,21 +13,21 @@ _UNIVERSAL = ("Etc/UTC", "Etc/UCT", "Etc/GMT", "Etc/Universal", "Etc/Zulu")
 
 
 def system_zone() -> str:
-    """Return the name of this machine's time zone; UTC where it has none."""
+    """Return the name of this machine's time zone; UTC if it has none."""
     _, found, name = str(_LOCAL_TIME.resolve()).partition(_ZONES)
     return name if found and name not in _UNIVERSAL else "UTC"
 
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """What systemd says to a service that it started: where to report, and how often."""
+    """What systemd tells a service that it started: where to report, and how often."""
 
     notify_socket: str = ""
     watchdog_s: float = 0.0
 
 
 def supervisor_of(environ: Mapping[str, str], pid: int) -> Supervisor:
-    """Read what a supervisor has put into the environment for the process `pid`."""
+    """Read the variables that a supervisor set for the process `pid`."""
     given, meant = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     is_for_us = meant in {"", str(pid)}
     watchdog_s = int(given) / 1_000_000 if given.isdecimal() and is_for_us else 0.0

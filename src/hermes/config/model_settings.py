@@ -163,7 +163,7 @@ class TaskRouteSettings(Section):
 
 
 class TaskKeywordSettings(Section):
-    """The words by which a prompt's task type is told; each also matches as a word's beginning."""
+    """The words that indicate a prompt's task type; each also matches the beginning of a word."""
 
     batch_processing: tuple[Word, ...] = (
         "batch processing",
@@ -232,7 +232,7 @@ class ComplexitySettings(Section):
 
 
 class RoutingSettings(Section):
-    """Which model a call goes to when nobody names one; [routing](routing.md) tells the order."""
+    """Which model a call goes to if nobody names one; [routing](routing.md) describes the order."""
 
     local_first: bool = True
     """Whether a model on this machine is preferred for easy prompts."""
@@ -264,7 +264,7 @@ class RoutingSettings(Section):
 
 
 class BudgetSettings(Section):
-    """How much model calls may take; what is not set is not limited. Days follow time_zone."""
+    """How much model calls may cost; an unset limit does not apply. Days follow time_zone."""
 
     platform_day_usd: Price | None = None
     """What all model calls of one day together may cost, in dollars."""
@@ -285,7 +285,7 @@ class BudgetSettings(Section):
 
 
 class CacheSettings(Section):
-    """Giving an answer again to the same question of the same person."""
+    """Reusing an answer for the same question of the same person."""
 
     v1: bool = False
     """Whether calls of /v1 may get cached answers unless they say otherwise."""
@@ -316,7 +316,7 @@ FIELDS = ("referral_code", "balance", "price")
 
 
 def _has_known_fields(text: str) -> str:
-    """Refuse fields that nobody fills in; no attribute or format of one can be asked for."""
+    """Refuse unknown fields; attributes and formats of a field are not allowed."""
     for _, name, form, conversion in Formatter().parse(text):
         if name is not None and (name not in FIELDS or form or conversion):
             raise ValueError
@@ -335,7 +335,7 @@ Message = Annotated[
 
 
 class CreditTier(Section):
-    """What is different for the people of one tier."""
+    """What differs for the people of one tier."""
 
     policy: CreditPolicy | None = None
     """The policy of the tier."""
@@ -346,7 +346,7 @@ class CreditTier(Section):
 
 
 class CreditSettings(Section):
-    """What a message costs a person, and what they have to spend."""
+    """What a message costs a person, and the credits they have."""
 
     policy: CreditPolicy = "unlimited"
     """unlimited counts credits but refuses nobody. With wallet, a message that the person's credits

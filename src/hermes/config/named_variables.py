@@ -1,8 +1,9 @@
-"""`${NAME}` in the secrets of MCP servers and platforms: the value of a variable, so that no file need hold it.
+"""`${NAME}` in the secrets of MCP servers and platforms: replaced by a variable, so that no file
+need contain the secret.
 
-Part of config, between the merge and the validation in `load`; pure. Nowhere else in the
-configuration anything is expanded. A platform's secret that names a variable which nobody set is
-refused where its channel is made, so that it stops that channel only.
+Part of config, between the merge and the validation in `load`; pure. Nothing else in the
+configuration is expanded. A platform's secret that names an unset variable is refused where its
+channel is made, so that it stops only that channel.
 """
 
 import re
@@ -23,7 +24,7 @@ def has_named(winners: Mapping[Key, LayerValue]) -> bool:
 
 
 def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
-    """Put the values in; a name that no variable has stays, and `unfilled` finds it."""
+    """Replace the names by their values; an unset name stays, and `unfilled` finds it."""
 
     def value_of(match: re.Match[str]) -> str:
         return variables.get(match[1], match[0])

@@ -1,6 +1,6 @@
-"""Writes what `hermes channels add` learnt: secrets into `.env`, the rest into `config.yaml`.
+"""Writes the answers of `hermes channels add`: secrets into `.env`, the rest into `config.yaml`.
 
-Part of config. Each file is replaced as a whole, readable by its owner alone, with the old one kept
+Part of config. Each file is replaced as a whole, readable only by its owner, with the old one kept
 beside it; comments and every other line stay.
 """
 
@@ -26,7 +26,7 @@ def platform_variable(platform: str, *setting: str) -> str:
 
 
 def platform_variables(platform: str, *setting: str) -> tuple[str, ...]:
-    """Return every variable by which a platform's setting may be given."""
+    """Return every variable that can set a platform's setting."""
     full = variable_of(("platforms", platform, _EXTRA, *setting))
     short = PREFIX + full.removeprefix(f"{PREFIX}PLATFORMS{LEVELS}").replace(
         f"{LEVELS}EXTRA{LEVELS}", LEVELS, 1
@@ -34,7 +34,7 @@ def platform_variables(platform: str, *setting: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((platform_variable(platform, *setting), full, short)))
 
 
-# Any: what a setting holds is its manifest's business.
+# Any: the manifest defines the values of a setting.
 def write_platform(
     home: Path,
     platform: str,
@@ -43,9 +43,9 @@ def write_platform(
     settings: Mapping[Place, Any],
     plugin: str | None = None,
 ) -> list[Path]:
-    """Switch a platform on with these settings; return the files, those kept from before last.
+    """Enable a platform with these settings; return the files, those kept from before last.
 
-    `plugin` is the one that brings it, where it is not listed yet.
+    `plugin` is the one that provides it, if it is not listed yet.
     """
     config = file_text(home / YAML)
     if plugin is not None:

@@ -1,6 +1,6 @@
 """Writes the reference of all settings: `python -m hermes.config.reference > docs/settings.md`.
 
-Part of config; read off the settings themselves, so the page cannot drift from them.
+Part of config; generated from the settings themselves, so the page always matches them.
 """
 
 import sys
@@ -64,7 +64,7 @@ def _settings(key: Key, node: Node) -> Iterator[str]:
 
 
 def _described(table: Node) -> Node:
-    """An entry that is one value is described by its table."""
+    """Return the description of an entry; one that is a single value is described by its table."""
     entry = table.entry or table
     return replace(entry, section=table.section, name=table.name)
 

@@ -1,7 +1,7 @@
 """Checks of the routing settings: names that lead nowhere, each with its fix.
 
-Part of config, beside `checks`, which runs them; pure. A model id cannot be checked here: services
-have more models than any list.
+Part of config, called by `checks`; pure. A model id cannot be checked here: services have more
+models than any list.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def routing_problems(settings: Settings) -> Iterator[Fault]:
 
 
 def target_problem(settings: Settings, target: str) -> tuple[str, str] | None:
-    """Return what is the matter with a target and the fix, or None when it leads somewhere."""
+    """Return the problem of a target and its fix, or None if the target is valid."""
     routing = settings.routing
     if target == LOCAL or target in routing.models:
         return None
@@ -80,7 +80,8 @@ def _aliases(settings: Settings) -> Iterator[Fault]:
 
 
 def _priority(settings: Settings) -> Iterator[Fault]:
-    """A built-in name without its key is no fault here: the order is for when there is one."""
+    """Check the order; a built-in name without its key is fine: the order applies once there is
+    one."""
     aliases = settings.routing.aliases
     for name in settings.routing.cloud_priority:
         meant = provider_meant(name, settings.providers, aliases=aliases)
@@ -141,7 +142,7 @@ def _band(settings: Settings) -> Iterator[Fault]:
 
 
 def _short_names(settings: Settings) -> Iterator[Fault]:
-    """A short name that says `provider:model` must name a provider that is there."""
+    """Check that a short name of the form `provider:model` names an existing provider."""
     for name, target in settings.routing.models.items():
         provider, colon, _ = target.partition(":")
         if not colon:

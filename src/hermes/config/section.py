@@ -43,7 +43,7 @@ class Section(BaseModel):
     )
 
 
-# Only the reference needs them: read from the source, they cost a start neither time nor memory.
+# Only the reference needs them: reading them from the source costs a start neither time nor memory.
 @lru_cache
 def descriptions(section: type[Section]) -> Mapping[str, str]:
     """Return the docstrings below the fields of a section, by field."""
@@ -66,13 +66,13 @@ def descriptions(section: type[Section]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Metadata on a type: what a value must be, in words for errors and docs."""
+    """Metadata on a type: a description of its values for errors and docs."""
 
     text: str
 
 
 def _has_no_blanks(secret: SecretStr) -> SecretStr:
-    """A key is sent in a header: a line end pasted along with it would break every call."""
+    """Refuse blanks: a key is sent in a header, and a pasted line end would break every call."""
     if any(character.isspace() for character in secret.get_secret_value()):
         raise ValueError
     return secret
@@ -89,7 +89,7 @@ def no_entries() -> Mapping[str, Any]:
 
 
 def names_a_secret(key: str) -> bool:
-    """Whether a free-form key is by its name a secret."""
+    """Return whether the name of a free-form key marks it as a secret."""
     return _SECRET_NAME.search(key.lower()) is not None
 
 
@@ -131,7 +131,7 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN), Means(NAME_MEANING)]
 Named = Annotated[Mapping[Name, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Headers = Table[Annotated[SecretStr, Field(min_length=1)]]
-# A platform's own settings are the channel's business: here they are only frozen and kept secret.
+# The channel interprets a platform's own settings: here they are only frozen and kept secret.
 Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]
 
 Whole = Annotated[int, Field(ge=0, le=10**12)]

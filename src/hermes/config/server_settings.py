@@ -96,7 +96,7 @@ class ProcessSettings(Section):
 
 
 class AuditSettings(Section):
-    """Which orders of operators stay on record."""
+    """How long operator actions stay in the audit log."""
 
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 365
     """How long an operator action is kept in the audit log."""
@@ -129,7 +129,7 @@ class DebugSettings(Section):
 
 
 class HookSettings(Section):
-    """Code of the operator's own that hears of what happens."""
+    """The operator's own code that is called on events."""
 
     enabled: bool = True
     """Whether hooks run: those of the folder hooks/ and of plugins."""
@@ -162,7 +162,7 @@ OpenPort = Annotated[int, Field(ge=1, le=65535)]
 
 
 class NetSettings(Section):
-    """What is fetched because a message, a model or a page says so."""
+    """What is fetched because a message, a model or a page names it."""
 
     exempt: tuple[Network, ...] = ()
     """Private networks that may be fetched from nevertheless, such as that of a wiki."""
@@ -181,7 +181,7 @@ def _is_address(secret: SecretStr) -> SecretStr:
     return secret
 
 
-# Whoever has the address of a webhook can write there: it is a secret.
+# Anybody with the address of a webhook can post there: it is a secret.
 SecretUrl = Annotated[
     SecretStr,
     AfterValidator(_is_address),
@@ -215,7 +215,7 @@ class OtelSettings(Section):
 
 
 class AlertSettings(Section):
-    """Telling operators of what needs them."""
+    """Alerts to operators about problems that need them."""
 
     webhooks: tuple[SecretUrl, ...] = ()
     """Webhooks of Slack, Discord or others that receive alerts."""

@@ -118,7 +118,7 @@ class Settings(Section):
 
 
 def leaves(value: object, key: Key = ()) -> Iterator[tuple[Key, object]]:
-    """Walk the settings down to their single values, in order, each with its key."""
+    """Iterate over the settings down to their single values, in order, each with its key."""
     if isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from leaves(getattr(value, name), (*key, name))
@@ -130,6 +130,6 @@ def leaves(value: object, key: Key = ()) -> Iterator[tuple[Key, object]]:
 
 
 def tier_names(settings: Settings) -> tuple[str, ...]:
-    """Return the names of the tiers; where tiers choose the model, only those that have models."""
+    """Return the names of the tiers; if tiers choose the model, only those that have models."""
     routing, priced = settings.routing, settings.credits.tiers
     return tuple(dict.fromkeys((*routing.tiers, *(() if routing.by_tier else priced))))

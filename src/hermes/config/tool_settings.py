@@ -43,7 +43,7 @@ Pattern = Annotated[
 
 
 class IntentSettings(Section):
-    """One thing that people want, how they say it, and the tools that it takes."""
+    """One thing that people want, how they say it, and the tools for it."""
 
     words: tuple[Word, ...] = ()
     """Words and word beginnings that indicate the intent, in any language; they replace those of
@@ -178,7 +178,7 @@ Seer = Annotated[
 
 
 class ImageIntentSettings(Section):
-    """What somebody wants who sends a picture, and how they say it."""
+    """A purpose for which people send a picture, and how they say it."""
 
     words: tuple[Word, ...] = ()
     """Words and word beginnings that indicate the intent, in any language; they replace those of
@@ -189,7 +189,7 @@ class ImageIntentSettings(Section):
 
 
 class VisionSettings(Section):
-    """Pictures: who looks at them, and which go to a pipeline of their own."""
+    """Pictures: which model sees them, and which go to their own pipeline."""
 
     model: Seer = "auto"
     """The model that describes pictures for a model that cannot see them, as provider:model; auto
@@ -207,7 +207,7 @@ class VisionSettings(Section):
 
 
 class MemorySettings(Section):
-    """What agents know of the people they talk to."""
+    """What agents know about the people they talk to."""
 
     earlier_messages: Annotated[int, Field(ge=0, le=50)] = 5
     """How many messages of a person's earlier sessions a new session begins with; 0: none."""

@@ -1,6 +1,6 @@
 """Environment variables as data: which name sets which key, for the environment and for `.env`.
 
-Part of config; pure. A new well-known name is a new row in the table, nothing else.
+Part of config; pure. A new well-known name needs only a new row in the table.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ class WellKnownVariable:
     name: str
     key: Key
     enables: str | None = None
-    """The platform that this credential switches on."""
+    """The platform that this credential enables."""
 
 
 WELL_KNOWN: Mapping[str, WellKnownVariable] = {
@@ -128,7 +128,7 @@ def platform_key(name: str, rest: Key) -> Key:
 
 
 def key_of(name: str) -> Key:
-    """The key that a `HERMES_A__B` variable speaks of."""
+    """The key that a `HERMES_A__B` variable sets."""
     parts = tuple(name.removeprefix(PREFIX).lower().split(LEVELS))
     if len(parts) > 1 and parts[0] in PLATFORM_NAMES:
         return platform_key(parts[0], parts[1:])

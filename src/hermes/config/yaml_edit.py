@@ -1,7 +1,7 @@
-"""Sets one value in a YAML text and leaves everything else as it was written, comments included.
+"""Sets one value in a YAML text and leaves everything else unchanged, comments included.
 
-Part of config. What comes out is read again: if it does not say exactly what was meant, the text is
-refused, so that no odd spelling can lose anybody's settings.
+Part of config. The result is parsed again: if it is not exactly what was meant, the edit is
+refused, so that no odd spelling can lose settings.
 """
 
 import json
@@ -30,7 +30,7 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
 
 
 def add_item(text: str, key: str, item: str) -> str:
-    """Return the text with an item more in a list at its top; itself if the item is there."""
+    """Return the text with one more item in a top-level list; unchanged if the item exists."""
     known: list[Any] = []
     try:
         before = yaml.safe_load(text) or {}
@@ -49,13 +49,13 @@ def add_item(text: str, key: str, item: str) -> str:
 
 def _by_hand(name: str, value: Any) -> ConfigurationError:
     return ConfigurationError(
-        f"config.yaml is written in a way that is not edited for you; set {name} to "
+        f"config.yaml has a form that cannot be edited automatically; set {name} to "
         f"{_word(value)} by hand"
     )
 
 
 class _CannotEdit(Exception):
-    """The text has a shape that nobody edits here."""
+    """The text has a form that cannot be edited here."""
 
 
 def _with(table: Any, path: tuple[str, ...], value: Any) -> Any:
@@ -104,7 +104,7 @@ def _appended(text: str, key: str, item: str) -> str:
 
 
 def _is_empty(node: yaml.Node) -> bool:
-    """Return whether a key has nothing behind it."""
+    """Return whether a key has no value."""
     return isinstance(node, yaml.ScalarNode) and node.start_mark.index == node.end_mark.index
 
 
@@ -128,7 +128,7 @@ def _inserted(text: str, node: yaml.MappingNode, path: tuple[str, ...], *, value
 
 
 def _last_line(node: yaml.Node) -> int:
-    """Return the line on which the last thing of a node ends; comments behind it are not its own."""
+    """Return the line on which a node ends; comments after it are not part of it."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return max(map(_last_line, last)) if isinstance(last, tuple) else _last_line(last)
@@ -151,10 +151,10 @@ def _flow(path: tuple[str, ...], value: Any) -> str:
 
 
 def _name(name: str) -> str:
-    """Return a key as YAML reads it back: plain where that is the same text."""
+    """Return a key as YAML parses it back: plain if that is the same text."""
     return name if _PLAIN.fullmatch(name) and yaml.safe_load(name) == name else _word(name)
 
 
 def _word(value: Any) -> str:
-    """Return a value as YAML reads it back: JSON is YAML."""
+    """Return a value as YAML parses it back: JSON is YAML."""
     return json.dumps(value, ensure_ascii=False)

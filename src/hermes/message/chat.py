@@ -10,7 +10,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ChatMessage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A frozen entry of a transcript; as JSON it is what the message graph keeps."""
+    """A frozen entry of a transcript; its JSON form is stored in the message graph."""
 
     role: Role
     parts: tuple[Part, ...]
@@ -33,7 +33,7 @@ def has_note(message: ChatMessage) -> bool:
 
 
 def as_read(message: ChatMessage) -> ChatMessage:
-    """Return a message as models are given it: notes are text to them, in a tool's result its end."""
+    """Return a message as models get it: a note becomes text, or the end of a tool's result."""
     if not has_note(message):
         return message
     if message.role == "tool":
@@ -43,7 +43,8 @@ def as_read(message: ChatMessage) -> ChatMessage:
 
 
 def _with_notes(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return results with the notes that follow them in their texts: no service takes text beside."""
+    """Return results with the notes after them added to their texts: no service accepts text
+    beside."""
     read: list[Part] = []
     for part in parts:
         last = read[-1] if read else None

@@ -6,7 +6,7 @@ import msgspec
 
 
 class SessionChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The choices of one session; they hold until it starts again."""
+    """The choices of one session; they last until it starts again."""
 
     model: str | None = None
     reasoning: Literal["low", "medium", "high"] | None = None

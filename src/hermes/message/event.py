@@ -9,7 +9,7 @@ from hermes.message.parts import Part, text_of
 from hermes.message.source import Source
 
 EventType = Literal["text", "image", "audio", "video", "file", "command", "location", "reaction"]
-# The decoder takes no `Raw | None`: "no raw event" is this one value.
+# The decoder does not accept `Raw | None`: this value means "no raw event".
 NO_RAW: Final = msgspec.Raw()
 
 
@@ -22,9 +22,10 @@ class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A scheduled job whose run an event is; the reply goes to `target`, under `head` if there is one.
+    """A scheduled job whose run an event is; the reply goes to `target`, with `head` above it if
+    set.
 
-    `due_at` is the instant that was due; without a target it goes back to where the job was made.
+    `due_at` is the instant that was due; without a target the reply goes to where the job was made.
     An operator's job may go where its person has never been.
     """
 
@@ -38,17 +39,17 @@ class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One inbound message, normalised; nothing platform-specific is visible past this value.
 
-    `account` and `route` say through which configured account and which API it came;
+    `account` and `route` are the configured account and the API through which it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
-    `history` is what a caller without a session of its own says was said before.
-    `key` is the id of the caller's key that pays for it. `token` is the id of the API token that
-    brought it, where one program speaks for many senders: they share one part of what there is.
-    `addressed` is false for a message in a group that neither names the bot nor replies to it.
-    `album` is the platform's id of several pictures that were sent as one; `is_queued` says that the
-    sender put it behind what runs (`/queue`), to be answered by itself; `is_held_back` that it was
-    to join what runs (`/steer`), which was for somebody else, so that it waits for its own turn.
-    `scheduled` says that no person wrote it just now: a job of theirs was due.
-    `raw` is the untouched wire event, kept for debugging.
+    `history` are the earlier messages that a caller without its own session sends. `key` is the id
+    of the caller's key that pays for it. `token` is the id of the API token that sent it, if one
+    program speaks for many senders: they share one fair share. `addressed` is false for a message
+    in a group that neither names the bot nor replies to it. `album` is the platform's id of several
+    pictures that were sent as one; `is_queued` is true if the sender queued it after the running
+    turn (`/queue`), to be answered separately; `is_held_back` if it should have joined the running
+    turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. `scheduled`
+    is set if no person wrote it just now: one of their jobs was due. `raw` is the unchanged wire
+    event, kept for debugging.
     """
 
     account: str

@@ -8,7 +8,8 @@ _ODD = frozenset('<>:"|?*`[]()')
 
 
 def safe_name(name: str | None) -> str | None:
-    """Return the last piece of a name without anything invisible or misleading; None if none is left."""
+    """Return the last piece of a name without invisible or misleading characters; None if none is
+    left."""
     if not name:
         return None
     last = name[-1_000:].replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -23,7 +24,7 @@ def safe_name(name: str | None) -> str | None:
 
 
 def _shown(letter: str) -> str:
-    """Return a letter, a space for what breaks lines, `_` for what has a meaning, or nothing."""
+    """Return a letter, a space for line breaks, `_` for special characters, or nothing."""
     if letter in _ODD:
         return "_"
     kind = unicodedata.category(letter)

@@ -7,12 +7,12 @@ Hangul syllables and surrogate pairs. Pure.
 import unicodedata
 
 _JOINER = "\u200d"
-# A pile of marks longer than this is no character that anybody reads; it may be cut.
+# A longer pile of marks is not a readable character; it may be cut.
 _LONGEST = 64
 
 
 def cut_before(text: str, at: int) -> int:
-    """Return the last place at or before `at` that does not lie inside a character."""
+    """Return the last place at or before `at` that is not inside a character."""
     place = at
     while place > 0 and at - place < _LONGEST:
         if not _joined(text, place):

@@ -36,7 +36,7 @@ def is_listed_link(url: str, hosts: Collection[str]) -> bool:
 
 @lru_cache(maxsize=1_000)
 def _ascii(entry: str) -> str:
-    """Return the ASCII form of an entry, without a dot at its end; empty if it is no host."""
+    """Return the ASCII form of an entry, without a final dot; empty if it is not a host."""
     below = _ANY_BELOW if entry.startswith(_ANY_BELOW) else ""
     try:
         name = URL.build(scheme="https", host=entry.removeprefix(below)).raw_host

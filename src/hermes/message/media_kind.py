@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from hermes.message.picture_kind import picture_kind
 
 TEXT_HEAD: Final = 8_192
-"""How many bytes are read to tell text from other bytes."""
+"""How many bytes are read to distinguish text from other bytes."""
 
 
 class FileKind(NamedTuple):
-    """A type, and how names of such files end."""
+    """A type, and the usual endings of its file names."""
 
     mime: str
     extension: str
@@ -68,7 +68,7 @@ _CONTROLS: Final = frozenset(range(32)) - frozenset(b"\t\n\r\f\b\x1b")
 
 
 def file_kind(data: bytes) -> FileKind:
-    """Return the kind of a file by its bytes, of which the first few thousand are enough."""
+    """Return the kind of a file by its bytes; the first few thousand are enough."""
     picture = picture_kind(data)
     if picture is not None:
         return FileKind(picture, _PICTURES[picture])
@@ -95,7 +95,7 @@ def _sound(data: bytes) -> FileKind | None:
         return FileKind("video/ogg", "ogv") if is_video else FileKind("audio/ogg", "ogg")
     if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
         return FileKind("audio/wav", "wav")
-    # A frame of sound begins with eleven bits that are set, and says that it is of the third layer.
+    # An MP3 frame begins with eleven set bits, and states that it is layer III.
     if len(data) > 3 and data[0] == 0xFF and data[1] & 0xE6 == 0xE2:
         has_rate = data[2] & 0xF0 not in (0x00, 0xF0)
         return FileKind("audio/mpeg", "mp3") if has_rate else None

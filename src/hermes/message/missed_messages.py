@@ -17,19 +17,19 @@ _NOBODY = "somebody"
 
 
 def missed_note(said: Sequence[MessageEvent]) -> str | None:
-    """Return what a model is told of messages that were not meant for it; None if there are none."""
+    """Return the note about messages that were not meant for the model; None if there are none."""
     if not said:
         return None
     return "\n".join((MISSED, *(f"> {line_of(event)}" for event in said)))
 
 
 def line_of(event: MessageEvent) -> str:
-    """Return one message as a line, with the name of whoever wrote it."""
+    """Return one message as a line, with the name of its author."""
     return f"{event.source.user_name or _NOBODY}: {event.text}"
 
 
 def shown_attachments(parts: Sequence[Part]) -> str:
-    """Return in words what else than text a message holds."""
+    """Return a description of the attachments of a message."""
     return " ".join(filter(None, map(_in_words, parts)))
 
 

@@ -16,7 +16,7 @@ class Outcome(StrEnum):
 
 
 class MessageState(StrEnum):
-    """Where an accepted message stands."""
+    """The state of an accepted message."""
 
     NEW = "new"
     RUNNING = "running"
@@ -26,7 +26,7 @@ class MessageState(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """Where a reply stands on its way out."""
+    """The state of a reply on its way out."""
 
     PREVIEW = "preview"
     PENDING = "pending"
@@ -38,7 +38,7 @@ class DeliveryState(StrEnum):
 
 
 class BusyPolicy(StrEnum):
-    """What a message does that finds its lane busy."""
+    """What happens with a message that finds its lane busy."""
 
     INTERRUPT = "interrupt"
     QUEUE = "queue"

@@ -13,7 +13,8 @@ class TextPart(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
 
 
 class NotePart(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
-    """What Hermes tells the model beside a message; a model reads it as text, people never see it."""
+    """A note from Hermes to the model beside a message; a model reads it as text, people never see
+    it."""
 
     text: str
 
@@ -21,7 +22,7 @@ class NotePart(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the bytes of an attachment are: a cached file, or an address, and their type.
 
-    `ref` is the platform's own name of it, by which its channel can fetch the bytes.
+    `ref` is the platform's own name for it, with which its channel can fetch the bytes.
     """
 
     mime: str
@@ -39,7 +40,7 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
 
 
 class AudioPart(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True):
-    """A sound, with its transcript once there is one."""
+    """A sound, with its transcript if there is one."""
 
     media: Media
     transcript: str | None = None
@@ -60,7 +61,7 @@ class ToolCallPart(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=T
 
 
 class ToolResultPart(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
-    """What a tool answered to the call `call_id`."""
+    """The result of the tool call `call_id`."""
 
     call_id: str
     name: str
@@ -69,10 +70,11 @@ class ToolResultPart(msgspec.Struct, frozen=True, tag="tool_result", omit_defaul
 
 
 class ReasoningPart(msgspec.Struct, frozen=True, tag="reasoning", omit_defaults=True):
-    """A model's thinking; `signature` and `sealed` go back unchanged to the dialect they are from.
+    """A model's reasoning; `signature` and `sealed` go back unchanged to the dialect they came
+    from.
 
-    `sealed` is reasoning that only its service can read (redacted or encrypted); `text` may then
-    be empty.
+    `sealed` is reasoning that only its service can read (redacted or encrypted); `text` may then be
+    empty.
     """
 
     text: str

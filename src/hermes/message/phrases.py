@@ -1,4 +1,4 @@
-"""Phrases of several words, and whether a message begins with one or is made of them. Pure."""
+"""Phrases of several words: whether a message begins with one or consists of them. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ class Phrases:
         return bool(self._known)
 
     def make_up(self, words: Words) -> bool:
-        """Return whether the words are nothing but phrases, one after another."""
+        """Return whether the words consist only of phrases, one after another."""
         reached, ends = {0}, [0] if words else []
         while ends:
             found = [end for end in self._ends(words, ends.pop()) if end not in reached]
@@ -36,13 +36,13 @@ class Phrases:
         return any(self._ends(words, start) for start in range(len(words)))
 
     def _ends(self, words: Words, start: int) -> list[int]:
-        """Return where the phrases end that begin at a word."""
+        """Return the ends of the phrases that begin at a word."""
         sizes = self._sizes.get(words[start], ())
         return [start + size for size in sizes if words[start : start + size] in self._known]
 
 
 def _sizes(phrases: Iterable[Words]) -> Mapping[str, tuple[int, ...]]:
-    """Return how many words the phrases with a first word have."""
+    """Return the lengths, in words, of the phrases with a first word."""
     sizes: dict[str, set[int]] = defaultdict(set)
     for phrase in phrases:
         sizes[phrase[0]].add(len(phrase))

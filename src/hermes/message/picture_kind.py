@@ -4,7 +4,7 @@ from typing import Final
 
 PICTURE_KINDS: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 HEAD_BYTES: Final = 16
-"""How many bytes have to be known to tell the kind."""
+"""How many bytes are needed to detect the kind."""
 
 _BEGINNINGS: Final = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -15,7 +15,8 @@ _BEGINNINGS: Final = (
 
 
 def picture_kind(head: bytes) -> str | None:
-    """Return the type of a picture that begins so, or None when it is none of `PICTURE_KINDS`."""
+    """Return the type of a picture that begins like this, or None if it is not one of
+    `PICTURE_KINDS`."""
     for beginning, kind in _BEGINNINGS:
         if head.startswith(beginning):
             return kind

@@ -14,7 +14,7 @@ _MOST_FRAMES: Final = 100_000
 
 
 def picture_size(data: bytes, mime: str) -> Size | None:
-    """Return width and height, or None when they cannot be read: such a picture is broken."""
+    """Return width and height, or None if they cannot be read: such a picture is broken."""
     read = _READERS.get(mime)
     size = None if read is None else read(data)
     return None if size is None or not size[0] or not size[1] else size
@@ -27,7 +27,7 @@ def _png(data: bytes) -> Size | None:
 
 
 def _jpeg(data: bytes) -> Size | None:
-    """Walk the segments up to the frame's; whatever stands inside of one is skipped."""
+    """Walk the segments up to the frame's; the content of segments is skipped."""
     at, end = 2, len(data)
     while at + 4 <= end:
         mark = data[at + 1]
@@ -48,7 +48,7 @@ def _jpeg(data: bytes) -> Size | None:
 
 
 def _gif(data: bytes) -> Size | None:
-    """Return the screen, or more if one of the frames reaches out of it."""
+    """Return the screen size, or more if one of the frames exceeds it."""
     if len(data) < 13:
         return None
     width, height = _small(data[6:8]), _small(data[8:10])
@@ -77,7 +77,7 @@ def _behind_blocks(data: bytes, at: int) -> int:
 
 
 def _webp(data: bytes) -> Size | None:
-    """Return the canvas, or the one frame where there is none."""
+    """Return the canvas size, or that of the single frame without a canvas."""
     kind = data[12:16]
     if kind == b"VP8X" and len(data) >= 30:
         return _small(data[24:27]) + 1, _small(data[27:30]) + 1

@@ -12,13 +12,13 @@ _NO_LENGTH: Final = frozenset((0x01, *range(0xD0, 0xDA)))
 
 
 def is_whole(data: bytes, mime: str) -> bool:
-    """Return whether a picture of a known kind reaches its end; of other kinds nothing is known."""
+    """Return whether a picture of a known kind is complete; other kinds are not checked."""
     judge = _JUDGES.get(mime)
     return judge is None or judge(data)
 
 
 def _png(data: bytes) -> bool:
-    """Walk the chunks up to the last, with points on the way."""
+    """Walk the chunks up to the last; there must be pixel data among them."""
     at, has_points = 8, False
     for _ in range(_MOST_PIECES):
         behind = at + 12 + int.from_bytes(data[at : at + 4], "big")
@@ -33,7 +33,7 @@ def _png(data: bytes) -> bool:
 
 
 def _jpeg(data: bytes) -> bool:
-    """Walk the segments up to the points; the mark of the end cannot stand among them."""
+    """Walk the segments up to the pixel data; the end marker cannot occur inside it."""
     at = 2
     while at + 4 <= len(data):
         mark = data[at + 1]

@@ -1,7 +1,7 @@
 """Random bytes from a buffer: read from the system in blocks, each byte used once.
 
-A system call lets other threads run in between, which costs more than the bytes. The buffer is
-never used on both sides of a fork, nor by two threads.
+A system call lets other threads run meanwhile, which costs more than the bytes. The buffer is never
+used on both sides of a fork, nor by two threads.
 """
 
 import os

@@ -11,7 +11,7 @@ LENGTH = 10
 
 
 def code_from(digest: bytes) -> str:
-    """Return the code that a digest stands for."""
+    """Return the code of a digest."""
     number, letters = int.from_bytes(digest, "big"), []
     for _ in range(LENGTH):
         number, rest = divmod(number, len(LETTERS))
@@ -20,13 +20,13 @@ def code_from(digest: bytes) -> str:
 
 
 def spoken(code: str) -> str:
-    """Return a code as people are shown it."""
+    """Return a code in the form that people are shown."""
     middle = LENGTH // 2
     return f"{code[:middle]}-{code[middle:]}"
 
 
 def read_code(text: str) -> str:
-    """Return the code that somebody wrote; raises `BadRequest` if it can be none."""
+    """Return the code that somebody wrote; raises `BadRequest` if it cannot be one."""
     code = "".join(text.upper().replace("-", " ").split())
     if len(code) != LENGTH or not set(code) <= set(LETTERS):
         raise BadRequest(

@@ -11,15 +11,15 @@ from hermes.message.rewind import Rewind
 from hermes.message.thoughts import without_thoughts
 
 STOPPED: Final = "(stopped)"
-"""What stands for, or behind, a reply that was stopped."""
+"""The text in place of, or after, a reply that was stopped."""
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Tokens and money of one or more model calls.
 
     `cached_in` were read from a service's prompt cache and `cache_written` written to it; both are
-    part of `tokens_in`. Only the cost of the latter is kept in the store, not their number.
-    `unpriced` are tokens whose price nobody knows: they are not part of the cost, and not free.
+    part of `tokens_in`. Only the cost of the latter is stored, not their number. `unpriced` are
+    tokens whose price is unknown: they are not part of the cost, and not free.
     """
 
     tokens_in: int = 0
@@ -44,15 +44,14 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a turn as the person sees it; `silent` replies are kept but not delivered.
+    """The end of a turn as the person sees it; `silent` replies are stored but not delivered.
 
-    `earned` says that it holds model text or tool output, which is what a credit pays for.
-    `code` is the error's, where one ended the turn.
-    `usage` and `model` are those of a call that was cut off, as far as they can be told.
-    `note` is what the model is to know on its next turn of a command that it never saw.
-    `choices` are what the session's people chose for it with that command.
-    `rewind` is what that command changes in what was said before.
-    The session `ends` with it for a reason that its next message is told.
+    `earned` is true if it contains model text or tool output, which is what a credit pays for.
+    `code` is the error's, if one ended the turn. `usage` and `model` are those of a call that was
+    cut off, as far as known. `note` is what the model must know on its next turn about a command
+    that it never saw. `choices` are what the session's people chose with that command. `rewind` is
+    how that command changes the earlier conversation. If `ends` is set, the session ends with it
+    for a reason that its next message is told.
     """
 
     parts: tuple[Part, ...]

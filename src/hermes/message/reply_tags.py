@@ -1,4 +1,4 @@
-"""What a model can tell Hermes inside its answer: NO_REPLY, and MEDIA: lines that name files.
+"""Tags for Hermes in a model's answer: NO_REPLY, and MEDIA: lines that name files.
 
 An answer of exactly NO_REPLY is stored and not sent. A line `MEDIA: PLACE` outside code is removed
 from the text, and the file at that place is attached. Pure; whether a place may be used is decided
@@ -15,19 +15,19 @@ _MOST_PLACES = 20
 
 
 class TaggedText(NamedTuple):
-    """An answer without its tags, and the places that these named."""
+    """An answer without its tags, and the places that they named."""
 
     text: str
     places: tuple[str, ...]
 
 
 def is_no_reply(text: str) -> bool:
-    """Return whether the model chose to say nothing."""
+    """Return whether the model chose not to reply."""
     return text.strip() == NO_REPLY
 
 
 def read_tags(text: str) -> TaggedText:
-    """Return the answer without its MEDIA: lines, and what they named, in order."""
+    """Return the answer without its MEDIA: lines, and the places in them, in order."""
     if TAG not in text:
         return TaggedText(text, ())
     kept: list[str] = []
@@ -44,7 +44,7 @@ def read_tags(text: str) -> TaggedText:
 
 
 def visible(text: str) -> str:
-    """Return what of an unfinished answer may be shown already.
+    """Return the part of an unfinished answer that may be shown.
 
     Nothing while it may still become NO_REPLY; no line that names a file, finished or not.
     """
@@ -74,13 +74,14 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 class TagFilter:
-    """Takes an answer in pieces and gives it without lines that name files; holds back little else."""
+    """Takes an answer in pieces and returns it without lines that name files; holds back little
+    else."""
 
     def __init__(self) -> None:
         self._line = ""
         self._shown = 0
         self._fence = ""
-        # The line under way is neither a tag nor a fence: the rest of it passes.
+        # The current line is neither a tag nor a fence: the rest of it passes.
         self._passes = False
 
     def feed(self, piece: str) -> str:

@@ -1,13 +1,14 @@
-"""How the end of a turn changes what was said before it: messages leave, states are kept, it goes back."""
+"""How the end of a turn changes the conversation before it: remove messages, save or restore
+states."""
 
 import msgspec
 
 
 class Rewind(msgspec.Struct, frozen=True, kw_only=True):
-    """A change of a conversation's past, in this order; nothing that was said is lost by it.
+    """A change of a conversation's past, in this order; nothing is lost by it.
 
-    The present state is kept under the name `keeps`, the conversation goes on from the state of the
-    name `goes_to`, and `cut` messages at its end leave it.
+    The current state is saved under the name `keeps`, the conversation continues from the state
+    named `goes_to`, and `cut` messages at its end are removed.
     """
 
     keeps: str = ""

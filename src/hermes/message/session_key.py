@@ -1,9 +1,9 @@
 """`SessionKey`: the deterministic name of a conversation, and of the lane that serialises it.
 
-`agent:{agent}:{platform}:{chat_type}:{chat_id}[:{thread}][:{user}]`, each part escaped so that
-ids containing `:` cannot collide. A key with a thread always has the chat type `thread`, so a
-thread id and a user id in the same place cannot collide either. A subagent's lane is its parent
-turn's id behind the parent's lane and a `/`.
+`agent:{agent}:{platform}:{chat_type}:{chat_id}[:{thread}][:{user}]`, each part escaped so that ids
+containing `:` cannot collide. A key with a thread always has the chat type `thread`, so a thread id
+and a user id in the same place cannot collide either. A subagent's lane is the parent's lane, a `/`
+and the parent turn's id.
 """
 
 import msgspec
@@ -33,7 +33,7 @@ def unescape(part: str) -> str:
 
 
 class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts that make a conversation one conversation."""
+    """The parts that identify a conversation."""
 
     agent: str
     platform: str
@@ -54,7 +54,7 @@ class SessionKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_session_key(lane: str) -> SessionKey:
-    """Return the key that a session's own lane spells."""
+    """Return the key of a session's own lane."""
     _, agent, platform, chat_type, chat_id, *last = lane.split(":")
     own = unescape(last[0]) if last else None
     return SessionKey(
@@ -78,7 +78,7 @@ def child_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
 
 
 def background_lane(session_lane: str, turn_id: str) -> str:
-    """Return the lane of the task that a session's `/background` message puts beside it."""
+    """Return the lane of the background task that a session's `/background` message starts."""
     return f"{session_lane}/{turn_id}{_BACKGROUND}"
 
 
@@ -88,7 +88,7 @@ def is_background(lane: str) -> bool:
 
 
 def depth_of(lane: str) -> int:
-    """Return how many parents stand above `lane`."""
+    """Return how many parents `lane` has."""
     return lane.count("/")
 
 
@@ -106,7 +106,7 @@ def root_turn(lane: str, turn_id: str) -> str:
 def is_below(lane: str, *, ancestor: str) -> bool:
     """Return whether `lane` belongs to a subagent of `ancestor`, at any depth.
 
-    A background task is nobody's subagent: it stands beside its session.
+    A background task is not a subagent: it runs beside its session.
     """
     if not lane.startswith(ancestor + "/"):
         return False
@@ -114,7 +114,7 @@ def is_below(lane: str, *, ancestor: str) -> bool:
 
 
 def is_subagent(lane: str) -> bool:
-    """Return whether somebody waits for the turn of a lane in a turn of their own."""
+    """Return whether another turn waits for the turn of a lane."""
     return depth_of(lane) > 0 and not is_background(lane)
 
 

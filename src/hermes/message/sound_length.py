@@ -1,18 +1,18 @@
-"""Reads the length of a sound from its headers, if they say it. Pure."""
+"""Reads the length of a sound from its headers, if they contain it. Pure."""
 
 _TAIL = 65_536
 _PAGE = b"OggS"
 
 
 def sound_seconds(data: bytes, mime: str) -> float | None:
-    """Return the length of a sound in seconds; None where only listening to it would tell."""
+    """Return the length of a sound in seconds; None if only decoding it would tell."""
     if mime == "audio/ogg":
         return _ogg(data)
     return _wav(data) if mime == "audio/wav" else None
 
 
 def _ogg(data: bytes) -> float | None:
-    """Read it from the last page, which says how many samples there are up to its end."""
+    """Read it from the last page, which states the number of samples up to its end."""
     last = data.rfind(_PAGE, max(0, len(data) - _TAIL))
     if last < 0 or len(data) < last + 14:
         return None

@@ -18,7 +18,7 @@ _LONGEST_ID = 500
 
 
 class Destination(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A target that was read: `home` is a platform's home channel, `chat` one chat of it."""
+    """A parsed target: `home` is a platform's home channel, `chat` one chat of it."""
 
     kind: Literal["origin", "local", "home", "chat"]
     platform: str = ""
@@ -41,7 +41,7 @@ LOCAL = Destination("local")
 
 
 def parse_target(text: str) -> Destination:
-    """Read a delivery target; raises `BadRequest` for what is none."""
+    """Parse a delivery target; raises `BadRequest` if it is not one."""
     platform, *ids = (piece.strip() for piece in text.strip().split(":"))
     platform = platform.lower()
     if not ids and platform in ("origin", "local"):

@@ -15,14 +15,14 @@ _SIGN: Final = "<think"
 
 
 class ThoughtFilter:
-    """Takes a text in pieces and gives what of it may be shown."""
+    """Takes a text in pieces and returns the part of it that may be shown."""
 
     def __init__(self) -> None:
         self._shown: list[str] = []
         self._held = ""
         self._closing: str | None = None
         self._hidden: list[str] = []
-        # Space after a thought belongs to the thought.
+        # Whitespace after a thought belongs to the thought.
         self._skips_space = False
 
     def feed(self, piece: str) -> str:
@@ -40,9 +40,9 @@ class ThoughtFilter:
         return "".join(out)
 
     def end(self) -> str:
-        """Return what is left to show once the text is whole.
+        """Return what is left to show once the text is complete.
 
-        A block that was never closed was one only if the text began with it.
+        A block that was never closed is a thought only if the text began with it.
         """
         held, self._held = self._held, ""
         if self._closing is None:
@@ -52,7 +52,7 @@ class ThoughtFilter:
         return "" if is_begun else "".join(self._hidden) + held
 
     def _hide(self, text: str) -> str:
-        """Drop the thought at the head of `text`; return what follows it."""
+        """Drop the thought at the beginning of `text`; return what follows it."""
         assert self._closing is not None
         at = text.find(self._closing)
         if at < 0:
@@ -68,7 +68,7 @@ class ThoughtFilter:
         return rest
 
     def _show(self, text: str, out: list[str]) -> str:
-        """Put what is plainly said into `out`; return what has to be looked at again."""
+        """Put visible text into `out`; return what must be examined again."""
         at = text.find("<")
         if at < 0:
             self._say(text, out)
@@ -99,7 +99,7 @@ class ThoughtFilter:
 
 
 def without_thoughts(text: str) -> str:
-    """Return a whole text without what was thought aloud in it."""
+    """Return a complete text without its thoughts."""
     if _SIGN not in text:
         return text
     thoughts = ThoughtFilter()
@@ -107,7 +107,7 @@ def without_thoughts(text: str) -> str:
 
 
 def spoken(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return a reply's parts without what was thought aloud in their text."""
+    """Return a reply's parts without the thoughts in their text."""
     text = text_of(parts)
     said = without_thoughts(text)
     if said == text:
@@ -122,7 +122,7 @@ def _overlap(text: str, closing: str) -> int:
 
 
 def _in_code(said: str) -> bool:
-    """Return whether a code fence stands open at the end of `said`."""
+    """Return whether a code fence is open at the end of `said`."""
     mark = ""
     for line in said.split("\n"):
         bare = line.strip()

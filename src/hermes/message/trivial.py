@@ -13,12 +13,12 @@ from hermes.message.phrases import Phrases, Words
 
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _ECHOED = re.compile(r"(\w\w)\1{2,}")
-# Scripts without blanks are taken character by character.
+# Scripts without spaces are read character by character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 _ASKING = frozenset("?？؟")
 _MOST_WORDS = 24
 _MOST_CHARS = 160
-# What only goes with the others: "and" says nothing, but it is no greeting either.
+# Words that only accompany others: "and" means nothing, but it is not a greeting either.
 _JOINED = "joined"
 
 
@@ -37,7 +37,7 @@ def is_trivial(text: str) -> bool:
 
 @cache
 def _phrases() -> tuple[Phrases, Phrases]:
-    """Return what is small talk by itself, and that with what only goes with it."""
+    """Return the phrases that are small talk by themselves, and those with accompanying words."""
     text = files(__package__).joinpath("trivial.toml").read_text(encoding="utf-8")
     tables = {name: {_words(one) for one in many} for name, many in tomllib.loads(text).items()}
     joined = tables.pop(_JOINED)

@@ -110,10 +110,10 @@ def test_threads_are_a_kind_of_chat(loaded: Load) -> None:
     [
         ("{x: {platform: discord, agent: nobody}}", "expected one of the agents"),
         ("{x: {platform: discord}}", "expected one of the agents"),
-        ("{x: {agent: a}}", "says of no message that it is meant"),
+        ("{x: {agent: a}}", "but the rule has no condition"),
         (
             "{x: {chat: 1, agent: a}, y: {chat: '1', agent: b}}",
-            "agent_rules.x is for the same messages",
+            "agent_rules.x matches the same messages",
         ),
         ("{x: {person: Ann Smith, agent: a}}", '"platform:user_id"'),
     ],

@@ -58,9 +58,9 @@ def test_a_folder_is_a_hook(tmp_path: Path) -> None:
         ("events: [agent:step]\nname: other", "name is 'other', expected 'own'"),
         ("events: [gateway:dispatch]", "write decides: true"),
         ("events: [agent:end]\ndecides: true", "only gateway:dispatch and command:NAME"),
-        ("events: [agent:step", "line 1 is no YAML"),
-        ("- agent:step", "no table of keys and values"),
-        ("", "no table of keys and values"),
+        ("events: [agent:step", "line 1 is not YAML"),
+        ("- agent:step", "not a table of keys and values"),
+        ("", "not a table of keys and values"),
     ],
 )
 def test_a_wrong_hook_yaml_is_a_finding_that_names_the_file(

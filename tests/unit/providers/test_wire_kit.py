@@ -153,7 +153,7 @@ def test_the_lower_output_limit_counts(asked, own, limit):
 @pytest.mark.req("P5")
 @pytest.mark.parametrize("key", ["sk 1", "sk-1\n", "schlüssel"])
 def test_a_key_that_cannot_be_sent_is_refused_before_any_call(client, key):
-    with pytest.raises(ConfigurationError, match=r"^providers\.p\.api_key holds"):
+    with pytest.raises(ConfigurationError, match=r"^providers\.p\.api_key contains"):
         PlainProvider(msgspec.structs.replace(SETTINGS, api_key=key), client)
 
 

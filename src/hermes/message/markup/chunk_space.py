@@ -1,4 +1,4 @@
-"""How much of a row of blocks or spans still fits into a chunk, in any unit of size.
+"""Computes how many blocks or spans still fit into a chunk, in any unit of size.
 
 Used by `split.py` and `cut.py`; knows nothing about Markdown. Pure.
 """
@@ -11,12 +11,12 @@ import msgspec
 Part = TypeVar("Part")
 Inner = TypeVar("Inner")
 
-# After so many guesses that follow the sizes, halves are surer.
+# After this many guesses from the sizes, bisection is safer.
 _GUESSES = 5
 
 
 class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
-    """The room that is left in a chunk; `size` is the chunk's with these parts, `alone` with only them."""
+    """The room left in a chunk; `size` measures it with these parts, `alone` only the parts."""
 
     size: Callable[[tuple[Part, ...]], int]
     alone: Callable[[tuple[Part, ...]], int]
@@ -24,11 +24,11 @@ class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
     is_empty: bool = True
 
     def fits(self, parts: tuple[Part, ...]) -> bool:
-        """Return whether the parts go into the chunk."""
+        """Return whether the parts fit into the chunk."""
         return self.size(parts) <= self.limit
 
     def fits_alone(self, parts: tuple[Part, ...]) -> bool:
-        """Return whether the parts would go into a chunk of their own."""
+        """Return whether the parts would fit into their own chunk."""
         return self.alone(parts) <= self.limit
 
     def is_half_full(self, parts: tuple[Part, ...]) -> bool:
@@ -36,7 +36,7 @@ class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
         return self.size(parts) * 2 >= self.limit
 
     def after(self, taken: tuple[Part, ...]) -> "ChunkSpace[Part]":
-        """Return the room that is left behind parts that are taken."""
+        """Return the room that is left after these parts."""
         if not taken:
             return self
         return ChunkSpace(
@@ -47,7 +47,7 @@ class ChunkSpace(msgspec.Struct, Generic[Part], frozen=True, kw_only=True):
         )
 
     def inside(self, wrap: Callable[[tuple[Inner, ...]], Part]) -> "ChunkSpace[Inner]":
-        """Return the room inside something that holds parts of its own."""
+        """Return the room inside a container with its own parts."""
         return ChunkSpace(
             size=lambda inner: self.size((wrap(inner),)),
             alone=lambda inner: self.alone((wrap(inner),)),

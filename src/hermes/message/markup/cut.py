@@ -40,12 +40,12 @@ class _Place(msgspec.Struct, frozen=True, order=True):
 
 
 _START = _Place(0)
-# Stands behind spans whose end is not the end of a line.
+# Follows spans whose end is not the end of a line.
 _MORE = Picture("", "")
 
 
 def cut_spans(spans: Spans, room: ChunkSpace[Span]) -> tuple[Spans, Spans]:
-    """Return what goes into the chunk and what is left; nothing goes in if it is better elsewhere."""
+    """Return what goes into the chunk and what is left; nothing if a later chunk is better."""
     reach = _reach(spans, room)
     if reach.at >= len(spans):
         return spans, ()
@@ -71,8 +71,8 @@ def cut_text(text: str, room: ChunkSpace[str], *, guess: int) -> int:
 
 
 def whole_characters(text: str, reach: int) -> int:
-    """Return the last place up to `reach` that tears no character, 0 if there is none."""
-    # The first item has nothing before it to be cut from.
+    """Return the last place up to `reach` that splits no character, 0 if there is none."""
+    # The first item has nothing before it to cut from.
     return cut_before(f" {text[: reach + 1]}", reach + 1) - 1
 
 
@@ -130,7 +130,7 @@ def _last_end(spans: Spans, reach: _Place, pattern: re.Pattern[str]) -> _Place |
 
 
 def _hard(spans: Spans, room: ChunkSpace[Span], reach: _Place) -> _Place | None:
-    """Return a place between spans or characters, for want of a better one."""
+    """Return a place between spans or characters, if there is no better one."""
     if not room.is_empty and room.fits_alone(_first_word(spans)):
         return None
     if reach.offset and isinstance(held := spans[reach.at], Text):
@@ -161,7 +161,7 @@ def _from(spans: Spans, place: _Place) -> Spans:
 
 
 def _stripped(spans: Spans) -> Spans:
-    """Take white space from the end."""
+    """Strip whitespace from the end."""
     while spans:
         last = spans[-1]
         if isinstance(last, Text) and (kept := last.text.rstrip()):

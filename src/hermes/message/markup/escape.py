@@ -38,14 +38,14 @@ _BACKTICKS = re.compile(r"`+")
 _PLAIN_ADDRESS = re.compile(r"[^\s<>()]+")
 
 
-# (first character, the text before it): a definition, a strike that is too long.
+# (first character, the text before it): a definition, a strikethrough that is too long.
 _MEANT_AFTER = frozenset({("[", ""), ("[", "\n"), ("~", "~")})
-# (last character, the text after it): a picture, a strike that is too long.
+# (last character, the text after it): a picture, a strikethrough that is too long.
 _MEANT_BEFORE = frozenset({("!", "["), ("~", "~")})
 
 
 class _Piece(msgspec.Struct):
-    """A part of the line: words, a mark that opens or closes, or something closed in itself."""
+    """A part of the line: words, a mark that opens or closes, or a self-contained element."""
 
     kind: str
     text: str
@@ -55,7 +55,7 @@ class _Piece(msgspec.Struct):
 
 
 def inline(spans: Iterable[Span]) -> str:
-    """Return spans as Markdown, their lines as they would stand in a paragraph."""
+    """Return spans as Markdown, with their lines as in a paragraph."""
     pieces: list[_Piece] = []
     _lay(spans, pieces, mark="", in_link=False)
     _settle(pieces)
@@ -69,7 +69,7 @@ def inline(spans: Iterable[Span]) -> str:
 
 
 def fence_of(text: str, *, at_least: int) -> str:
-    """Return backticks that do not occur in a text, to stand around it."""
+    """Return a run of backticks that does not occur in a text, to enclose it."""
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=0)
     return "`" * max(at_least, longest + 1)
 
@@ -109,7 +109,7 @@ def _lay_styled(
 
 
 def _settle(pieces: list[_Piece]) -> None:
-    """Find the letters beside marks that have to be written as numbers."""
+    """Find the letters beside marks that must be written as numbers."""
     for at, piece in enumerate(pieces):
         if piece.kind == "open":
             _hold(piece, pieces[at + 1], outer=pieces[at - 1] if at else None)
@@ -129,7 +129,7 @@ def _hold(mark: _Piece, inner: _Piece, *, outer: _Piece | None) -> None:
 
 
 def _clings(mark: _Piece, outer: str, is_letter: bool) -> bool:
-    """Tell whether a mark between this character and a letter, or something else, would not hold."""
+    """Return whether a mark between this character and a letter, or something else, would fail."""
     if outer == " " or outer in _PUNCTUATION:
         return False
     return mark.text[0] == "_" or not is_letter

@@ -1,7 +1,8 @@
-"""Formatted text as HTML, for every platform that shows HTML; how they differ is a `HtmlDialect`. Pure.
+"""Formatted text as HTML, for every platform that shows HTML; the differences are a `HtmlDialect`.
+Pure.
 
-`parse.py` has already replaced what is no text, so that escaping is enough. Platforms that know only
-marks around words, like Telegram, have no blocks to write and do not use this.
+`parse.py` has already replaced what is not text, so that escaping is enough. Platforms that know
+only marks around words, like Telegram, have no blocks to write and do not use this.
 """
 
 from collections.abc import Mapping
@@ -33,17 +34,17 @@ _STYLED: Final = {Strong: "strong", Emphasis: "em"}
 
 
 class HtmlDialect(msgspec.Struct, frozen=True):
-    """What a platform's HTML has that others have not."""
+    """The features of a platform's HTML that others lack."""
 
-    # The tag of struck words, and for each tag the attributes that it always has.
+    # The tag of strikethrough, and for each tag the attributes that it always has.
     strike: str = "del"
     attributes: Mapping[str, str] = {}
-    # Whether a block of code says its language, in a tag of its own.
+    # Whether a code block names its language, in its own tag.
     names_language: bool = False
 
 
 def html_of(document: Document, dialect: HtmlDialect) -> str:
-    """Return the document as HTML; a single paragraph stands by itself, without its tag."""
+    """Return the document as HTML; a single paragraph is written without its tag."""
     if len(document) == 1 and isinstance(document[0], Paragraph):
         return _spans(document[0].spans, dialect)
     return blocks_of(document, dialect)
@@ -99,7 +100,7 @@ def _items(block: Items, dialect: HtmlDialect) -> str:
 
 
 def _item(blocks: Document, dialect: HtmlDialect) -> str:
-    """Return an item; its first paragraph stands beside its mark."""
+    """Return an item; its first paragraph is beside its mark."""
     if blocks and isinstance(blocks[0], Paragraph):
         return _spans(blocks[0].spans, dialect) + blocks_of(blocks[1:], dialect)
     return blocks_of(blocks, dialect)

@@ -1,8 +1,8 @@
-"""HTML as text that a model can read, and nothing of it that a person looking at it would not see.
+"""Converts HTML to text for a model, without what a person looking at it would not see.
 
-Pure; the one reader of HTML, for pages of the web and for mails; how their texts differ is a
-`HtmlStyle`. HTML is hostile until shown otherwise, so it works without recursion, stops at its limits,
-and looks at each character a fixed number of times.
+Pure; the only reader of HTML, for web pages and for mails; the differences are a `HtmlStyle`. HTML
+is untrusted, so this works without recursion, stops at its limits, and reads each character a fixed
+number of times.
 """
 
 import re
@@ -17,9 +17,9 @@ from hermes.message.markup.html_visibility import OPEN_ENDED, VOID, TextLayers, 
 from hermes.message.markup.references import unescape
 
 MAX_TOKENS: Final = 100_000
-# What is read of a mail; its tags are as many as that at most.
+# How much of a mail is read; it cannot have more tags than this.
 MAX_MAIL_CHARS: Final = 1_000_000
-# What is written of it.
+# How much text is written.
 MAX_MAIL_TEXT: Final = 200_000
 _MAX_DEPTH: Final = 6
 _MAX_LINK_CHARS: Final = 500
@@ -32,20 +32,21 @@ _BLOCKS: Final = frozenset((
     "tfoot", "thead",
 )) | frozenset(_HEADINGS)  # fmt: skip
 _LISTS: Final = frozenset({"ol", "ul", "menu"})
-# What only sets text apart inside a table's cell, where a line is a row.
+# Elements that only set text apart inside a table cell, where a line is a row.
 _INSIDE_CELLS: Final = frozenset({"div", "p"})
 _CELLS: Final = frozenset({"td", "th"})
-# Left out with all that they hold; each has to be closed by its own end tag.
+# Left out with their content; each must be closed by its own end tag.
 _DROPPED: Final = frozenset({"canvas", "datalist", "object", "select", "svg", "template"})
 _RAW_DROPPED: Final = frozenset({"iframe", "noembed", "noframes", "script", "style"})
 # Each of these ends a paragraph whose end tag was left out.
 _ENDS_PARAGRAPH: Final = _BLOCKS | _LISTS | _CELLS | {"hr", "li", "pre", "tr"}
 _MAX_QUOTES: Final = 20
 _SPACE: Final = re.compile(r"[ \t\r\n\f\v\u00a0]+")
-# Line ends, and the joiners that Persian, Indic scripts and emoji need; no other invisible sign.
+# Line ends, and the joiners that Persian, Indic scripts and emoji need; no other invisible
+# character.
 _SHOWN: Final = frozenset("\n\t\u200c\u200d")
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs"})
-# Tags and selectors, by which whole texts are written invisibly.
+# Tags and variation selectors, with which whole texts can be written invisibly.
 _FIRST_TAG: Final = "\U000e0000"
 _LAST_TAG: Final = "\U000e0fff"
 
@@ -53,9 +54,9 @@ _LAST_TAG: Final = "\U000e0fff"
 class HtmlStyle(msgspec.Struct, frozen=True, kw_only=True):
     """How the parts of HTML are shown in a text.
 
-    `gaps` are the elements with an empty line around them; other blocks begin a line. `has_marks` says
-    that headings, links, pictures, rules and the cells of tables are marked, as in Markdown;
-    `has_quotes` that quoted lines begin with `> `, as in mails.
+    `gaps` are the elements with an empty line around them; other blocks begin a line. With
+    `has_marks`, headings, links, pictures, rules and table cells are marked, as in Markdown; with
+    `has_quotes`, quoted lines begin with `> `, as in mails.
     """
 
     gaps: frozenset[str]
@@ -64,12 +65,12 @@ class HtmlStyle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 PAGE: Final = HtmlStyle(gaps=_BLOCKS | _LISTS | {"hr", "pre"}, has_marks=True)
-# In mails every line may be a block, and tables are there for the layout.
+# In mails every line may be a block, and tables are used for the layout.
 MAIL: Final = HtmlStyle(gaps=frozenset({"p", "pre", *_HEADINGS}), has_quotes=True)
 
 
 class PageText(msgspec.Struct, frozen=True):
-    """A page's title and its text; `cut` tells that the page says more."""
+    """A page's title and its text; `cut` is true if the page has more."""
 
     title: str
     text: str
@@ -77,7 +78,7 @@ class PageText(msgspec.Struct, frozen=True):
 
 
 def read_page(page: str, *, url: str, max_chars: int) -> PageText:
-    """Return what the page at `url` shows, at most `max_chars` of it."""
+    """Return the visible text of the page at `url`, at most `max_chars` of it."""
     writer = _Writer(PAGE, url=url, max_chars=max_chars)
     for count, token in enumerate(read_tokens(page)):
         if count >= MAX_TOKENS or writer.full:
@@ -89,7 +90,7 @@ def read_page(page: str, *, url: str, max_chars: int) -> PageText:
 
 
 def read_mail_html(source: str) -> str:
-    """Return what the HTML of a mail shows; what is quoted has `> ` before its lines."""
+    """Return the visible text of a mail's HTML; quoted lines begin with `> `."""
     writer = _Writer(MAIL, url="", max_chars=MAX_MAIL_TEXT)
     for token in read_tokens(source[:MAX_MAIL_CHARS]):
         if writer.full:
@@ -99,7 +100,7 @@ def read_mail_html(source: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` without characters that nobody sees: controls, tags, direction marks."""
+    """Return `text` without invisible characters: controls, tags, direction marks."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -135,7 +136,7 @@ class _Writer:
 
     @property
     def full(self) -> bool:
-        """Whether there is text enough."""
+        """Whether there is enough text."""
         return self._size + self._line_size > self._max_chars
 
     def take(self, token: Start | End | str) -> None:
@@ -231,7 +232,7 @@ class _Writer:
             self._start_block(name, quotes=-1)
 
     def _start_block(self, name: str, *, quotes: int) -> None:
-        """End the block before; `quotes` is by how much a quotation makes the text deeper."""
+        """End the previous block; `quotes` is the change of the quotation depth."""
         if self._in_row and name in _INSIDE_CELLS:
             self._write(" ")
         else:
@@ -276,7 +277,7 @@ class _Writer:
             self._link = (href, len(self._line))
 
     def _end_link(self) -> None:
-        """Write the target of the open link behind its text, if it has any."""
+        """Write the target of the open link after its text, if it has any."""
         if self._link is None:
             return
         href, start = self._link
@@ -319,7 +320,7 @@ class _Writer:
             self._line_size += len(text)
 
     def _end_line(self, *, keep_empty: bool = False) -> None:
-        """End the line, and a link with it; one without any text yet goes on."""
+        """End the line, and a link with it; a link without text continues."""
         link = self._link
         is_empty = link is not None and not "".join(self._line[link[1] :]).strip()
         self._end_link()
@@ -344,7 +345,7 @@ class _Writer:
 
 
 def _target(base: str, href: str) -> str:
-    """Return the web address that a link leads to, or nothing if it is none worth showing."""
+    """Return the web address of a link, or nothing if it is not worth showing."""
     try:
         target = urljoin(base, href.strip()) if href.strip() else ""
         is_web = urlsplit(target).scheme in {"http", "https"}

@@ -1,8 +1,8 @@
 """HTML as a stream of tags and texts, in one pass over the page.
 
-Pure; it sits under `html_reader.py`. The standard library's parser takes time with the square of
-some pages' length, and pages come from strangers: here each character is looked at a fixed number of
-times, whatever stands around it. It builds no tree and repairs nothing.
+Pure; used by `html_reader.py`. The standard library's parser needs time proportional to the square
+of some pages' length, and pages come from strangers: here each character is read a fixed number of
+times, whatever surrounds it. It builds no tree and repairs nothing.
 """
 
 import re
@@ -19,7 +19,7 @@ _ATTRIBUTE: Final = re.compile(
     r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]*+)))?+"""
 )
 _BLANK: Final = re.compile(r"[\s/]*+")
-# What stands in these is text up to their own end tag, whatever it looks like.
+# The content of these is text up to their own end tag, whatever it looks like.
 _RAW: Final = frozenset(
     {"iframe", "noembed", "noframes", "script", "style", "textarea", "title", "xmp"}
 )
@@ -27,9 +27,9 @@ _RAW_END: Final = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for n
 
 
 class Start(msgspec.Struct, frozen=True):
-    """An opening tag; `raw` is the text inside an element that holds nothing but text.
+    """An opening tag; `raw` is the text inside an element that contains only text.
 
-    `closed` says that it ends with `/>`.
+    `closed` means that it ends with `/>`.
     """
 
     name: str
@@ -67,7 +67,7 @@ def read_tokens(page: str) -> Iterator[Start | End | str]:
 
 
 def _read_start(page: str, at: int) -> tuple[Start | None, int]:
-    """Return the opening tag whose name is at `at`, and where the page goes on."""
+    """Return the opening tag whose name is at `at`, and where the page continues."""
     found = _NAME.match(page, at)
     assert found is not None
     name = found.group()[:64].lower()
@@ -83,7 +83,7 @@ def _read_start(page: str, at: int) -> tuple[Start | None, int]:
 
 
 def _read_attributes(page: str, at: int) -> tuple[dict[str, str], int]:
-    """Return a tag's attributes and where it ends, which is behind the page if it does not."""
+    """Return a tag's attributes and its end, which is the page's end if it is not closed."""
     attributes: dict[str, str] = {}
     while True:
         found = _ATTRIBUTE.match(page, at)
@@ -114,7 +114,7 @@ def _read_other(page: str, tag: int) -> tuple[End | None, int]:
 
 
 def _next(page: str, text: str, at: int) -> int:
-    """Return where `text` stands next, which is the page's end if it does not."""
+    """Return the next position of `text`, or the page's end if there is none."""
     try:
         return page.index(text, at)
     except ValueError:

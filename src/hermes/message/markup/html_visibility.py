@@ -29,7 +29,7 @@ _HIDES_TREE: Final = re.compile(
 _HIDES_TEXT: Final = re.compile(
     r"visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*\+?\.?0(?![.\d]*[1-9])", re.IGNORECASE
 )
-# A size in em or per cent is a part of nothing inside an element of no size.
+# A size in em or per cent is zero inside an element of size zero.
 _SHOWS_TEXT: Final = re.compile(
     r"visibility\s*:\s*visible|font-size\s*:\s*\+?(?:[\d.]*[1-9][\d.]*\s*(?:px|pt|pc|cm|mm|in|q|rem|vw|vh)"
     r"|(?:xx?-|x{3}-)?(?:small|large)|medium)",
@@ -52,14 +52,14 @@ class _Layer(msgspec.Struct):
 
 
 class TextLayers:
-    """Follows the tags, and knows whether text is seen where they are."""
+    """Follows the tags and knows whether text at the current place is visible."""
 
     def __init__(self) -> None:
         self._layers: list[_Layer] = []
 
     @property
     def is_shown(self) -> bool:
-        """Whether text that comes now is seen."""
+        """Whether text that comes now is visible."""
         return not self._layers or self._layers[-1].is_shown
 
     def follow(self, tag: Start | End) -> None:

@@ -1,8 +1,8 @@
-"""What formatted text is made of: blocks that hold spans; frozen, and the same for every platform.
+"""The elements of formatted text: blocks that hold spans; frozen, and the same for every platform.
 
-`parse.py` makes it of Markdown and `write.py` makes Markdown of it again; a channel's `format.py`
-walks it and writes what its platform reads. A newline inside a paragraph is a `Break`, since people
-in chats mean the line ends that they write.
+`parse.py` makes it from Markdown and `write.py` converts it back; a channel's `format.py` walks it
+and writes its platform's format. A newline inside a paragraph is a `Break`, because people in chats
+mean the line ends that they write.
 """
 
 from typing import Union
@@ -39,7 +39,7 @@ class Emphasis(msgspec.Struct, frozen=True):
 
 
 class Strike(msgspec.Struct, frozen=True):
-    """Struck out."""
+    """Strikethrough."""
 
     spans: tuple["Span", ...]
 
@@ -82,7 +82,7 @@ class CodeBlock(msgspec.Struct, frozen=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """What somebody else said."""
+    """A quotation."""
 
     blocks: tuple["Block", ...]
 
@@ -102,7 +102,7 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """A line across."""
+    """A horizontal rule."""
 
 
 Block = Union[Paragraph, Heading, CodeBlock, Quote, Items, Table, Rule]  # noqa: UP007 - recursive

@@ -1,7 +1,7 @@
-"""Reads Markdown: CommonMark with tables and strikethrough, HTML as text, into the model.
+"""Parses Markdown: CommonMark with tables and strikethrough, HTML as text, into the model.
 
-A frame around markdown-it-py, which is imported at the first text. Whatever the text, reading it
-ends soon and loses nothing: what is nested too deeply is read as words.
+A wrapper of markdown-it-py, which is imported at the first text. Parsing always ends soon and loses
+nothing: what is nested too deeply becomes words.
 """
 
 import re
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-# Quotes count one, lists two; deeper than this nobody reads them.
+# Quotes count one, lists two; nobody reads deeper nesting.
 _DEEPEST = 24
-# Marks in one paragraph cost their number squared; where there are so many, they are read in parts.
+# The cost of marks in one paragraph is quadratic; if there are this many, it is parsed in parts.
 _MOST_MARKS = 1000
 _PART_CHARS = 2048
 _MARK = re.compile(r"[\[\]!*_~<`]")
-# A long text that is hardly anything but marks is made to cost time, and is read as words.
+# A long text of almost only marks is meant to cost time, and is read as words.
 _LONG = 50_000
 _MOST_TOIL = 25_000
 _TOILSOME = re.compile(r"[\[\]!*_~<>`]")
@@ -61,20 +61,20 @@ _UNSHOWN = re.compile(
 
 
 class ParsedMarkdown(str):
-    """Markdown that is read once at most, however often it is parsed; not at all if it was written."""
+    """Markdown that is parsed at most once, and not at all if it was written from the model."""
 
     __slots__ = ("document",)
     document: Document | None
 
     def __new__(cls, text: str, document: Document | None = None) -> "ParsedMarkdown":
-        """Return a text that knows, or will know, what it means."""
+        """Return a text that stores its parsed form, or will after the first parse."""
         made = super().__new__(cls, text)
         made.document = document
         return made
 
 
 def parse(text: str) -> Document:
-    """Return what a Markdown text means."""
+    """Return the parsed form of a Markdown text."""
     if isinstance(text, ParsedMarkdown):
         if text.document is None:
             text.document = _parsed(text)
@@ -82,7 +82,7 @@ def parse(text: str) -> Document:
     return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parsed(text)
 
 
-# A message is measured, then rendered: what it means is found out once.
+# A message is measured, then rendered: it is parsed once.
 @lru_cache(maxsize=8)
 def _remembered(text: str) -> Document:
     return _parsed(text)
@@ -118,12 +118,12 @@ def _reader() -> "MarkdownIt":
 
     reader = MarkdownIt("commonmark", {"maxNesting": _DEEPEST + 8})
     reader.disable(["html_block", "html_inline"]).enable(["table", "strikethrough"])
-    # Forbidden addresses are judged below, so that their words are kept and their syntax is not.
+    # Forbidden addresses are handled below, so that their words are kept and their syntax is not.
     reader.validateLink = lambda url: True  # type: ignore[method-assign]
     reader.block.ruler.before("table", "too_deep", _too_deep)
 
     def name(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: PLR0917 - a rule of markdown-it
-        # A footnote, `[^1]: words`, is not the address of a link: taken for one it would vanish.
+        # A footnote, `[^1]: words`, is not a link definition: as one it would disappear.
         is_note = state.src.startswith("[^", state.bMarks[start] + state.tShift[start])
         return not is_note and reference(state, start, end, silent)
 
@@ -224,7 +224,7 @@ class _Walk:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a paragraph that is full of marks where words end, so that no piece costs much."""
+    """Split a paragraph that is full of marks where words end, so that no piece costs much."""
     if len(text) <= _PART_CHARS or len(_MARK.findall(text)) <= _MOST_MARKS:
         yield text
         return

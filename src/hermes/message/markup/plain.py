@@ -1,4 +1,4 @@
-"""Formatted text as plain text that reads well: for platforms without formatting, and previews. Pure."""
+"""Formatted text as readable plain text: for platforms without formatting, and previews. Pure."""
 
 from hermes.message.markup.model import (
     Block,
@@ -57,7 +57,7 @@ def _items(block: Items) -> list[str]:
 
 
 def _tight(item: Document) -> list[str]:
-    """Return an item's lines, with no empty one before a list that belongs to its words."""
+    """Return an item's lines, without an empty one before a list that belongs to its words."""
     lines: list[str] = []
     for block in item:
         said = _block(block)

@@ -1,4 +1,4 @@
-"""Decodes HTML character references, whatever strangers write. Pure."""
+"""Decodes HTML character references from strangers safely. Pure."""
 
 import re
 from typing import TYPE_CHECKING, Final
@@ -11,7 +11,7 @@ else:
     # Its table of 2,231 names takes half a megabyte.
     unescape_known = lazy("html:unescape")
 
-# Numbers too long for a character: reading them takes long, and from some length on raises.
+# Numbers too long for a character: parsing them takes long, and beyond some length raises.
 _HUGE_NUMBER: Final = re.compile(r"&#(?:[0-9]{9,}+|[xX][0-9a-fA-F]{9,}+);?")
 
 

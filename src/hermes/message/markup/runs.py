@@ -1,8 +1,8 @@
-"""Spans as a flat row of pieces, each with its styles, and the one tree that a row stands for.
+"""Spans as a flat row of pieces, each with its styles, and the canonical tree of a row.
 
-Markdown says the same thing in many nestings; `tidy` gives the one that every parse, split and
-write agrees on: no empty or doubled styles, neighbours joined, the longest style outermost, no
-white space at the ends of lines. Pure.
+Markdown can express the same thing in many nestings; `tidy` returns the one that every parse, split
+and write agrees on: no empty or doubled styles, neighbours joined, the longest style outermost, no
+whitespace at the ends of lines. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,14 +31,14 @@ _SEEN_FIRST: tuple[Style, ...] = (Strong, Emphasis, Strike)
 
 
 class Run(msgspec.Struct, frozen=True):
-    """A leaf and every style that it lies in."""
+    """A leaf and all styles around it."""
 
     leaf: Leaf
     styles: frozenset[Style] = frozenset()
 
 
 def tidy(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Return the canonical spans that say the same."""
+    """Return the canonical spans with the same meaning."""
     return _build(_joined(_trimmed(list(_flat(spans, frozenset())))), frozenset())
 
 
@@ -55,7 +55,7 @@ def _flat(spans: Iterable[Span], styles: frozenset[Style]) -> Iterator[Run]:
 
 
 def _trimmed(runs: list[Run]) -> list[Run]:
-    """Take the white space from both ends of every line, and the lines that are empty then."""
+    """Strip whitespace from both ends of every line, and drop lines that are empty then."""
     lines: list[list[Run]] = [[]]
     breaks: list[Run] = []
     for run in runs:
@@ -91,7 +91,7 @@ def _is_blank(leaf: Leaf) -> bool:
 
 
 def _joined(runs: list[Run]) -> list[Run]:
-    """Join neighbours that differ in nothing."""
+    """Join neighbours with the same styles."""
     joined: list[Run] = []
     texts: list[str] = []
     for run in runs:
@@ -122,7 +122,7 @@ def _build(runs: Sequence[Run], inside: frozenset[Style]) -> tuple[Span, ...]:
     while at < len(runs):
         run = runs[at]
         styles = run.styles - inside
-        # A style neither begins nor ends with the end of a line: its marks would not hold there.
+        # A style neither begins nor ends at a line end: its marks would not work there.
         if not styles or isinstance(run.leaf, Break):
             spans.append(run.leaf)
             at += 1

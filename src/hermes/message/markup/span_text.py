@@ -1,4 +1,4 @@
-"""What spans say without their styles: the words, and the addresses of links behind them. Pure."""
+"""The text of spans without their styles: words, and the addresses of links. Pure."""
 
 from collections.abc import Iterable
 
@@ -24,7 +24,7 @@ def words(spans: Iterable[Span], *, addresses: bool = True) -> str:
 
 
 def with_address(said: str, url: str) -> str:
-    """Return a link as plain text; its address once, if that is all it says."""
+    """Return a link as plain text; its address only once if that is also its text."""
     if not said.strip() or said == url:
         return url
     if url in {f"mailto:{said}", f"tel:{said}", f"https://{said}", f"http://{said}"}:

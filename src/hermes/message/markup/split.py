@@ -1,8 +1,8 @@
-"""Splits Markdown into chunks that a platform takes, each of them whole Markdown.
+"""Splits Markdown into chunks that a platform accepts, each of them complete Markdown.
 
-Cut between blocks, then between items, rows and lines, then inside a paragraph (`cut.py`). The same
-text, limit and measure always give the same chunks, so a chunk's number names it across restarts.
-Pure.
+Cuts between blocks, then between items, rows and lines, then inside a paragraph (`cut.py`). The
+same text, limit and measure always give the same chunks, so a chunk's number names it across
+restarts. Pure.
 """
 
 from collections.abc import Callable
@@ -67,7 +67,7 @@ def _next(document: Document, *, limit: int, measure: Measure) -> tuple[str, Doc
 
 
 def _forced(document: Document, *, limit: int, measure: Measure) -> tuple[str, Document]:
-    """Take at least one character, where even a single one that a reader sees has no room."""
+    """Take at least one character, even if not a single visible one fits."""
     first, others = document[0], document[1:]
     while lighter := lighten(first):
         first, others = lighter[0], (*lighter[1:], *others)
@@ -90,7 +90,8 @@ def _room(limit: int, measure: Measure) -> ChunkSpace[Block]:
     def size(blocks: Document) -> int:
         if is_heavy(blocks, bound):
             return bound
-        # Most of these are tries that are never sent: only the chunk itself is read again (`_next`).
+        # Most of these are tries that are never sent: only the chunk itself is parsed again
+        # (`_next`).
         return measure(ParsedMarkdown(write(blocks), blocks)) if blocks else 0
 
     return ChunkSpace(size=size, alone=size, limit=limit)
@@ -115,7 +116,7 @@ def take(blocks: Document, room: ChunkSpace[Block]) -> Parted:
 
 
 def _before_titles(taken: Document, rest: Document, room: ChunkSpace[Block]) -> Parted:
-    """Leave titles to what they are the titles of."""
+    """Leave titles to the text that they belong to."""
     count = len(taken)
     while count and isinstance(taken[count - 1], Heading):
         count -= 1
@@ -164,7 +165,7 @@ def _part_of_items(block: Items, room: ChunkSpace[Block]) -> Parted:
     taken, rest = take(items[0], room.inside(lambda blocks: Items((blocks,), start)))
     if not taken:
         return (), (block,)
-    # What is left of the item is no item of its own.
+    # The rest of the item is not an item of its own.
     more = (Items(items[1:], number),) if items[1:] else ()
     return (Items((taken,), start),), (*rest, *more)
 

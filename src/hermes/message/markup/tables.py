@@ -1,7 +1,7 @@
-"""A table as lines of text: columns aligned as a terminal shows them, or a line for every cell.
+"""A table as lines of text: aligned columns, or one line for every cell.
 
-For platforms that have no tables; what is shown in a fixed-width font stays in its column, also
-with wide characters and emoji. Pure.
+For platforms without tables; text in a fixed-width font stays in its column, even with wide
+characters and emoji. Pure.
 """
 
 import unicodedata
@@ -11,7 +11,7 @@ from hermes.message.graphemes import cut_before
 from hermes.message.markup.model import Table
 from hermes.message.markup.span_text import words
 
-# What a telephone shows of a fixed-width font, with some room.
+# The width of a fixed-width font on a telephone, with some margin.
 _WIDTH = 60
 _GAP = "  "
 
@@ -31,7 +31,7 @@ def display_width(text: str) -> int:
     """Return how many columns a text takes in a fixed-width font."""
     if text.isascii():
         return len(text)
-    # The first item has nothing before it to be cut from.
+    # The first item has nothing before it to cut from.
     padded = f" {text}"
     width, at = 0, len(padded)
     while at > 1:

@@ -27,14 +27,14 @@ _AROUND = 3
 
 
 def is_heavy(blocks: Document, bound: int) -> bool:
-    """Tell, without looking at the rest, that there is more to read than `bound` characters."""
+    """Return whether there are more than `bound` characters, without reading the rest."""
     return any(total > bound for total in accumulate(weights(blocks)))
 
 
 def likely(
     parts: tuple[Part, ...], weigh: Callable[[tuple[Part, ...]], Iterable[int]], *, bound: int
 ) -> int:
-    """Return how many of the parts seem to go into so many characters."""
+    """Return how many of the parts probably fit into this many characters."""
     total = 0
     for number, part in enumerate(parts):
         for weight in weigh((part,)):
@@ -45,7 +45,7 @@ def likely(
 
 
 def weights(blocks: Document) -> Iterator[int]:
-    """Give the weight of every small part of the blocks."""
+    """Yield the weight of every small part of the blocks."""
     for block in blocks:
         yield _AROUND
         match block:
@@ -66,7 +66,7 @@ def weights(blocks: Document) -> Iterator[int]:
 
 
 def span_weights(spans: Iterable[Span]) -> Iterator[int]:
-    """Give the weight of every small part of the spans."""
+    """Yield the weight of every small part of the spans."""
     for span in spans:
         if isinstance(span, Text):
             yield len(span.text)

@@ -1,4 +1,4 @@
-"""Writes the model as canonical Markdown: read again, it is the same document. Pure."""
+"""Writes the model as canonical Markdown: parsed again, it is the same document. Pure."""
 
 import re
 
@@ -27,9 +27,9 @@ def write(document: Document) -> str:
 
 
 def _blocks(blocks: Document, *, around: str) -> str:
-    """Write blocks, the first of them on the line of an item's mark `around`, if there is one."""
+    """Write blocks, the first of them on the line of the item's mark `around`, if there is one."""
     written: list[str] = []
-    # Two lists in a row are two only if their marks differ.
+    # Two consecutive lists are separate only if their marks differ.
     last = ""
     for block in blocks:
         if isinstance(block, Items):
@@ -59,7 +59,7 @@ def _block(block: Block, *, around: str) -> str:
         case Table():
             return _table(block)
         case Rule():
-            # After the mark of an item, dashes would be a line across that has no item.
+            # After the mark of an item, dashes would be a rule without an item.
             return "___" if around else "---"
         case Items():
             return _items(block, _mark(block, last="", around=around))
@@ -96,7 +96,7 @@ def _may_follow(block: Block) -> bool:
 
 
 def _heading(block: Heading) -> str:
-    # Marks at the end would be taken for the closing of the title.
+    # Marks at the end would be read as the closing of the title.
     title = _CLOSING.sub(r"\1\\#", inline(block.spans))
     return f"{'#' * block.level} {title}"
 

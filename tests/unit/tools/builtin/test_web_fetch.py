@@ -107,7 +107,7 @@ async def test_what_is_no_text_is_refused_in_clear_words(client, kind):
 
 async def test_bytes_of_no_type_are_refused(client):
     async with giving(b"\x7fELF\0\0\0", "") as server:
-        assert "no text" in await refusal(client, server.origin)
+        assert "not text" in await refusal(client, server.origin)
 
 
 @pytest.mark.parametrize("status", [204, 304, 400, 403, 404, 500, 503])
