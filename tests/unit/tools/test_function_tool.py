@@ -420,7 +420,7 @@ def _unknown_type(city: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa
         (_no_hint, "'city' of the tool .* has no type hint"),
         (_stars, r"takes \*cities"),
         (_double_stars, r"takes \*\*more"),
-        (_by_position, "by position only"),
+        (_by_position, "positional-only"),
         (_odd_type, "the type of the argument 'lock' .* cannot be described to a model"),
         (_two_models, "the type of the argument 'value' .* cannot be described to a model"),
         (_wrong_name, "describes town, which is not one of its arguments"),
