@@ -353,7 +353,7 @@ def test_an_end_marker_alone_is_no_answer_and_a_failed_end_is_none_either():
         empty.end()
     with pytest.raises(ProviderUnavailable, match="stopped in the middle"):
         assembly().feed(delta("error"))
-    with pytest.raises(StreamTruncated, match="gave up"):
+    with pytest.raises(StreamTruncated, match="stopped in the middle"):
         late.feed(delta("error"))
 
 
