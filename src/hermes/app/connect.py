@@ -10,6 +10,7 @@ from hermes.app.connection import Chance, ChannelConnection, CredentialClaim
 from hermes.app.lifecycle import stop_all
 from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
+from hermes.errors import TryLater
 from hermes.ops.metrics import MetricReader
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.traffic import Traffic
@@ -49,6 +50,7 @@ class Connections:
         self._plugins = plugins or {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._replacing = asyncio.Lock()
+        self._is_stopped = False
 
         def make(channel: Channel, right: CredentialClaim | None) -> ChannelConnection:
             return ChannelConnection(
@@ -78,7 +80,8 @@ class Connections:
         self._tasks[name] = asyncio.create_task(self._all[name].run(), name=f"connect {name}")
 
     async def stop(self) -> None:
-        """Give up connecting and disconnect what is connected."""
+        """Give up connecting and disconnect what is connected; from now on nothing connects."""
+        self._is_stopped = True
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
@@ -94,6 +97,8 @@ class Connections:
                 await asyncio.gather(task, return_exceptions=True)
             self.lost(name)
             await self._all[name].close()
+            if self._is_stopped:
+                raise TryLater(f"{name} is not connected again, because the gateway is stopping")
             self._all[name] = self._make(channel, right)
             self._start(name)
             await self._all[name].tried()

@@ -105,7 +105,7 @@ class ChannelConnection:
         self._was_tried = asyncio.Event()
 
     async def tried(self) -> None:
-        """Wait until the first try to connect has ended, well or badly."""
+        """Wait until the first try to connect has ended, well or badly or by a stop."""
         await self._was_tried.wait()
 
     def status(self) -> ChannelStatus:
@@ -126,6 +126,13 @@ class ChannelConnection:
 
     async def run(self) -> None:
         """Connect and stay connected; ends when the error is final or nothing can be watched."""
+        try:
+            await self._keep_connected()
+        finally:
+            # Whoever waits for the first try waits no longer, also if it was cancelled.
+            self._was_tried.set()
+
+    async def _keep_connected(self) -> None:
         wait_s = _FIRST_WAIT_S
         while True:
             began = self._clock.monotonic()

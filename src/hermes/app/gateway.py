@@ -63,6 +63,7 @@ class Gateway:
         self._hurry = hurry
         self._lifecycle = Lifecycle(checkpoint)
         self._first_token: str | None = None
+        self._instance: Instance | None = None
         self._run: _Run | None = None
         self.cut_off = 0
         self.ending = ShutdownCause(reason="the program around it ended")
@@ -80,7 +81,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ensure_home(self._loaded.home)
         with ExitStack() as held:
-            instance = acquire(self._loaded.home)
+            self._instance = instance = acquire(self._loaded.home)
             held.callback(instance.release)
             state = RunState(self._loaded.home, self._loaded.settings.process, clock=self._clock)
             try:
@@ -129,8 +130,8 @@ class Gateway:
         return self._run
 
     def take_marker(self) -> Wanted | None:
-        """Use up the word that the signal which has just come was wanted; none before the start."""
-        return None if self._run is None else self._run.instance.take_marker(self._clock.now())
+        """Use up the word that the signal which has just come was wanted; also during the start."""
+        return None if self._instance is None else self._instance.take_marker(self._clock.now())
 
     async def reload(self) -> ReloadReport:
         """Take over what can be changed while it runs."""

@@ -61,7 +61,9 @@ async def _run(
 
     def reload() -> None:
         if gateway.is_running:
-            reloads.add(asyncio.create_task(_reload(gateway)))
+            task = asyncio.create_task(_reload(gateway))
+            reloads.add(task)
+            task.add_done_callback(reloads.discard)
 
     signals = ProcessSignals(
         request,
@@ -95,6 +97,9 @@ async def _reload(gateway: Gateway) -> None:
         await gateway.reload()
     except HermesError as error:
         _log.error("not_reloaded", problem=str(error))
+    # Boundary of one reload: whatever broke, the gateway goes on and its exit code is its own.
+    except Exception:  # noqa: BLE001
+        _log.exception("not_reloaded")
 
 
 def _set_aside_what_stays() -> None:
@@ -129,6 +134,11 @@ class EndRequest:
             _log.info("restarting", reason=reason)
         return True
 
+    @property
+    def is_made(self) -> bool:
+        """Whether an end was asked for."""
+        return self._ending.done()
+
     async def wait(self) -> ShutdownCause:
         """Wait for the request to end."""
         return await self._ending
@@ -159,7 +169,8 @@ class ProcessSignals:
     def received(self, number: signal.Signals) -> None:
         """Take one signal."""
         if number is signal.SIGHUP and not self._on_terminal:
-            self._reload()
+            if not self._request.is_made:
+                self._reload()
             return
         wanted = self._take_marker() if number is signal.SIGTERM else None
         if self._request.make(_ending(number, wanted)):

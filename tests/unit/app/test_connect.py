@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.app.connect import Connections
-from hermes.errors import ConfigurationError, HermesError, NetError, Overloaded
+from hermes.errors import ConfigurationError, HermesError, NetError, Overloaded, TryLater
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -317,3 +317,30 @@ async def test_stopping_disconnects_what_stands(desk: Desk) -> None:
 
     with pytest.raises(AssertionError):
         await line.hear()
+
+
+@pytest.mark.req("W2", "W3")
+async def test_stopping_ends_a_replacement_that_waits_for_its_first_try(desk: Desk) -> None:
+    stuck = Line()
+    stuck.hangs = True
+    await desk.start(Line())
+    assert desk.all is not None
+    replacing = asyncio.create_task(desk.all.replace(stuck, right=None))
+    await settle()
+
+    await desk.all.stop()
+
+    assert (await asyncio.wait_for(replacing, 1)).state == "starting"
+
+
+@pytest.mark.req("W2", "W3")
+async def test_nothing_is_connected_after_the_stop(desk: Desk) -> None:
+    late = Line()
+    await desk.start(Line())
+    assert desk.all is not None
+    await desk.all.stop()
+
+    with pytest.raises(TryLater, match="stopping"):
+        await asyncio.wait_for(desk.all.replace(late, right=None), 1)
+
+    assert late.connects == 0

@@ -8,11 +8,13 @@ import gc
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.app.gateway import Gateway
 from hermes.config import LoadedConfig
-from hermes.ops.instance import find_running
+from hermes.ops.instance import PlannedStop, Wanted, find_running
+from hermes.ports.clock import SystemClock
 from tests.unit.app.faulty_home import children, held, make_home
 
 TAKEN = ("listener", "client", "providers", "store", "search")
@@ -91,6 +93,15 @@ async def start_and_stop(loaded: LoadedConfig) -> None:
         await connected(gateway)
 
 
+def mark_as_wanted(home: Path) -> None:
+    """Write what `hermes stop` writes before it sends the signal."""
+    running = find_running(home)
+    assert running is not None
+    who = running.identity
+    stop = PlannedStop(pid=who.pid, start_time=who.start_time, written_at=SystemClock().now())
+    (home / "run" / "planned-stop.json").write_bytes(msgspec.json.encode(stop))
+
+
 async def states(gateway: Gateway) -> list[str]:
     return [one.state for one in (await gateway.reports.status()).channels]
 
@@ -139,6 +150,25 @@ async def test_a_stop_that_fails_stops_everything_else(tmp_path: Path, step: str
 
     assert await held() == before
     assert find_running(loaded.home) is None
+
+
+@pytest.mark.req("W3", "W4")
+@pytest.mark.parametrize("step", ["take listener", "start mcp"])
+async def test_a_stop_that_is_wanted_during_the_start_counts_as_wanted(
+    tmp_path: Path, step: str
+) -> None:
+    loaded = make_home(tmp_path / "home")
+    found: list[Wanted | None] = []
+
+    def checkpoint(name: str) -> None:
+        if name == step:
+            mark_as_wanted(loaded.home)
+            found.append(gateway.take_marker())
+
+    gateway = Gateway(loaded, checkpoint=checkpoint)
+    assert gateway.take_marker() is None
+    async with gateway:
+        assert found == ["stop"]
 
 
 @pytest.mark.req("W3")

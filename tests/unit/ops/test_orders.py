@@ -90,6 +90,17 @@ async def test_sighup_reloads_but_ends_a_gateway_whose_terminal_is_gone():
     assert (await ending.wait()).exit_code == 0
 
 
+@pytest.mark.req("W3")
+async def test_sighup_reloads_nothing_once_the_gateway_ends():
+    reloads = []
+    _, signals = orders(reload=lambda: reloads.append(1))
+
+    signals.received(signal.SIGTERM)
+    signals.received(signal.SIGHUP)
+
+    assert reloads == []
+
+
 @pytest.mark.req("W4")
 def test_a_takeover_marker_counts_once_for_one_process_and_one_minute(tmp_path):
     instance = acquire(tmp_path)

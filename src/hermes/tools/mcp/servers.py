@@ -9,6 +9,7 @@ import msgspec
 import structlog
 
 from hermes.config import McpServerSettings, McpSettings
+from hermes.errors import TryLater
 from hermes.lazy import lazy
 from hermes.ports.clock import Clock
 from hermes.ports.tool import Tool
@@ -91,6 +92,7 @@ class McpServers:
         self._tools = LiveTools()
         self._listeners: list[OnChange] = []
         self._changing = asyncio.Lock()
+        self._is_stopped = False
 
     def tools(self) -> Mapping[str, Tool]:
         """Return the tools by name; the mapping is live."""
@@ -115,6 +117,8 @@ class McpServers:
     async def reload(self, settings: McpSettings) -> Diff:
         """Apply other settings: only what differs is stopped and started; return what changed."""
         async with self._changing:
+            if self._is_stopped:
+                raise TryLater("no MCP server is started, because the gateway is stopping")
             old, before = self._settings, dict(self._tools.now)
             running = {n: s for n, s in old.servers.items() if n in self._servers}
             wanted = {n: s for n, s in settings.servers.items() if s.enabled}
@@ -144,7 +148,8 @@ class McpServers:
             )
 
     async def stop(self) -> None:
-        """End every connection."""
+        """End every connection; from now on no server starts."""
+        self._is_stopped = True
         async with self._changing:
             await self._drop(list(self._servers))
 

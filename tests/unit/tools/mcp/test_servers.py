@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from hermes.errors import ToolError
+from hermes.errors import ToolError, TryLater
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.tools import tool
 from hermes.tools.mcp.calls import RunningCall
@@ -64,6 +64,16 @@ async def test_tools_are_there_after_the_start_and_gone_after_the_stop(client, t
     await client.stop()
 
     assert len(client.tools()) == 0
+    assert twin.open == 0
+
+
+@pytest.mark.req("W37", "W3")
+async def test_a_reload_after_the_stop_starts_nothing(client, twin):
+    await client.stop()
+
+    with pytest.raises(TryLater, match="stopping"):
+        await client.reload(settings_of(["s"]))
+
     assert twin.open == 0
 
 
