@@ -5,7 +5,7 @@ The running gateway has them behind `/control`; while none runs, a command opens
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings
@@ -131,9 +131,12 @@ class Operations:
         now = self._clock.now()
         return explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
 
-    def part_of(self, run: Callable[..., object]) -> object:
-        """Return the object that has a method; an order names it by its class."""
-        owner = run.__qualname__.rpartition(".")[0]
-        if owner == Operations.__name__:
-            return self
-        return next(part for part in vars(self).values() if type(part).__name__ == owner)
+    def part(self, class_name: str, *, wanted_by: str) -> object:
+        """Return the part of a class, which an order runs; raises `LookupError` if it is missing."""
+        for part in (self, *vars(self).values()):
+            if type(part).__name__ == class_name:
+                return part
+        raise LookupError(
+            f"{wanted_by} needs {class_name}, which these operations were built without: "
+            "hand it to Operations, or make it in there"
+        )

@@ -5,10 +5,12 @@ the audit log keeps of it, and a line of help. Its request is the first required
 function, its report what the function returns.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from inspect import signature
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from inspect import Parameter, signature
 from types import MappingProxyType
-from typing import Any, Final, TypedDict, Unpack, overload
+from typing import Any, Final, Required, TypedDict, Unpack, overload
+
+import msgspec
 
 from hermes.control import (
     audit,
@@ -51,41 +53,15 @@ class _Audit(TypedDict, total=False):
     result_models: tuple[str, ...]
 
 
-# Any: a function is a method of one of the parts of `Operations`.
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any], Awaitable[Report]],
-    *,
-    get: str = "",
-    post: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> Order[NoFields, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request], Awaitable[Report]],
-    *,
-    get: str = "",
-    post: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> Order[Request, Report]: ...
-@overload
-def _row(
-    name: str,
-    least: Role,
-    run: Callable[[Any, Request, str], Awaitable[Report]],
-    *,
-    get: str = "",
-    post: str = "",
-    summary: str,
-    **audited: Unpack[_Audit],
-) -> Order[Request, Report]: ...
-def _row(
+class _Row(_Audit, total=False):
+    """What a row has beside its name, its role and its function; `get` or `post` is its path."""
+
+    get: str
+    post: str
+    summary: Required[str]
+
+
+def make_order(
     name: str,
     least: Role,
     run: Callable[..., Awaitable[Any]],
@@ -95,19 +71,22 @@ def _row(
     summary: str,
     **audited: Unpack[_Audit],
 ) -> AnyOrder:
-    """Add a row to the table; `get` or `post` is its path."""
+    """Return the order that a method runs; raises `TypeError` if it could never be given."""
+    if bool(get) == bool(post):
+        raise TypeError(f"{name} needs a path, either for GET or for POST")
     parameters = tuple(signature(run).parameters.values())[1:]
     tells_maker = any(one.name == _MAKER for one in parameters)
-    required = (one for one in parameters if one.default is one.empty and one.name != _MAKER)
-    request = next((one.annotation for one in required), NoFields)
+    request = _request_of(name, parameters)
+    owner, _, method = run.__qualname__.rpartition(".")
 
     def give(operations: Operations, asked: Any, actor: Actor) -> Awaitable[Any]:
-        method = getattr(operations.part_of(run), run.__name__)
+        part = operations.part(owner, wanted_by=name)
         maker = {_MAKER: actor.credential} if tells_maker else {}
-        done: Awaitable[Any] = method(*(() if request is NoFields else (asked,)), **maker)
+        asks = () if request is NoFields else (asked,)
+        done: Awaitable[Any] = getattr(part, method)(*asks, **maker)
         return done
 
-    order: AnyOrder = Order(
+    return Order(
         name=name,
         least=least,
         method="GET" if get else "POST",
@@ -118,6 +97,46 @@ def _row(
         summary=summary,
         **audited,
     )
+
+
+def _request_of(name: str, parameters: Iterable[Parameter]) -> type[msgspec.Struct]:
+    """Return the type of the first required parameter; nobody could give a second one."""
+    required = [one for one in parameters if one.default is one.empty and one.name != _MAKER]
+    if len(required) > 1:
+        raise TypeError(f"the function of {name} takes `{required[1].name}`, which no request has")
+    kind = required[0].annotation if required else NoFields
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        raise TypeError(f"the request of {name} is {kind!r}, and not a struct")
+    return kind
+
+
+# Any: a function is a method of one of the parts of `Operations`.
+@overload
+def _row(
+    name: str,
+    least: Role,
+    run: Callable[[Any], Awaitable[Report]],
+    **row: Unpack[_Row],
+) -> Order[NoFields, Report]: ...
+@overload
+def _row(
+    name: str,
+    least: Role,
+    run: Callable[[Any, Request], Awaitable[Report]],
+    **row: Unpack[_Row],
+) -> Order[Request, Report]: ...
+@overload
+def _row(
+    name: str,
+    least: Role,
+    run: Callable[[Any, Request, str], Awaitable[Report]],
+    **row: Unpack[_Row],
+) -> Order[Request, Report]: ...
+def _row(
+    name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
+) -> AnyOrder:
+    """Add a row to the table; `get` or `post` is its path."""
+    order = make_order(name, least, run, **row)
     _rows.append(order)
     return order
 
