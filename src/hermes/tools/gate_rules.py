@@ -149,13 +149,17 @@ class LateGateRules:
         self.mode = settings.mode
         self._settings = settings
         self._rules: GateRules | None = None
+        self._making = asyncio.Lock()
 
     async def get(self) -> GateRules:
         """Return the rules; the first call builds them off the event loop."""
-        if self._rules is None:
-            # Two simultaneous first turns build them twice; either result is fine.
-            self._rules = await asyncio.to_thread(gate_rules, self._settings)
-        return self._rules
+        if self._rules is not None:
+            return self._rules
+        # After a restart many turns resume at once; each would build them.
+        async with self._making:
+            if self._rules is None:
+                self._rules = await asyncio.to_thread(gate_rules, self._settings)
+            return self._rules
 
 
 def _flat(by_language: Mapping[str, tuple[str, ...]]) -> Iterable[str]:

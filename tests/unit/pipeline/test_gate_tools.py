@@ -1,5 +1,6 @@
 """`gate_tools` alone: which tools the model is shown, by the agent's list and the gate's mode."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -80,3 +81,22 @@ async def test_a17_a_greeting_with_something_attached_is_no_small_talk() -> None
     turn = make_turn(make_event("hello", attached=(PICTURE,)))
 
     assert await names_for(turn, context("auto", "search")) == ["search"]
+
+
+async def test_turns_that_come_together_share_the_rules() -> None:
+    late = LateGateRules(GateSettings())
+
+    first, second = await asyncio.gather(late.get(), late.get())
+
+    assert first is second
+
+
+async def test_a_first_turn_that_is_cancelled_leaves_the_rules_to_the_next() -> None:
+    late = LateGateRules(GateSettings())
+    first = asyncio.create_task(late.get())
+    second = asyncio.create_task(late.get())
+    await asyncio.sleep(0)
+
+    first.cancel()
+
+    assert (await second).mode == "auto"
