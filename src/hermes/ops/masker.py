@@ -14,7 +14,7 @@ import msgspec
 MASK = "****"
 # A longer value of a log field is cut in the middle. Nothing else bounds a line, and every pattern reads it all.
 LONGEST_VALUE = 16_384
-# What is read beyond a cut, so that a secret across it is seen whole.
+# What is read beyond a cut, at least, so that a secret across it is seen whole.
 _BEYOND_CUT = 4096
 # A shorter secret would blank out ordinary words; it is masked only where it is the whole value.
 _SHORTEST_PART = 6

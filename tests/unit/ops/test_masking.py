@@ -146,3 +146,16 @@ def test_a_known_secret_is_hidden_in_a_quoted_text(secret):
 
     assert masker.line(repr(f"a {secret} b")) in {f"'a {MASK} b'", f'"a {MASK} b"'}
     assert masker.line(repr(f"""a {secret} "b" 'c'""")) == f"""'a {MASK} "b" \\'c\\''"""
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("size", [60, 9_000])
+def test_no_part_of_a_secret_is_shown_where_many_were_hidden_before_the_cut(size: int) -> None:
+    secret = "".join(f"{number:x}~" for number in range(size))[:size]
+    masker = Masker([secret])
+    for before in range(0, 2 * size, size // 4 + 1):
+        text = "a" * before + f"{secret} " * (4 * LONGEST_VALUE // size + 4)
+
+        shown = masker.line(str(masker.fields({"said": text})["said"]))
+
+        assert not [at for at in range(0, size - 20, 20) if secret[at : at + 20] in shown]
