@@ -165,18 +165,18 @@ class Gateway:
             restart=self._restart,
         )
         parts = await build_gateway(context, self._lifecycle)
-        server = await self._server(parts, instance)
+        server = self._server(parts, instance)
         self._lifecycle.add(self._components(parts, server))
         await self._lifecycle.start()
+        # Last: it is shown only once, and a start that fails shows nothing.
+        if server and not parts.core.store.access.any("token"):
+            self._first_token = await parts.storage.access.make_token("first start")
         return parts
 
-    async def _server(self, parts: GatewayParts, instance: Instance) -> tuple[Component, ...]:
+    def _server(self, parts: GatewayParts, instance: Instance) -> tuple[Component, ...]:
         if parts.listener is None:
             return ()
         server = make_server(parts, parts.listener)
-        access = parts.storage.access
-        if not parts.core.store.access.any("token"):
-            self._first_token = await access.make_token("first start")
         task = ServerTask(server, instance, address=address_file(parts, parts.listener))
         return (Component(name="server", start=task.start, stop=task.stop),)
 

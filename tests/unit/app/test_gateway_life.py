@@ -152,6 +152,21 @@ async def test_a_stop_that_fails_stops_everything_else(tmp_path: Path, step: str
     assert find_running(loaded.home) is None
 
 
+@pytest.mark.req("W3")
+async def test_the_first_token_is_shown_by_the_first_start_that_succeeds(tmp_path: Path) -> None:
+    loaded = make_home(tmp_path / "home")
+    with pytest.raises(Broken):
+        async with Gateway(loaded, checkpoint=break_at("start hooks")):
+            raise AssertionError
+
+    async with Gateway(loaded) as gateway:
+        first = await gateway.welcome()
+    async with Gateway(loaded) as gateway:
+        second = await gateway.welcome()
+
+    assert (first.api_token is None, second.api_token) == (False, None)
+
+
 @pytest.mark.req("W3", "W4")
 @pytest.mark.parametrize("step", ["take listener", "start mcp"])
 async def test_a_stop_that_is_wanted_during_the_start_counts_as_wanted(
