@@ -1,4 +1,4 @@
-// The server's JSON interface, and the reading of its event streams.
+// Calls the server's JSON API and reads its event streams.
 
 export class ServerError extends Error {
   constructor(status, body, retryAfter) {
@@ -19,7 +19,7 @@ async function call(path, options = {}) {
 
 let isLeaving = false;
 
-// The browser is signed out: the page hears of it once, and the reload shows the sign-in page.
+// The browser is signed out: notify the page once; the reload then shows the sign-in page.
 function leave() {
   if (isLeaving) return;
   isLeaving = true;
@@ -51,7 +51,7 @@ export const postMessage = async (message, signal) => post("/web/messages", mess
 export const getEvents = async (id, signal) =>
   call(`/web/messages/${encodeURIComponent(id)}/events`, { signal });
 
-// Yields {event, data}; `onBytes` hears of every piece that arrives, keep-alives too.
+// Yields {event, data}; calls `onBytes` for every piece that arrives, keep-alives too.
 export async function* readEvents(answer, onBytes) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -12,8 +12,8 @@ const scroll = find("scroll");
 const messages = find("messages");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-// Of the conversation: its epoch once it is loaded, that of the oldest message on the page, the ids of
-// the messages on the page, and the name of the page before them.
+// State of the conversation: its epoch once loaded, the epoch of the oldest message on the page, the ids of
+// the messages on the page, and the key of the page before them.
 const nothingShown = () => ({ epoch: null, oldest: 0, shown: new Set(), earlier: null });
 const state = { conversation: "", turns: new Set(), sticks: true, ...nothingShown() };
 
@@ -51,12 +51,12 @@ async function loadConversation(id) {
 async function loadEarlier() {
   const id = state.conversation;
   const button = find("earlier");
-  // Disabled, it would lose the focus.
+  // A disabled button would lose the focus.
   if (button.ariaBusy === "true") return;
   button.ariaBusy = "true";
   find("earlier-problem").textContent = "";
   try {
-    // A page may hold nothing but what is shown already.
+    // A page may hold only messages that are already shown.
     const first = messages.firstElementChild;
     while (state.earlier && messages.firstElementChild === first) {
       const page = await getConversation(id, { before: state.earlier });
@@ -77,7 +77,7 @@ async function loadEarlier() {
 
 const topOf = (node) => node?.getBoundingClientRect().top ?? 0;
 
-// Messages of a page go above those that are shown; `epoch` is what follows them.
+// Inserts a page's messages above the shown ones; `epoch` is that of the message after them.
 function showPage({ messages: kept, earlier }, epoch) {
   const above = document.createDocumentFragment();
   const fresh = kept.filter(({ turn }) => !state.shown.has(turn.id));
@@ -101,7 +101,7 @@ function showKept({ text: said, turn }, holder) {
   else endTurn(view, turn, said);
 }
 
-// After a command the fresh start is below its reply; a new day begins above the day's first message.
+// After a command the divider goes below its reply; on a new day, above the day's first message.
 async function showFreshStart(view, turn) {
   const id = state.conversation;
   const page = await getConversation(id, { limit: 5 }).catch(() => null);
@@ -121,7 +121,7 @@ function showLoadProblem(id, problem) {
   view.settle();
   view.card("problem-card", {
     title: "This conversation could not be loaded",
-    text: problem instanceof TypeError ? "The server cannot be reached." : problem.message,
+    text: problem instanceof TypeError ? "Cannot reach the server." : problem.message,
     buttons: [["Try again", () => open(id)]],
   });
   showEmpty();
@@ -145,7 +145,7 @@ async function refreshList() {
     const own = conversations.find(({ id }) => id === state.conversation);
     if (own?.title) setTitle(own.title);
   } catch {
-    // The list is a convenience: the next message asks for it again.
+    // The list is not essential: the next message requests it again.
   }
 }
 
@@ -198,9 +198,9 @@ function follow(view, what, said) {
         endTurn(view, data, said, true);
         showFreshStart(view, data);
       }
-      // A conversation is listed from its first reply on.
+      // A conversation appears in the list after its first reply.
       if (what.message) refreshList();
-      // An operator may have swapped the model meanwhile.
+      // An operator may have changed the model in the meantime.
       showInfo();
       stick();
     },
@@ -225,7 +225,7 @@ function showEvent(view, event, data) {
   stick();
 }
 
-// A tool asks, and waits: what is written next is the answer.
+// A tool asks and waits: the person's next message is the answer.
 function askPerson(view, asked) {
   view.clear("asked-card");
   view.card("asked-card question-card", {
@@ -265,7 +265,7 @@ function showQuestion(view, turn, said) {
   view.text = turn.reply ?? view.text;
   view.settle();
   const decide = (command) => {
-    // By its id: something else may wait here, too.
+    // By its id: another approval may be pending in this conversation.
     const word = turn.approval ? `${command} ${turn.approval}` : command;
     const message = { conversation: state.conversation, text: word, id: newId() };
     const again = () => {
@@ -275,7 +275,7 @@ function showQuestion(view, turn, said) {
     new Turn({ message }, { ...silent, end: again, failed: again }).follow();
   };
   view.card("question-card", {
-    text: "This needs your word before it goes on.",
+    text: "This needs your approval before it continues.",
     buttons: [["Approve", () => decide("/approve")], ["Deny", () => decide("/deny")]],
   });
 }
@@ -288,19 +288,19 @@ async function stop() {
   try {
     await stopConversation(state.conversation);
   } catch {
-    announce("Stopping did not work.");
+    announce("The reply could not be stopped.");
     showLink(false);
   }
 }
 
-// The page around it
+// Page state
 
 function showLink(isUp) {
   const link = find("link");
   link.hidden = isUp;
   link.textContent = isUp ? "" : navigator.onLine
     ? "The connection to Hermes is lost. Reconnecting …"
-    : "You are offline. This goes on when the connection is back.";
+    : "You are offline. The reply continues when the connection is back.";
 }
 
 function showEmpty() {
@@ -389,7 +389,7 @@ async function showInfo() {
     find("model").hidden = !info.model;
     find("notice").hidden = !info.demo || sessionStorage.getItem("notice") === "hidden";
   } catch {
-    // Without it the page only lacks the model's name.
+    // Not essential: without it the page only lacks the model's name.
   }
 }
 

@@ -1,5 +1,5 @@
 // The inside of a line: code, bold, italic, struck out, links. Builds nodes, never HTML. A mark
-// without its partner is plain text, and each kind of mark is searched for at most once in vain.
+// without its closing mark is plain text; each kind of mark is searched for in vain at most once.
 
 const MAX_DEPTH = 10;
 const SAFE = new Set(["http:", "https:", "mailto:"]);
@@ -122,7 +122,7 @@ function closerOf(text, mark, start) {
 }
 
 function linkAt(text, at, depth) {
-  // A label holds no "[", so nothing behind the next one is looked at.
+  // A label contains no "[", so the search ends at the next one.
   const next = text.indexOf("[", at + 1);
   const label = text.slice(at + 1, next < 0 ? text.length : next).split("](", 1)[0];
   const middle = at + 1 + label.length;

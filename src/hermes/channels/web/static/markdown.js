@@ -5,10 +5,10 @@
 import { appendInline } from "./inline.js";
 
 const MAX_DEPTH = 8;
-// A few letters ask for a cell, and a page with very many of them stops answering.
+// A few characters make a table cell, and a page with very many cells stops responding.
 const MAX_COLUMNS = 64;
 const MAX_CELLS = 5000;
-// A longer reply is shown as it is, without styles: marks in it could keep the page busy for seconds.
+// A longer reply is shown as plain text: parsing its marks could block the page for seconds.
 const MAX_STYLED = 1048576;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
@@ -249,7 +249,7 @@ function listItem(lines, depth) {
   return node;
 }
 
-// How far the line is indented that is indented least; a call cannot take all widths at once.
+// Returns the smallest indentation; Math.min cannot take all widths as arguments at once.
 function narrowest(lines) {
   let least = Infinity;
   for (const line of lines) {

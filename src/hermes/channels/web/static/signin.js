@@ -1,5 +1,5 @@
-// The sign-in page: sends a pasted token, and moves on by itself when the browser turns out to
-// be signed in already. A strict cookie is not sent when a link on another site led here; this
+// The sign-in page: sends a pasted token, and opens the chat by itself if the browser turns out to
+// be signed in already. The browser omits a strict cookie if a link on another site led here; this
 // page's own request carries it.
 
 import { hasUnsent, wasSignedOut } from "./unsent.js";
@@ -31,12 +31,12 @@ form.addEventListener("submit", (event) => {
   problem.textContent = "";
   const field = document.getElementById("token");
   signIn(field.value.trim()).catch(() => {
-    problem.textContent = "The server cannot be reached. Is Hermes running?";
+    problem.textContent = "Cannot reach the server. Is Hermes running?";
   });
   field.select();
 });
 
-// Only the plain sign-in page has these words; that of a used link says what to do itself.
+// Only the plain sign-in page has these elements; the page of a used link has its own text.
 function showSignedOut() {
   const told = document.getElementById("signed-out");
   if (!told || !wasSignedOut()) return;

@@ -29,9 +29,9 @@ find("sign-out-yes").addEventListener("click", () => {
   problem.textContent = "";
   signOut().catch((error) => {
     problem.textContent =
-      error instanceof TypeError ? "The server cannot be reached. Try again." : error.message;
+      error instanceof TypeError ? "Cannot reach the server. Try again." : error.message;
   });
 });
 
-// The page's own keys, such as Esc for "stop", wait while the question is open.
+// The page's own keys, such as Esc for "stop", are off while the dialog is open.
 dialog.addEventListener("keydown", (event) => event.stopPropagation());

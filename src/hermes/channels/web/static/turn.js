@@ -1,16 +1,16 @@
-// Follows one message to its end, over lost connections and reloads. A message that was sent but
+// Follows one message until it is done, across lost connections and reloads. A message sent but
 // not confirmed is sent again under the same id: the server keeps it once.
 
 import { getEvents, postMessage, readEvents, ServerError } from "./api.js";
 
 const SILENCE_MS = 45000;
-// Said by a proxy whose server is away for a moment, not by Hermes.
+// A proxy answers these while its server is briefly away; Hermes does not.
 const BETWEEN = new Set([502, 504]);
 const WAITS_MS = [400, 1000, 2000, 4000, 8000];
 
 export class Turn {
-  // `message` is {conversation, text, id} for a new one; `messageId` names one that is kept.
-  // `on` hears: accepted, restart, event, failed, link (true while connected), end.
+  // `message` is {conversation, text, id} for a new message; `messageId` is one the server has.
+  // Callbacks in `on`: accepted, restart, event, failed, link (true while connected), end.
   constructor({ message = null, messageId = null }, on) {
     this.message = message;
     this.messageId = messageId;

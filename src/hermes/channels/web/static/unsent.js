@@ -1,4 +1,4 @@
-// What was written but not sent when this browser was signed out. It stays in this tab until the
+// Text that was not sent when this browser was signed out. It stays in this tab until the
 // next sign-in.
 
 const UNSENT = "unsent";

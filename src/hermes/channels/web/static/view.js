@@ -1,4 +1,4 @@
-// Messages on the page: what was said, the reply as it grows, its price, its problems.
+// Messages on the page: the person's text, the reply as it streams, its cost, its errors.
 
 import { plainText, renderInto } from "./markdown.js";
 
@@ -77,7 +77,7 @@ export class ReplyView {
     });
   }
 
-  // Whole sentences, so that a screen reader is not fed word by word.
+  // Whole sentences, so that a screen reader does not read single words.
   speak(isEnd) {
     const fresh = this.text.slice(this.spoken);
     const cut = isEnd ? fresh.length : fresh.search(/[.!?:\n][^.!?:\n]*$/) + 1;
@@ -87,7 +87,7 @@ export class ReplyView {
   }
 
   end(turn, { isLive = false } = {}) {
-    // What a failed turn says goes into a card beside it, not into its text.
+    // The text of a failed turn is shown in a card, not as its reply.
     if (turn.outcome === "failed") this.text = "";
     else if (turn.reply) this.text = turn.reply;
     this.settle();
