@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hermes.providers.openai.provider import make as make_openai_wire
     from hermes.providers.openai_responses.provider import make as make_responses_wire
 else:
-    # Each wire is imported with the first provider that speaks it.
+    # Each wire is imported with the first provider that uses it.
     make_anthropic_wire = lazy("hermes.providers.anthropic.provider:make")
     make_gemini_wire = lazy("hermes.providers.gemini.provider:make")
     make_ollama_wire = lazy("hermes.providers.ollama.provider:make")
@@ -81,7 +81,7 @@ def add_built_in_tools(settings: Settings, registry: Registry, *, client: HttpCl
 
 
 def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServers:
-    """Return the MCP client; nothing is started, and the SDK not imported, before its start."""
+    """Return the MCP client; nothing is started, and the SDK is not imported, before its start."""
     return McpServers(
         settings.mcp,
         clock=clock,
@@ -97,8 +97,8 @@ def add_providers(
 ) -> None:
     """Add every enabled provider by name, in the order of the configuration.
 
-    The built-in embedder is there unless it is switched off: it costs nothing until it is used. If
-    one cannot be made, those before it are in `providers` already, to be closed.
+    The built-in embedder is added unless it is switched off: it costs nothing until it is used. If
+    a provider cannot be built, the earlier ones are already in `providers`, to be closed.
     """
     for name, table in settings.providers.items():
         if table.enabled:
@@ -126,7 +126,7 @@ def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:
 
 
 def _minilm(name: str, table: ProviderSettings, _client: HttpClient) -> Provider:
-    """Nobody who chats is told of its coming and going: it answers nobody."""
+    """Its state is not reported to chats: it does not answer people."""
     return MiniLmEmbedder(
         MiniLmSettings(name=name, idle_unload_s=table.idle_unload_s),
         on_status=lambda text: _log.info("embedder_status", status=text),
@@ -134,28 +134,28 @@ def _minilm(name: str, table: ProviderSettings, _client: HttpClient) -> Provider
 
 
 def make_openai(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
-    """Return a provider that speaks chat completions."""
+    """Return a provider that uses the chat completions API."""
     return make_openai_wire(_shared(name, table), client)
 
 
 def make_responses(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
-    """Return a provider that speaks OpenAI's Responses."""
+    """Return a provider that uses OpenAI's Responses API."""
     return make_responses_wire(_shared(name, table), client)
 
 
 def make_anthropic(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
-    """Return a provider that speaks Anthropic's Messages, with a key or an OAuth token."""
+    """Return a provider that uses Anthropic's Messages API, with a key or an OAuth token."""
     token = None if table.oauth_token is None else table.oauth_token.get_secret_value()
     return make_anthropic_wire({**_shared(name, table), "oauth_token": token}, client)
 
 
 def make_gemini(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
-    """Return a provider that speaks Gemini's generateContent."""
+    """Return a provider that uses Gemini's generateContent."""
     return make_gemini_wire(_shared(name, table), client)
 
 
 def make_ollama(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
-    """Return a provider that speaks Ollama's own API."""
+    """Return a provider that uses Ollama's own API."""
     return make_ollama_wire(_shared(name, table), client)
 
 

@@ -1,6 +1,7 @@
 """Builds the parts of a gateway from its configuration; `gateway.py` starts and stops them.
 
-Whatever holds a file, a thread or a connection from its making on is given to the lifecycle at once.
+A part that holds a file, a thread or a connection from the start is passed to the lifecycle at
+once.
 """
 
 import os
@@ -69,7 +70,7 @@ _log = structlog.get_logger(__name__)
 
 
 async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> GatewayParts:
-    """Build a gateway; the lifecycle releases what was taken, also if this fails."""
+    """Build a gateway; the lifecycle releases everything that was built, also if this fails."""
     started_at = context.clock.now()
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
@@ -131,7 +132,7 @@ def _listen(context: GatewayContext, lifecycle: Lifecycle) -> Listener | None:
 
 
 def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
-    """Build what plugins and the configuration bring."""
+    """Build what comes from plugins and the configuration."""
     settings, watch = context.settings, WatchHub()
 
     def tell_status(text: str) -> None:
@@ -162,7 +163,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
 
 
 async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Lifecycle) -> Storage:
-    """Open the store, recover it, and build what needs nothing but it and the adapters."""
+    """Open the store, recover it, and build the parts that need only it and the adapters."""
     settings, clock, notes = context.settings, context.clock, Notes()
     store = open_store(
         context.home,
@@ -225,7 +226,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
 
 # Any: each of them also has routes of its own kind.
 def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins) -> dict[str, Any]:
-    """Return the channels that the server itself brings requests to."""
+    """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
 
     async def info() -> Mapping[str, Any]:
@@ -259,7 +260,7 @@ def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins
 def _v1_parts(
     context: GatewayContext, store: SqliteStore, *, models: ModelLayer, gateway_api: GatewayApi
 ) -> V1Parts:
-    """Return what the endpoints under /v1 work with."""
+    """Return the dependencies of the endpoints under /v1."""
     return V1Parts(
         callers=Callers(store.keys, gateway_api=gateway_api, clock=context.clock),
         planner=models.planner,
@@ -306,7 +307,7 @@ def _core(
 def _connections(
     context: GatewayContext, adapters: Adapters, *, channels: Channels, core: Core
 ) -> Connections:
-    """Build what connects the platforms and keeps them connected."""
+    """Build the connections of the platforms."""
 
     def tell(states: tuple[ChannelStatus, ...]) -> None:
         context.run_state.stands("draining" if core.inbox.draining else "connected", states)

@@ -1,7 +1,7 @@
-"""One real connection of a platform, made by the code that the gateway uses, and ended again.
+"""One real connection of a platform, made by the gateway's own code, and closed again.
 
-`hermes channels add` tests with it before anything is kept. What arrives meanwhile is not taken: the
-platform brings it again.
+`hermes channels add` tests with it before anything is stored. Messages that arrive meanwhile are
+not accepted: the platform sends them again.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Suggest = Callable[[str, Mapping[str, Any]], Awaitable[Suggestion]]
 
 
 class ConnectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How the connection went; a `problem` of None means that it stood."""
+    """The result of the connection; a `problem` of None means success."""
 
     platform: str
     seconds: float = 0.0
@@ -40,7 +40,9 @@ class ConnectionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlatformPackage(msgspec.Struct, frozen=True):
-    """A platform's manifest and package, and the plugin that has to be listed before it can be used."""
+    """A platform's manifest and package, and the plugin that must be listed before it can
+    be used.
+    """
 
     manifest: Manifest
     package: str
@@ -48,7 +50,7 @@ class PlatformPackage(msgspec.Struct, frozen=True):
 
 
 def look_up(platform: str, settings: Settings, *, home: Path) -> PlatformPackage:
-    """Return what there is of a platform; raises `ConfigurationError` if nobody brings it."""
+    """Return a platform's package; raise `ConfigurationError` if nothing provides it."""
     registry = make_registry(settings, home=home, on_status=_ignore)
     found = find_platform(platform, registry)
     if found is not None:
@@ -61,21 +63,23 @@ def look_up(platform: str, settings: Settings, *, home: Path) -> PlatformPackage
 
 # Any: a setting's value is whatever its manifest says.
 async def suggest(found: PlatformPackage, setting: str, *, table: Mapping[str, Any]) -> Suggestion:
-    """Return what a channel's package finds out for a setting, from the others; it never raises."""
+    """Return what a channel's package suggests for a setting, from the other settings;
+    never raise.
+    """
     ask: Suggest = importlib.import_module(f"{found.package}.suggestions").suggest
     try:
         async with asyncio.timeout(_LONGEST_S):
             return await ask(setting, table)
     except TimeoutError:
-        return Suggestion("", f"{setting} cannot be found out: no answer within {_LONGEST_S:g} s.")
+        return Suggestion("", f"{setting} cannot be determined: no answer within {_LONGEST_S:g} s.")
     except HermesError as error:
-        return Suggestion("", f"{setting} cannot be found out: {error}.")
+        return Suggestion("", f"{setting} cannot be determined: {error}.")
 
 
 async def try_channel(
     platform: str, settings: Settings, *, home: Path, clock: Clock
 ) -> ConnectionResult:
-    """Connect a platform as the settings say, within 30 seconds, and disconnect it again."""
+    """Connect a platform with the given settings, within 30 seconds, and disconnect it again."""
     began = clock.monotonic()
     try:
         await _connect(platform, settings, home=home, clock=clock)
@@ -89,7 +93,7 @@ async def try_channel(
 
 
 def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) -> dict[str, str]:
-    """Return why channels of enabled platforms cannot be made, by name; nothing is connected."""
+    """Return why channels of enabled platforms cannot be built, by name; connect nothing."""
     found: dict[str, str] = {}
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
@@ -148,8 +152,8 @@ async def _with_right(
 
 
 async def _not_now(_event: MessageEvent) -> Acceptance:
-    raise Overloaded("the connection is only tested; send this again", retry_after=_RETRY_S)
+    raise Overloaded("this is only a connection test; send this again", retry_after=_RETRY_S)
 
 
 def _ignore(_status: str) -> None:
-    """Nobody watches a short test."""
+    """A short test reports nothing."""

@@ -1,4 +1,4 @@
-"""Connecting push platforms side by side: one that hangs or fails holds up no other."""
+"""Connects push platforms concurrently: one that hangs or fails does not delay the others."""
 
 import asyncio
 import random
@@ -21,9 +21,9 @@ from hermes.ports.clock import Clock
 class Connections:
     """The push channels of a gateway and the state of each.
 
-    `on_connected` lets a platform's replies leave, `on_lost` holds them back; `rights` are the
-    credentials that only one process of this machine may use, by platform; `plugins` are the
-    packages of those that are not built in; `breaker` says until when nothing is sent to a
+    `on_connected` allows a platform's replies to be sent, `on_lost` holds them back; `rights` are
+    the credentials that only one process of this machine may use, by platform; `plugins` are the
+    packages of platforms that are not built in; `breaker` returns until when nothing is sent to a
     platform, and after how many failures.
     """
 
@@ -72,7 +72,7 @@ class Connections:
         }
 
     def start(self) -> None:
-        """Connect every channel in a task of its own."""
+        """Connect every channel in its own task."""
         for name in self._all:
             self._start(name)
 
@@ -88,7 +88,9 @@ class Connections:
         await stop_all(one.close() for one in self._all.values())
 
     async def replace(self, channel: Channel, *, right: CredentialClaim | None) -> ChannelStatus:
-        """Let a channel take the place of the one of its name; return how its first try went."""
+        """Replace the channel of the same name; return the result of its first connection
+        attempt.
+        """
         name = channel.name
         async with self._replacing:
             task = self._tasks.pop(name, None)
@@ -105,7 +107,7 @@ class Connections:
         return self._stands(self._all[name])
 
     def changed(self) -> None:
-        """Tell what status shows now."""
+        """Publish the current state for status."""
         self._on_change(self.states())
 
     def states(self) -> tuple[ChannelStatus, ...]:
@@ -121,7 +123,7 @@ class Connections:
         return msgspec.structs.replace(status, rests_until=until, failures=failures)
 
     def readers(self) -> tuple[MetricReader, ...]:
-        """Return what metrics show of the channels."""
+        """Return the metrics of the channels."""
         by_platform = ("platform",)
         return (
             MetricReader(
@@ -134,7 +136,7 @@ class Connections:
             ),
             MetricReader(
                 "channel_deaf",
-                "Whether a platform is connected but does not hear or is not heard.",
+                "Whether a platform is connected but does not receive or send.",
                 labels=by_platform,
                 read=lambda: [((one.name,), float(one.deaf)) for one in self.states()],
             ),
@@ -142,5 +144,5 @@ class Connections:
 
 
 def _right_of(channel: Channel, rights: Mapping[str, CredentialClaim]) -> CredentialClaim | None:
-    """What is never connected takes no credential from another process."""
+    """A channel that is never connected takes no credential from another process."""
     return None if isinstance(channel, UnusableChannel) else rights.get(channel.name)

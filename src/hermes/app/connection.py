@@ -1,7 +1,7 @@
-"""One push channel's connection: made, watched, probed, and made again with growing waits.
+"""One push channel's connection: connects, watches, probes, and reconnects with growing delays.
 
 Between the composition root and the channel. A `ConfigurationError` is final; a channel that is
-connected but deaf is reported, and, where it holds a connection, connected again.
+connected but receives nothing is reported and, if it holds a connection, reconnected.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ _CONNECT_S = 30.0
 _DISCONNECT_S = 10.0
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 120.0
-# A connection that stood for this long was a good one: the next failure is a new story.
+# After a connection of this length, the next failure starts again with short delays.
 _STOOD_S = 60.0
-# The longest way to a report: one probe left out because something had just come in, then
-# 40 + 40 + 10 + 10 + 10 seconds, under two minutes.
+# The longest time until a report: one probe skipped because something had just arrived, then 40 +
+# 40 + 10 + 10 + 10 seconds, under two minutes.
 _PROBE_EVERY_S = 40.0
 _PROBE_TIMEOUT_S = 10.0
 _PROBE_AGAIN_S = 10.0
@@ -46,35 +46,35 @@ Chance = Callable[[], float]
 
 
 class CredentialClaim(Protocol):
-    """The right to use a credential, which one process of the machine has at a time."""
+    """The right to use a credential, held by one process of the machine at a time."""
 
     def take(self) -> None:
-        """Take it; raises a `ConfigurationError` that says who has it."""
+        """Take it; raise a `ConfigurationError` that names the holder."""
         ...
 
     def release(self) -> None:
-        """Give it back."""
+        """Release it."""
         ...
 
 
 class Listener(Protocol):
-    """Who is told the state of a channel."""
+    """Is notified of the state of a channel."""
 
     def connected(self, channel: PushChannel) -> None:
-        """The transport has proven itself: replies may be sent."""
+        """The connection is verified: replies may be sent."""
         ...
 
     def lost(self, name: str) -> None:
-        """The transport is gone: nothing may be sent."""
+        """The connection is lost: nothing may be sent."""
         ...
 
     def changed(self) -> None:
-        """Something that status shows is different now."""
+        """Something that status shows has changed."""
         ...
 
 
 class ChannelConnection:
-    """One channel and how it stands; `run` is its life."""
+    """One channel and its state; `run` is its task."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class ChannelConnection:
                 return
             except (HermesError, TimeoutError, OSError) as error:
                 await self._end("disconnected", error)
-            # Boundary: the task of one channel outlives a fault in the channel's code.
+            # Boundary: the task of one channel survives an error in the channel's code.
             except Exception as error:  # noqa: BLE001
                 _log.exception("channel_fault", channel=self._channel.name)
                 await self._end("disconnected", error)
@@ -156,7 +156,7 @@ class ChannelConnection:
             wait_s = min(wait_s * 2, _LONGEST_WAIT_S)
 
     async def close(self) -> None:
-        """Disconnect what is connected, or was about to be, and give the credential back."""
+        """Disconnect a connected or connecting channel, and release the credential."""
         if self._state in {"connected", "starting"}:
             await self._disconnect()
         if self._right is not None:
@@ -182,8 +182,8 @@ class ChannelConnection:
         return await self._accept(event)
 
     async def _stand(self) -> None:
-        """Watch the connection; raises what ended it."""
-        # Any: what the watchers would return is of no interest, only what they raise.
+        """Watch the connection; raise what ended it."""
+        # Any: the watchers' results do not matter, only what they raise.
         watchers: list[asyncio.Task[Any]] = []
         if isinstance(self._channel, LiveChannel):
             watchers.append(asyncio.create_task(_gone(self._channel)))
@@ -203,7 +203,7 @@ class ChannelConnection:
         return min(wanted, _PROBE_EVERY_S) if isinstance(self._channel, ProbingChannel) else 0.0
 
     async def _probe_on(self) -> None:
-        """Ask again and again whether the channel still hears; raises when it does not for long."""
+        """Probe again and again whether the channel still receives; raise if it fails for long."""
         failed = 0
         while True:
             is_doubtful = 0 < failed < _DEAF_AFTER
@@ -230,7 +230,7 @@ class ChannelConnection:
 
     def _deaf(self, error: Exception) -> None:
         self._is_deaf = True
-        self._note = f"connected, but deaf: {_words(error)}"
+        self._note = f"connected, but not receiving: {_words(error)}"
         self._code = _code(error)
         _log.error("channel_deaf", channel=self._channel.name, problem=_words(error))
         self._listener.changed()
@@ -242,13 +242,13 @@ class ChannelConnection:
             self._listener.changed()
 
     async def _end(self, state: ChannelState, error: Exception) -> None:
-        """Write down what ended the connection, or the try to make one."""
+        """Record what ended the connection or the attempt."""
         was_connected = self._state == "connected"
         self._stands(state, error)
         name, problem = self._channel.name, _words(error)
         if was_connected:
             self._listener.lost(name)
-        # A connect that failed half-way may have opened something.
+        # A connect that failed half-way may have left something open.
         await self._disconnect()
         if state == "fatal" and self._right is not None:
             self._right.release()
@@ -268,14 +268,14 @@ class ChannelConnection:
     async def _disconnect(self) -> None:
         try:
             await self._within(_DISCONNECT_S, self._channel.disconnect(), "disconnect")
-        # Boundary: a channel that cannot even end must not keep the next try from being made.
+        # Boundary: a channel that fails to disconnect must not prevent the next attempt.
         except Exception:  # noqa: BLE001
             _log.exception("channel_not_ended", channel=self._channel.name)
 
     async def _within(
         self, seconds: float, call: Coroutine[Any, Any, Answer] | Awaitable[Answer], verb: str
     ) -> Answer:
-        """Wait for a call of the channel, by the time that was handed in."""
+        """Await a call of the channel, with a time limit by the clock that was passed in."""
         work = asyncio.ensure_future(call)
         nap = asyncio.ensure_future(self._sleep(seconds))
         try:
@@ -290,7 +290,7 @@ class ChannelConnection:
 
 
 class _ConnectionEnded(HermesError):
-    """The channel says that its transport is gone, and not why."""
+    """The channel reports that its connection is lost, without a reason."""
 
     code = "connection_ended"
 

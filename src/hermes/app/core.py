@@ -1,4 +1,4 @@
-"""The core of a gateway: store, inbox, lanes and outbox, built in the order of who needs whom."""
+"""The core of a gateway: store, inbox, lanes and outbox, built in order of their dependencies."""
 
 from collections.abc import Callable, Mapping
 
@@ -43,12 +43,12 @@ from hermes.tools.builtin.session_search import SessionSearch
 from hermes.tools.together import ToolsTogether
 
 _EVERYBODY = "*"
-# How long a stop waits for platforms to take the last replies.
+# How long a stop waits for platforms to accept the last replies.
 _FLUSH_S = 5.0
 
 
 class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
-    """The workers that look after the store and its index beside turns."""
+    """The workers that maintain the store and its index in the background."""
 
     upkeep: Upkeep
     pruning: SessionPruner
@@ -57,7 +57,9 @@ class Maintenance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Core(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything between the channels and the database; nothing runs before its components start."""
+    """Everything between the channels and the database; nothing runs before its components
+    start.
+    """
 
     store: SqliteStore
     settings: Settings
@@ -78,16 +80,16 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """Every platform that brings messages."""
+        """Every platform that delivers messages."""
         return tuple(self.channels)
 
     @property
     def abilities(self) -> dict[str, Capabilities]:
-        """What every platform can do."""
+        """The capabilities of every platform."""
         return {name: channel.capabilities for name, channel in self.channels.items()}
 
     def components(self, drain_turns: Callable[[], object]) -> Components:
-        """Return the parts that have a life; `drain_turns` waits for the turns that run."""
+        """Return the parts with a lifecycle; `drain_turns` waits for the running turns."""
         workers = tuple(
             Component(name=name, start=start, stop=stop) for name, start, stop in self._workers()
         )
@@ -134,7 +136,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> Core:
-    """Build a core: every part after those that it needs; it reaches the others by signals."""
+    """Build a core: every part after those that it needs; signals connect it to the others."""
     base = make_base(store, settings, given=given)
     entrance = make_entrance(base)
     courier = make_courier(
@@ -241,7 +243,7 @@ def _own_tools(
     schedules: Schedules,
     search: Search | None,
 ) -> dict[str, Tool]:
-    """Return the built-in tools that work on the gateway itself and are switched on, by name."""
+    """Return the enabled built-in tools that work on the gateway itself, by name."""
     tools: list[Tool] = []
     if settings.tools.memory:
         tools.append(Memory(facts))

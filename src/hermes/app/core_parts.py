@@ -1,4 +1,4 @@
-"""What a core is built with: the parts that it is given, and the lower parts of its own."""
+"""The dependencies of a core: the parts that are passed in, and its own lower parts."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,15 +34,16 @@ from hermes.tools.mcp.report import Diff
 
 
 async def no_servers() -> Diff:
-    """Reload nothing, where there are no MCP servers."""
+    """Reload nothing; used without MCP servers."""
     return Diff()
 
 
 class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts that the gateway, or a test, builds before the core; a default means it may be missing.
+    """The parts that the gateway, or a test, builds before the core; parts with a default are
+    optional.
 
-    Without a `home` nothing can be sent to other chats. `models` are built from the providers if they
-    are missing.
+    Without a `home` nothing can be sent to other chats. `models` are built from the providers if
+    they are missing.
     """
 
     providers: Mapping[str, Provider]
@@ -54,7 +55,7 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     make_id: MakeId
     home: Path | None = None
     models: ModelLayer | None = None
-    # Whether the built-in tools that work on the core itself are there.
+    # Whether the built-in tools that work on the core itself are enabled.
     own_tools: bool = False
     counter: SpendCounters | None = None
     meter: CallMeter | None = None
@@ -68,7 +69,7 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart = cannot_restart
     observer: Observer = NOBODY
     hooks: HookBook | None = None
-    # Takes secrets out of what platforms say.
+    # Masks secrets in texts from platforms.
     mask: Callable[[str], str] = str
 
 

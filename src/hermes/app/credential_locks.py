@@ -1,4 +1,4 @@
-"""Which credentials of the enabled platforms only one process of this machine may use."""
+"""The credentials of the enabled platforms that only one process of this machine may use."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from hermes.ports.clock import Clock
 def make_rights(
     settings: Settings, registry: Registry, *, home: Path, clock: Clock
 ) -> dict[str, CredentialLock]:
-    """Return the lock of every enabled platform whose manifest names a credential for it."""
+    """Return the lock of every enabled platform whose manifest names a credential to lock."""
     folder = settings.process.lock_dir or default_folder()
     made: dict[str, CredentialLock] = {}
     for name, chosen in settings.platforms.items():

@@ -1,7 +1,7 @@
-"""`hermes doctor`: every check, in the order in which one thing depends on the other.
+"""`hermes doctor`: every check, in the order of their dependencies.
 
-It works on the files, beside a running gateway too, and asks that gateway what only it knows.
-Nothing is started, and nothing written unless it is to be set right.
+It reads the files, also while a gateway runs, and asks the gateway what only it knows. It starts
+nothing, and writes nothing except repairs with --fix.
 """
 
 from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ from hermes.tools.mcp.report import ServerStatus
 
 
 class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What the checks ask of others: the configuration, the gateway, the models, the servers."""
+    """What the checks need from others: the configuration, the gateway, the models, the servers."""
 
     home: Path
     now: float
@@ -61,8 +61,8 @@ Tell = Callable[[int, int, str], None]
 
 
 def examine(around: DoctorContext, *, fix: bool, tell: Tell) -> DoctorReport:
-    """Make every check; `tell` hears how many are done, of how many, and which is next."""
-    # Before the settings are read: what is set right now is not found wrong with them.
+    """Run every check; call `tell` with the number done, the total and the next check."""
+    # Before the settings are read: what is repaired now is not reported again with them.
     home = _guarded("home", lambda: home_checks(around.home, fix=fix))
     loaded: LoadedConfig | None = None
     first: list[Check] = []
@@ -82,7 +82,7 @@ def _guarded(name: str, step: Callable[[], Iterator[Check]]) -> list[Check]:
     try:
         return list(step())
     except (HermesError, OSError) as error:
-        return [Check(name=name, status="fail", what=f"it cannot be checked: {error}")]
+        return [Check(name=name, status="fail", what=f"it cannot be checked ({error})")]
 
 
 def _steps(
@@ -125,7 +125,7 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
         yield Check(
             name="database",
             status="fail",
-            what=f"the running gateway takes no messages: {held.problem}",
+            what=f"the running gateway accepts no messages: {held.problem}",
         )
         if lost is not None:
             # The gateway still has the database open, and has said what to do.
@@ -135,7 +135,7 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
         return
     if not path.exists():
         yield Check(
-            name="database", status="ok", what="there is none yet; the first start makes it"
+            name="database", status="ok", what="there is none yet; the first start creates it"
         )
         return
     if not key_path.exists() and (home / FIRST_KEY_FILE).exists():
@@ -153,7 +153,7 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
 
 
 def _lost_check(home: Path, what: str) -> Check:
-    why = "the gateway does not start: everything that was stored would seem to be gone"
+    why = "the gateway does not start: all stored data would seem to be lost"
     return Check(name="database", status="fail", what=what, why=why, fix=restore_advice(home))
 
 
@@ -163,25 +163,25 @@ def _schema_check(found: Inspection) -> Check:
         return Check(
             name="database",
             status="fail",
-            what=f"{common}, and this Hermes knows {found.newest}",
-            why="a newer Hermes has written it; this one does not start on it",
-            fix="run the newer Hermes, or put a backup in its place",
+            what=f"{common}, but this Hermes only knows {found.newest}",
+            why="a newer Hermes has written it; this one does not start with it",
+            fix="run the newer Hermes, or restore a backup",
         )
     if found.version < found.newest:
-        said = f"{common}; the next start brings it to {found.newest}"
-        fix = "keep a backup of the home before that start"
+        said = f"{common}; the next start upgrades it to {found.newest}"
+        fix = "make a backup of the home before that start"
         return Check(name="database", status="warn", what=said, fix=fix)
     return Check(name="database", status="ok", what=f"{common}, {found.bytes / 1e6:,.1f} MB")
 
 
 def _whole_check(path: Path, found: Inspection) -> Check:
     if not found.faults:
-        return Check(name="database", status="ok", what="it is whole (quick check)")
+        return Check(name="database", status="ok", what="it is intact (quick check)")
     return Check(
         name="database",
         status="fail",
         what=f"{path.name} is damaged",
-        why="what is in the damaged places cannot be read, and writing may spread it",
+        why="the damaged data cannot be read, and writing may spread the damage",
         fix="stop the gateway, keep a copy of the file as it is, and put a backup in its place; "
         "`hermes graph verify` says which conversations are damaged",
         details=found.faults,
@@ -195,8 +195,8 @@ def _key_check(found: Inspection, path: Path) -> Check:
         name="key file",
         status="fail",
         what=found.key_problem,
-        why="without it nothing that was said can be read, by nobody",
-        fix=f"put the copy of {path} in its place that was made with this database",
+        why="without it nobody can read the stored messages",
+        fix=f"restore the copy of {path} that belongs to this database",
     )
 
 
@@ -214,9 +214,9 @@ def _search_checks(home: Path, settings: Settings) -> Iterator[Check]:
             yield Check(
                 name="search index",
                 status="fail",
-                what=f"{path.name} cannot stay as it is: {problem}",
-                why="whoever gets the file could read what was said",
-                fix="`hermes search --rebuild` removes it and makes it anew",
+                what=f"{path.name} cannot be used: {problem}",
+                why="anyone who gets the file could read the messages",
+                fix="`hermes search --rebuild` deletes and rebuilds it",
             )
 
 
@@ -224,13 +224,13 @@ def _recall_checks(settings: Settings) -> Iterator[Check]:
     if not settings.memory.recall:
         yield Check(name="recall", status="ok", what="recall by meaning is off (memory.recall)")
     elif settings.memory.embedder is not None or is_installed():
-        yield Check(name="recall", status="ok", what="a model for recall by meaning is there")
+        yield Check(name="recall", status="ok", what="a model for recall by meaning is installed")
     else:
         yield Check(
             name="recall",
             status="warn",
             what="the model for recall by meaning is not installed",
-            why="facts about people are not recalled for their messages",
+            why="Hermes does not recall facts about people for their messages",
             fix="`make setup` installs it; or set memory.embedder, or memory.recall to false",
         )
 
@@ -257,6 +257,6 @@ def _call_checks(tried: tuple[KeyTest, ...]) -> Iterator[Check]:
                 name="model calls",
                 status="fail",
                 what=f"{one.provider}:{one.model} did not answer: {one.problem}",
-                why="a person whose message goes there gets another model's answer, or none",
-                fix="`hermes init` asks for its key anew and tests it",
+                why="messages for it are answered by another model, or not at all",
+                fix="`hermes init` asks for its key again and tests it",
             )

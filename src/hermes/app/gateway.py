@@ -1,4 +1,4 @@
-"""A running gateway: its parts are built by `build.py`, and start, drain and stop here."""
+"""A running gateway: `build.py` builds its parts; it starts, drains and stops them here."""
 
 import asyncio
 import secrets
@@ -39,8 +39,8 @@ class _Run(msgspec.Struct, frozen=True):
 class Gateway:
     """One gateway of one home; `async with` starts it and drains it.
 
-    Without `listen` it serves no HTTP, for use inside another program. `hide` is told the secrets
-    that a changed configuration brings, so that no log shows them. `hurry` ends the drain.
+    Without `listen` it serves no HTTP, for use inside another program. `hide` receives the secrets
+    of a changed configuration, so that no log shows them. `hurry` ends the drain.
     """
 
     def __init__(
@@ -70,12 +70,12 @@ class Gateway:
 
     @property
     def gateway_api(self) -> GatewayApi:
-        """What channels and in-process callers speak to."""
+        """The API for channels and in-process callers."""
         return self._running.parts.core.gateway_api
 
     @property
     def reports(self) -> GatewayReports:
-        """What operators ask of the gateway."""
+        """The reports for operators."""
         return self._running.parts.reports
 
     async def __aenter__(self) -> Self:
@@ -86,7 +86,7 @@ class Gateway:
             state = RunState(self._loaded.home, self._loaded.settings.process, clock=self._clock)
             try:
                 parts = await self._start(instance, state)
-            # Boundary of the start: whatever failed, everything that was taken is given back.
+            # Boundary of the start: whatever failed, release everything.
             except BaseException as error:
                 state.failed(f"{type(error).__name__}: {error}")
                 await self._lifecycle.abort()
@@ -110,7 +110,7 @@ class Gateway:
             await self._lifecycle.attempt("note the end", self._note_end)
             await self._lifecycle.drain()
             await self._lifecycle.stop()
-        # Boundary of the stop: all that could be stopped is; the next start must find out.
+        # Boundary of the stop: everything that could be stopped is; the next start must notice.
         except BaseException as problem:
             run.state.failed(f"{type(problem).__name__}: {problem}")
             raise
@@ -134,11 +134,11 @@ class Gateway:
         return None if self._instance is None else self._instance.take_marker(self._clock.now())
 
     async def reload(self) -> ReloadReport:
-        """Take over what can be changed while it runs."""
+        """Apply the changed settings that need no restart."""
         return await self._running.parts.reload.reload()
 
     async def welcome(self) -> Welcome:
-        """Return what the person who started the gateway is told, with a fresh sign-in link."""
+        """Return the text for the person who started the gateway, with a new sign-in link."""
         parts = self._running.parts
         model, is_demonstration = parts.answers
         return Welcome(
@@ -181,7 +181,7 @@ class Gateway:
         return (Component(name="server", start=task.start, stop=task.stop),)
 
     def _components(self, parts: GatewayParts, server: tuple[Component, ...]) -> Components:
-        """Return every part with a life, in the orders of the start, the drain and the stop."""
+        """Return every part with a lifecycle, in start, drain and stop order."""
         hooks, mcp, connections = parts.adapters.hooks, parts.adapters.mcp, parts.connections
         core = parts.core.components(lambda: self._drain_turns(parts))
         observing = parts.storage.observing.components(parts.alerts)
@@ -195,7 +195,7 @@ class Gateway:
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
         return Components(
-            # MCP before the core: turns that were cut off go on there, and may need these tools.
+            # MCP before the core: the core resumes cut-off turns, which may need these tools.
             start=(*server, tools, *core.start, *observing, platforms, told),
             drain=(told, *core.drain),
             stop=(watch, *server, platforms, tools, told, *observing, *core.stop),

@@ -1,4 +1,4 @@
-"""The parts of a gateway as frozen values, in the order in which `build.py` makes them."""
+"""The parts of a gateway as frozen values, in the order in which `build.py` builds them."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,9 +37,9 @@ from hermes.tools.mcp.servers import McpServers
 
 
 class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gateway is run with: its configuration, its process, and the clock.
+    """The context of a gateway: its configuration, its process, and the clock.
 
-    Without `listen` it serves no HTTP. `hide` is told the secrets that a changed configuration brings.
+    Without `listen` it serves no HTTP. `hide` receives the secrets of a changed configuration.
     """
 
     loaded: LoadedConfig
@@ -63,16 +63,16 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mask(self) -> Callable[[str], str]:
-        """Takes secrets out of a text."""
+        """Masks secrets in a text."""
         return str if self.logs is None else self.logs.mask
 
     def set_level(self, level: Level) -> None:
-        """Log from this level on."""
+        """Set the lowest level that is logged."""
         if self.logs is not None:
             self.logs.set_level(level)
 
     def read_again(self) -> LoadedConfig:
-        """Read the configuration again; whatever is secret in it stays out of the logs."""
+        """Read the configuration again; its secrets stay out of the logs."""
         loaded = self.loaded.reread()
         if self.hide is not None:
             self.hide(*secrets_in(loaded.settings))
@@ -80,7 +80,9 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Adapters(msgspec.Struct, frozen=True, kw_only=True):
-    """What plugins and the configuration bring: the client, providers, hooks and MCP servers."""
+    """What comes from plugins and the configuration: the client, providers, hooks and MCP
+    servers.
+    """
 
     watch: WatchHub
     client: HttpClient
@@ -92,7 +94,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Storage(msgspec.Struct, frozen=True, kw_only=True):
-    """The open store, and the parts that need nothing but it and the adapters."""
+    """The open store, and the parts that need only it and the adapters."""
 
     store: SqliteStore
     search: SqliteSearch | None
@@ -116,7 +118,7 @@ class Channels(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a gateway is made of, except its HTTP server."""
+    """All parts of a gateway, except its HTTP server."""
 
     context: GatewayContext
     adapters: Adapters

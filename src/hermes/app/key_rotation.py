@@ -1,7 +1,7 @@
-"""A new key for the store: the key file gets it, every data key is wrapped with it, the old go.
+"""Rotates the store's key: writes a new key file, wraps every data key with it, drops the old keys.
 
-In this order, so that whatever opens the file after a crash finds a key to all there is. A rotation
-that was cut off is finished by the next one.
+In this order, so that a key to everything exists after a crash at any point. The next rotation
+finishes one that was cut off.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class _Following(Protocol):
 
 
 class KeyRotation:
-    """Rotates the key of a store that is open, beside its search index, if that is open too."""
+    """Rotates the key of an open store, and of its search index if that is open too."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class KeyRotation:
         self._replace = replace
 
     async def rotate(self, by: str, *, tell: Callable[[int], None] | None = None) -> RotationReport:
-        """Put a new key in the place of the old ones; `tell` hears how many keys are wrapped."""
+        """Replace the old keys by a new one; call `tell` with the number of wrapped keys."""
         old = read_or_create_secret_file(self._path, make_store_keys)
         both = add_store_key(old)
         self._replace(self._path, both)

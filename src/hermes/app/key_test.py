@@ -1,6 +1,6 @@
 """One short real call to a model service, through the code that answers people.
 
-`hermes init` tests a key with it before it is kept, `hermes doctor --call` those that are.
+`hermes init` tests a new key with it; `hermes doctor --call` tests the configured ones.
 """
 
 import asyncio
@@ -18,13 +18,13 @@ from hermes.ports.clock import Clock
 from hermes.ports.provider import CallEnd, ModelRequest, Provider
 
 _LONGEST_S = 30.0
-# The least that every service takes.
+# The smallest limit that every service accepts.
 _ANSWER_TOKENS = 16
 _QUESTION = "Answer with the one word: yes"
 
 
 class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
-    """How one call went; a `problem` of None means that it was answered."""
+    """The result of one call; a `problem` of None means that it was answered."""
 
     provider: str
     model: str
@@ -35,7 +35,7 @@ class KeyTest(msgspec.Struct, frozen=True, kw_only=True):
 async def try_provider(
     name: str, table: ProviderSettings, *, settings: Settings, home: Path, clock: Clock
 ) -> KeyTest:
-    """Call a service once, as it would be configured by `table`."""
+    """Call a service once, configured by `table`."""
     client = make_client(settings)
     try:
         registry = make_registry(settings, home=home, on_status=_ignore)
@@ -49,7 +49,7 @@ async def try_provider(
 
 
 async def try_configured(loaded: LoadedConfig, clock: Clock) -> tuple[KeyTest, ...]:
-    """Call every configured service once that somebody gave a key to or that is one's own."""
+    """Call once every configured service that has a key or is self-hosted."""
     chosen = {
         name: table
         for name, table in loaded.settings.providers.items()
@@ -88,10 +88,10 @@ async def _call(provider: Provider, clock: Clock) -> KeyTest:
     except HermesError as error:
         problem = str(error)
     else:
-        problem = None if ended else "the answer broke off"
+        problem = None if ended else "the answer was cut off"
     seconds = clock.monotonic() - began
     return KeyTest(provider=info.name, model=info.model, seconds=seconds, problem=problem)
 
 
 def _ignore(_: str) -> None:
-    """Nobody watches a model that is only tried."""
+    """A test call reports nothing."""

@@ -1,7 +1,7 @@
-"""Start, drain and stop: components in their order, and an exit stack that releases what was taken.
+"""Start, drain and stop: ordered components, and an exit stack that releases resources.
 
-A start that fails releases everything that was taken before it. A stop goes on after an error, so that
-one component that fails keeps no other open; the first error is raised at the end.
+A failed start releases everything taken before it. A stop continues after an error, so that one
+failing component does not keep another open; the first error is raised at the end.
 """
 
 import asyncio
@@ -13,22 +13,24 @@ import msgspec
 import structlog
 
 _log = structlog.get_logger(__name__)
-# What a component does at one point of its life; it may be a coroutine function.
+# One step of a component's lifecycle; it may be a coroutine function.
 Step = Callable[[], Awaitable[object] | object]
 # Called after every step with its name, such as "start server"; tests make a step fail here.
 Checkpoint = Callable[[str], None]
 
 
 def no_checkpoint(_step: str) -> None:
-    """Let every step happen."""
+    """Do nothing after a step."""
 
 
 def nothing() -> None:
-    """Do nothing at this point of a component's life."""
+    """Do nothing in this step."""
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of the gateway with a life; `stop` must be safe before `start` and after it failed."""
+    """A part of the gateway with a lifecycle; `stop` must be safe before `start` and after it
+    failed.
+    """
 
     name: str
     start: Step = nothing
@@ -37,7 +39,7 @@ class Component(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Components(msgspec.Struct, frozen=True, kw_only=True):
-    """The same components in the orders in which they start, drain and stop."""
+    """The same components in start, drain and stop order."""
 
     start: tuple[Component, ...]
     drain: tuple[Component, ...]
@@ -45,7 +47,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lifecycle:
-    """Owns what a gateway has taken; the last that was taken is released first."""
+    """Owns the resources of a gateway; the last one taken is released first."""
 
     def __init__(self, checkpoint: Checkpoint = no_checkpoint) -> None:
         self._checkpoint = checkpoint
@@ -54,29 +56,29 @@ class Lifecycle:
         self._errors: list[BaseException] = []
 
     def own(self, name: str, release: Step) -> None:
-        """Call `release` at the end, before everything that is owned already."""
+        """Call `release` at the end, before everything that is already owned."""
         self._stack.push_async_callback(self.attempt, f"stop {name}", release)
         self._checkpoint(f"take {name}")
 
     def add(self, components: Components) -> None:
-        """Own components, which stop before everything that is owned already."""
+        """Own components; they stop before everything that is already owned."""
         for one in reversed(components.stop):
             self._stack.push_async_callback(self.attempt, f"stop {one.name}", one.stop)
         self._components = components
 
     async def start(self) -> None:
-        """Start the components; raises what a start raised."""
+        """Start the components; raise what a start raised."""
         for one in self._components.start:
             await _call(one.start)
             self._checkpoint(f"start {one.name}")
 
     async def drain(self) -> None:
-        """Let what runs come to its end; errors are kept for `stop`."""
+        """Let running work finish; keep errors for `stop`."""
         for one in self._components.drain:
             await self.attempt(f"drain {one.name}", one.drain)
 
     async def stop(self) -> None:
-        """Stop and release everything; raises the first error of the drain and the stop."""
+        """Stop and release everything; raise the first error of the drain and the stop."""
         await self.abort()
         if self._errors:
             raise self._errors[0]
@@ -86,18 +88,18 @@ class Lifecycle:
         await self._stack.aclose()
 
     async def attempt(self, name: str, step: Step) -> None:
-        """Do a step of the end; an error is logged and kept for `stop`."""
+        """Run a step of the shutdown; log an error and keep it for `stop`."""
         try:
             await _call(step)
             self._checkpoint(name)
-        # Boundary: whatever one component raises, also a cancellation, the others are stopped.
+        # Boundary: whatever one component raises, even a cancellation, the others are stopped.
         except BaseException as error:  # noqa: BLE001
             _log.exception("component_failed", step=name)
             self._errors.append(error)
 
 
 async def stop_all(steps: Iterable[Awaitable[object]]) -> None:
-    """Wait for all of them, also if some fail; raises the first error."""
+    """Wait for all of them, even if some fail; raise the first error."""
     errors = [
         one
         for one in await asyncio.gather(*steps, return_exceptions=True)

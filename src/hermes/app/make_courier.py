@@ -1,4 +1,6 @@
-"""Who sends to named targets, for tools, schedules and operators; with a gateway and without one."""
+"""The courier that sends to named targets, for tools, schedules and operators; with and without a
+gateway.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +22,7 @@ Wake = Callable[[str], None]
 
 
 def wake_nobody(_name: str) -> None:
-    """Where no gateway runs nobody sends; the next one does."""
+    """Without a gateway nothing is sent now; the next gateway sends it."""
 
 
 def make_send_operations(
@@ -33,7 +35,7 @@ def make_send_operations(
     wake_lane: Wake = wake_nobody,
     wake_outbox: Wake = wake_nobody,
 ) -> SendOperations:
-    """Return where operators' messages arrive; what is put down is sent by the gateway that runs."""
+    """Return the functions for operators' messages; the running gateway sends what is stored."""
     pushed = [name for name, platform in settings.platforms.items() if platform.enabled]
     homes = {
         name: platform.home_channel
@@ -58,17 +60,17 @@ def make_send_operations(
 
 
 class NoCourier:
-    """Fits `ports.sends.Courier` in a core that sends only where it was asked."""
+    """Fits `ports.sends.Courier` in a core that can only reply."""
 
     def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
     ) -> FoundTarget:
-        """Find nothing: raises `NotFound`."""
+        """Find nothing: raise `NotFound`."""
         del target, message_id, person_id, is_operators
         raise NotFound("nothing can be sent to other chats here")
 
     async def send(self, parcel: Parcel, place: FoundTarget) -> SendResult:
-        """Send nothing: raises `NotFound`."""
+        """Send nothing: raise `NotFound`."""
         del parcel, place
         raise NotFound("nothing can be sent to other chats here")
 
@@ -82,7 +84,7 @@ def make_courier(
     signals: Signals,
     clock: Clock,
 ) -> Courier:
-    """Return who sends to named targets, for tools and schedules; without a home nobody does."""
+    """Return the courier for tools and schedules; without a home it sends nothing."""
     if home is None:
         return NoCourier()
     pushed = [name for name, item in channels.items() if item.capabilities.delivery == "push"]

@@ -1,4 +1,4 @@
-"""The hooks of a gateway: found in the home, in plugins and packages, and wired to what they hear."""
+"""The hooks of a gateway: found in the home, in plugins and packages, and connected to events."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 
 
 def make_hooks(settings: Settings, registry: Registry, *, home: Path) -> HookBook | None:
-    """Return the hooks of a gateway, or None where there are none."""
+    """Return the hooks of a gateway, or None if there are none."""
     chosen = settings.hooks
     if not chosen.enabled:
         return None
@@ -39,9 +39,9 @@ def make_hooks(settings: Settings, registry: Registry, *, home: Path) -> HookBoo
 
 
 class GatewayHooks:
-    """The hooks of a gateway over its life; without a book it does nothing.
+    """The hooks of a gateway during its life; without hooks it does nothing.
 
-    What is told of their errors goes through `mask`: it is the words of somebody else's code.
+    Their error texts are masked: they come from other people's code.
     """
 
     def __init__(self, book: HookBook | None, *, mask: Callable[[str], str] = str) -> None:
@@ -49,34 +49,34 @@ class GatewayHooks:
         self._mask = mask
 
     def started(self, address: str) -> None:
-        """Tell hooks that the gateway runs."""
+        """Notify hooks that the gateway runs."""
         if self.book is not None:
             self.book.tell(STARTUP, {"version": __version__, "address": address})
 
     def ending(self, reason: str) -> None:
-        """Tell hooks that the gateway stops; they hear of its last turns after this."""
+        """Notify hooks that the gateway stops; they are notified of its last turns after this."""
         if self.book is not None:
             self.book.tell(SHUTDOWN, {"version": __version__, "reason": reason})
 
     async def stop(self) -> None:
-        """Let hooks hear of what has happened, and end them."""
+        """Deliver pending events to hooks, and end them."""
         if self.book is not None:
             await self.book.stop()
 
     def off(self) -> tuple[str, ...]:
-        """Return the hooks that were switched off, each with its last error."""
+        """Return the disabled hooks, each with its last error."""
         return tuple(
             f"{one.name} ({one.last_error})" for one in self._report() if one.state == "off"
         )
 
     async def report(self) -> HooksReport:
-        """Return how every hook fares."""
+        """Return the state of every hook."""
         return HooksReport(running=True, hooks=self._report())
 
     def count_in(self, metrics: GatewayMetrics) -> None:
         """Count the calls of hooks by their outcome."""
         if self.book is not None:
-            text = "Calls of hooks by what became of them."
+            text = "Calls of hooks by their outcome."
             labels = ("hook", "result")
             metrics.include(
                 MetricReader("hook_calls", text, labels=labels, read=self._read, kind="counter")

@@ -1,4 +1,4 @@
-"""The memory of a gateway: facts, souls and recall, wired to the store and the embedder."""
+"""The memory of a gateway: facts, souls and recall, connected to the store and the embedder."""
 
 import asyncio
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _SHORTEST_LOOK_S = 0.05
 
 
 class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is known of people, and how a turn gets it."""
+    """Everything known about people, and how a turn gets it."""
 
     souls: SoulCache
     facts: PeoplesFacts
@@ -38,9 +38,9 @@ class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalTextEmbedder:
-    """Fits `memory.fact_vectors.Embed`: an embedder in this process, which costs and reaches nobody.
+    """Fits `memory.fact_vectors.Embed`: a local embedder, which costs nothing and calls no service.
 
-    It has its own queue and takes no place of a model call: recall must not wait for answers.
+    It has its own queue and takes no slot of a model call: recall must not wait for answers.
     """
 
     def __init__(self, embedder: Embedder, info: ProviderInfo) -> None:
@@ -54,7 +54,7 @@ class LocalTextEmbedder:
 
 
 class PlatformTextEmbedder:
-    """Fits `memory.fact_vectors.Embed`: a provider, whose calls the platform pays for."""
+    """Fits `memory.fact_vectors.Embed`: a provider whose calls the platform pays for."""
 
     def __init__(
         self, provider: Provider, models: ModelLayer, *, clock: Clock, make_id: MakeId
@@ -94,12 +94,13 @@ def make_memory_layer(
     clock: Clock,
     make_id: MakeId,
 ) -> MemoryLayer:
-    """Return the memory layer; recall is off where nobody makes embeddings."""
+    """Return the memory layer; recall is off if nothing makes embeddings."""
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
     provider = _embedder(settings.memory, providers)
     embed: TextEmbedder | None = None
     if provider is not None and provider.info.local and not provider.info.chat:
-        # `_embedder` returns nobody who cannot embed; both are protocols, and no type says so.
+        # `_embedder` only returns providers that can embed; both are protocols, and no type says
+        # so.
         embed = LocalTextEmbedder(cast("Embedder", provider), provider.info)
     elif provider is not None:
         embed = PlatformTextEmbedder(provider, models, clock=clock, make_id=make_id)
@@ -131,9 +132,9 @@ def make_memory_layer(
 
 
 def _embedder(settings: MemorySettings, providers: Mapping[str, Provider]) -> Provider | None:
-    """Return who makes vectors: the one that is named, or one of this machine, which costs nothing.
+    """Return the embedder: the configured one, or a local one, which costs nothing.
 
-    Who does nothing else comes first: a chat model's vectors find little.
+    Dedicated embedders come first: a chat model's vectors find little.
     """
     able = {
         name: one

@@ -1,4 +1,4 @@
-"""The model layer of a gateway: planner, calls and ledger, wired to each other."""
+"""The model layer of a gateway: planner, calls and ledger, connected to each other."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from hermes.routing.policy import policy_of
 
 
 class ModelLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything between the request for a model call and the providers."""
+    """Everything between a request for a model call and the providers."""
 
     planner: Planner
     calls: ModelCaller
@@ -47,7 +47,7 @@ def make_model_layer(
     counter: SpendCounters | None = None,
     meter: CallMeter | None = None,
 ) -> ModelLayer:
-    """Return the model layer; without a counter, what was spent is counted in this process."""
+    """Return the model layer; without a counter, spending is counted in this process."""
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
         counter or LedgerCounter(store.spend.total),
@@ -89,7 +89,7 @@ def make_model_layer(
 
 
 def _caps(settings: Settings) -> Callable[[Candidate], int | None]:
-    """Return how much a candidate may write: by its model's name, or by its provider's setting."""
+    """Return a candidate's output limit: by its model's name, or by its provider's setting."""
     routing = settings.routing
     by_model: dict[str, int] = {}
     for name, most in routing.output_caps.items():

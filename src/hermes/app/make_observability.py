@@ -1,4 +1,4 @@
-"""Metrics, traces and alerts of a gateway, wired to what they watch."""
+"""Metrics, traces and alerts of a gateway, connected to what they watch."""
 
 import os
 import resource
@@ -32,12 +32,12 @@ from hermes.ports.spend import Meter
 from hermes.ports.store import Store
 
 Count = Callable[[], float]
-# The person whose deliveries alerts are.
+# The person who owns the deliveries of alerts.
 _SENDER = ("hermes", "alerts")
 
 
 class Observability(msgspec.Struct, frozen=True, kw_only=True):
-    """What watches a gateway."""
+    """The observers of a gateway."""
 
     metrics: GatewayMetrics
     cases: AlertCases
@@ -45,7 +45,7 @@ class Observability(msgspec.Struct, frozen=True, kw_only=True):
     observer: TurnObserver
 
     def components(self, alerts: Alerts) -> tuple[Component, ...]:
-        """Return the parts that have a life; their stop sends what waits, for a few seconds."""
+        """Return the parts with a lifecycle; their stop sends what is queued, for a few seconds."""
         told = Component(name="alerts", start=alerts.start, stop=alerts.stop)
         export = self.export
         if export is None:
@@ -61,11 +61,13 @@ def make_observing(
     clock: Clock,
     logs: Logs | None = None,
 ) -> Observability:
-    """Return what watches a gateway; without logs only failed turns become alerts."""
+    """Return the observers of a gateway; without logs only failed turns become alerts."""
     metrics, cases = GatewayMetrics(), AlertCases()
     if logs is not None:
         logs.listen(cases.hear)
-        metrics.include(_counter("log_lines_lost", "Lines that no log took.", lambda: logs.lost))
+        metrics.include(
+            _counter("log_lines_lost", "Log lines that could not be written.", lambda: logs.lost)
+        )
     export = _export(settings, store, client=client)
     observer = TurnObserver(metrics, cases, export=export, clock=clock)
     return Observability(metrics=metrics, cases=cases, export=export, observer=observer)
@@ -83,7 +85,7 @@ def watch_core(
     mask: Callable[[str], str],
     started_at: float,
 ) -> Alerts:
-    """Read off a core what stands there; return the alerts, which are sent through it."""
+    """Add the readers of a core; return the alerts, which are sent through it."""
     metrics = observing.metrics
     alerts = Alerts(
         observing.cases,
@@ -102,7 +104,7 @@ def watch_core(
         *process_readers(started_at),
         MetricReader(
             "alerts",
-            "Alerts that were told.",
+            "Alerts that were reported.",
             labels=("kind",),
             read=lambda: [((kind,), count) for kind, count in alerts.counts.items()],
             kind="counter",
@@ -113,7 +115,7 @@ def watch_core(
         metrics.include(
             MetricReader(
                 "otel_spans",
-                "Spans by what became of them.",
+                "Spans by their outcome.",
                 labels=("result",),
                 read=lambda: [((name,), count) for name, count in export.counts.items()],
                 kind="counter",
@@ -179,7 +181,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
 
     return [
         counted("semantic_recall_used", "Messages for which facts were looked up."),
-        counted("semantic_recall_skipped_trivial", "Messages too trivial to look facts up for."),
+        counted("semantic_recall_skipped_trivial", "Messages too trivial to look up facts for."),
         MetricReader(
             "queue_waiting",
             "Messages and replies that wait.",
@@ -188,12 +190,14 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
         ),
         MetricReader(
             "queue_limit",
-            "With how many waiting new messages are refused.",
+            "The queue length at which new messages are refused.",
             labels=by_queue,
             read=lambda: [((name,), limit) for name, _, limit in queues],
         ),
         MetricReader(
-            "turns_running", "Turns that run now.", read=lambda: [((), core.lanes.running())]
+            "turns_running",
+            "Turns that are running now.",
+            read=lambda: [((), core.lanes.running())],
         ),
         MetricReader(
             "breaker_open",
@@ -209,7 +213,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
         ),
         MetricReader(
             "budget_limit_usd",
-            "What they may cost; nothing where there is no limit.",
+            "What they may cost; absent if there is no limit.",
             labels=("budget",),
             read=lambda: _limits(settings),
         ),
@@ -244,7 +248,7 @@ def _switch(store: Store) -> Reading:
     try:
         return [((), float(store.spend.kill_switch().is_on))]
     except StoreError:
-        # Whoever cannot read it must take it for on: so do the budgets.
+        # If it cannot be read, it counts as on: the budgets do the same.
         return [((), 1.0)]
 
 
@@ -253,7 +257,7 @@ def process_readers(started_at: float) -> list[Metric]:
     return [
         MetricReader(
             "hermes_info",
-            "The version that runs.",
+            "The running version.",
             labels=("version",),
             read=lambda: [((__version__,), 1.0)],
         ),
@@ -264,12 +268,12 @@ def process_readers(started_at: float) -> list[Metric]:
         ),
         MetricReader(
             "process_cpu_seconds_total",
-            "Seconds of CPU that the process took.",
+            "CPU seconds that the process used.",
             read=lambda: [((), sum(os.times()[:2]))],
             kind="counter",
         ),
         MetricReader(
-            "process_resident_memory_bytes", "Memory that the process has.", read=_resident
+            "process_resident_memory_bytes", "Memory that the process uses.", read=_resident
         ),
         MetricReader("process_open_fds", "Files and connections that are open.", read=_open_files),
     ]
@@ -281,12 +285,12 @@ def store_readers(database: Path, store: Store) -> list[Metric]:
         MetricReader("store_bytes", "Size of the database.", read=lambda: [((), _size(database))]),
         MetricReader(
             "store_free_bytes",
-            "What the disk of the database can still take.",
+            "Free space on the disk of the database.",
             read=lambda: [((), float(shutil.disk_usage(database.parent).free))],
         ),
         MetricReader(
             "store_writable",
-            "Whether the database takes new messages.",
+            "Whether the database accepts new messages.",
             read=lambda: [((), float(store.writable() is None))],
         ),
     ]
@@ -296,7 +300,7 @@ def _resident() -> Reading:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:
-        # No /proc: the most it ever had is all that can be told.
+        # No /proc: only the peak value is known.
         return [((), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0)]
     return [((), float(pages * resource.getpagesize()))]
 

@@ -1,4 +1,4 @@
-"""Builds what operator orders reach in a gateway, and what checks and audits them."""
+"""Builds the dependencies of operator orders in a gateway, and what checks and audits them."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ _DAY_S = 86_400.0
 def make_audited(
     store: Store, settings: Settings, *, clock: Clock, make_id: MakeId
 ) -> AuditedActions:
-    """Return what checks and audits the orders of a home."""
+    """Return the checks and the audit of a home's orders."""
     limits = AuditLimits(
         retention_s=settings.audit.retention_days * _DAY_S, most_rows=settings.audit.max_rows
     )
@@ -37,7 +37,7 @@ def make_handles(
     rotate: Rotate,
     reconnect: Reconnect,
 ) -> RuntimeHandles:
-    """Return what orders reach in the core of a running gateway."""
+    """Return the dependencies of orders in the core of a running gateway."""
     planner = core.models.planner
 
     async def swap(name: str) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The path of a message through a core: its way in, its session, and what every turn shares."""
+"""The path of a message through a core: entrance, session, and the services of every turn."""
 
 import asyncio
 import secrets
@@ -41,7 +41,7 @@ from hermes.tools.tool_sets import ToolSets
 
 
 class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
-    """The way in: who may write, to whom, and where the messages are put."""
+    """The entrance: who may write, to which agent, and where messages are stored."""
 
     roster: Roster
     reception: Reception
@@ -56,7 +56,7 @@ class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_entrance(base: CoreBase) -> InboundParts:
-    """Build the way in."""
+    """Build the entrance."""
     given, settings = base.given, base.settings
     roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
     reception = Reception(
@@ -126,7 +126,7 @@ def _make_inbox(
 
 
 class Sessions(msgspec.Struct, frozen=True, kw_only=True):
-    """What ends sessions and releases what was cached of them; `ended` takes ends from elsewhere."""
+    """Ends sessions and releases their caches; `ended` receives sessions that ended elsewhere."""
 
     resets: Resets
     keep: SessionKeep
@@ -136,7 +136,7 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_sessions(base: CoreBase) -> Sessions:
-    """Build what ends sessions, and what keeps things ready for them."""
+    """Build the parts that end sessions and that keep their caches."""
     store, settings, given = base.store, base.settings, base.given
     hooks = None if given.hooks is None else TurnHooks(given.hooks, store.sessions)
     resets = Resets(
@@ -182,7 +182,7 @@ def make_services(
     courier: Courier,
     tools: Mapping[str, Tool],
 ) -> Services:
-    """Build what every turn shares."""
+    """Build the services that every turn shares."""
     given, settings = base.given, base.settings
 
     async def put_child(event: MessageEvent, lane: str) -> Acceptance:
@@ -269,7 +269,7 @@ def _is_push(channel: Channel) -> bool:
 
 
 def _answering(channels: Mapping[str, Channel]) -> Callable[[str], bool]:
-    """Return what tells whether people on a platform can answer a question."""
+    """Return a function that says whether people on a platform can answer a question."""
 
     def can_answer(platform: str) -> bool:
         channel = channels.get(platform)
@@ -279,7 +279,9 @@ def _answering(channels: Mapping[str, Channel]) -> Callable[[str], bool]:
 
 
 def _first_state(channels: Mapping[str, Channel]) -> Callable[[str], DeliveryState]:
-    """Return what tells the state of a new delivery: callers fetch from channels that do not push."""
+    """Return a function that gives the state of a new delivery: callers fetch from pull
+    channels.
+    """
 
     def first_state(platform: str) -> DeliveryState:
         channel = channels.get(platform)
@@ -291,9 +293,9 @@ def _first_state(channels: Mapping[str, Channel]) -> Callable[[str], DeliverySta
 
 
 def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[str]:
-    """Return the platforms whose messages are answered as one if they wait behind one another.
+    """Return the platforms whose waiting messages are merged into one turn.
 
-    Unless the operator says otherwise, programs and people who wait for their own reply get it.
+    By default, programs and people who wait for their own reply get it.
     """
     busy = settings.busy
     return frozenset(
@@ -306,7 +308,7 @@ def _merging(settings: Settings, channels: Mapping[str, Channel]) -> frozenset[s
 
 
 def _hints(channels: Mapping[str, Channel], link_hosts: Sequence[str]) -> Mapping[str, str]:
-    """Return what models are told of the platforms that they write on."""
+    """Return the hints for models about the platforms that they write on."""
     all_of_them = {name: item.capabilities for name, item in channels.items()}
     told = {
         name: platform_block(one.hint, link_hosts=link_hosts if one.media else ())

@@ -1,4 +1,6 @@
-"""Scheduled jobs of a gateway: the scheduler and its worker, wired to the store and the courier."""
+"""Scheduled jobs of a gateway: the scheduler and its worker, connected to the store and the
+courier.
+"""
 
 from collections.abc import Callable
 
@@ -28,7 +30,7 @@ _PULLING = ("rest", "web")
 
 
 class CronLayer(msgspec.Struct, frozen=True, kw_only=True):
-    """What makes jobs, and what runs them."""
+    """What creates jobs, and what runs them."""
 
     schedules: Schedules
     worker: CronWorker
@@ -74,7 +76,7 @@ def make_schedules(
     check_target: CheckTarget | None = None,
     wake: Wake | None = None,
 ) -> Schedules:
-    """Return the scheduler; without a gateway nobody knows yet whether a target can be reached."""
+    """Return the scheduler; without a gateway it is unknown whether a target can be reached."""
     return Schedules(
         store,
         settings=settings.cron,
@@ -88,7 +90,7 @@ def make_schedules(
 
 
 def make_cron_operations(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
-    """Return where operators' orders about jobs arrive."""
+    """Return the functions for operators' orders about jobs."""
     roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
     own_chats = [
         name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
@@ -114,9 +116,9 @@ def _checked(courier: Courier, to: str, *, origin: CronOrigin, is_operators: boo
         )
         if place.reach == "admins" and not is_operators:
             raise Forbidden(
-                f"{target} is not a chat of yours: whoever runs this gateway can schedule for it, "
+                f"{target} is not a chat of yours: this gateway's operator can schedule for it, "
                 "with `hermes cron add --to`."
             )
-        # A name may come to mean another chat; what was found is what is kept.
+        # A name may later mean another chat, so the resolved chat is stored.
         return place.name
     return target

@@ -1,4 +1,4 @@
-"""The search index of a home, opened beside its database."""
+"""The search index of a home, opened next to its database."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SEARCH = "search.db"
 def open_search(
     home: Path, settings: Settings, *, notes: Notes, clock: Clock
 ) -> SqliteSearch | None:
-    """Return the index of a home, which takes up the notes; None if search is off."""
+    """Return the index of a home, which processes the index notes; None if search is off."""
     if not settings.search.enabled:
         return None
     return SqliteSearch(

@@ -1,4 +1,4 @@
-"""The media cache of a home, wired to the store that knows what is still needed of it."""
+"""The media cache of a home, connected to the store that knows which files are needed."""
 
 import asyncio
 from pathlib import Path
@@ -42,7 +42,9 @@ def make_media_cache(
 
 
 def tenants_of(store: Store) -> Tenants:
-    """Return who says whether a message's attachments are needed, and whether a person was erased."""
+    """Return who knows whether a message's attachments are needed, and whether a person was
+    erased.
+    """
 
     def needs(message_id: str) -> bool:
         state = store.inbox.state(message_id)
@@ -62,7 +64,7 @@ def tenants_of(store: Store) -> Tenants:
 
 
 def forgetting_files(home: Path) -> Forget:
-    """Return what removes an erased person's attachments where no gateway runs."""
+    """Return the function that removes an erased person's attachments while no gateway runs."""
 
     async def forget(person_id: str) -> None:
         await asyncio.to_thread(erase_files, home / FOLDER, person_id)

@@ -1,4 +1,4 @@
-"""The model services of a home, asked whether they can be called, for commands while no gateway runs."""
+"""Checks whether the model services of a home can be called, for commands without a gateway."""
 
 from hermes.app.adapters import add_providers, make_client, make_registry
 from hermes.app.lifecycle import stop_all
@@ -9,7 +9,7 @@ from hermes.routing.plan import ProviderOffer
 
 
 async def offers(loaded: LoadedConfig) -> list[ProviderOffer]:
-    """Make the configured providers, ask them, and close them again."""
+    """Build the configured providers, ask them, and close them again."""
     settings = loaded.settings
     client = make_client(settings)
     try:
@@ -25,4 +25,4 @@ async def offers(loaded: LoadedConfig) -> list[ProviderOffer]:
 
 
 def _ignore(_: str) -> None:
-    """Nobody watches: a model that is only asked about is not loaded."""
+    """Nothing to report: a model that is only checked is not loaded."""

@@ -1,4 +1,4 @@
-"""The journal's files while no gateway runs: opened only when the OS lock is free."""
+"""The journal's files while no gateway runs: opened only if the OS lock is free."""
 
 import asyncio
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ from hermes.store.search.notes import Notes
 
 @contextmanager
 def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Store | None]:
-    """Open the journal of a home; None when there is none yet, unless it is to be made."""
+    """Open the journal of a home; return None if there is none and it should not be created."""
     if create:
         ensure_home(loaded.home)
     elif not (loaded.home / DATABASE).exists():
@@ -50,9 +50,9 @@ def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Sto
 
 @contextmanager
 def offline_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
-    """Open the message graphs of a home, also beside a running gateway; None when there are none.
+    """Open the message graphs of a home, also while a gateway runs; None if there are none.
 
-    Nothing is locked and nothing written, so that a long export stops nobody.
+    Nothing is locked or written, so that a long export blocks nobody.
     """
     if not (loaded.home / DATABASE).exists():
         check_database(loaded.home)
@@ -69,9 +69,10 @@ def offline_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
 def offline_operator(
     loaded: LoadedConfig, *, create: bool, operator: str = ""
 ) -> Iterator[Operator | None]:
-    """Open a home for the orders of its owner; None when nothing is stored there and it stays so.
+    """Open a home for the orders of its owner; None if nothing is stored there and nothing is
+    created.
 
-    The audit log names them as the operator.
+    The audit log names the owner as the operator.
     """
     with offline_store(loaded, create=create) as store:
         if store is None:
@@ -117,7 +118,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
 
 
 def _address(settings: Settings) -> str:
-    """Return where the gateway will answer, as far as the settings say it."""
+    """Return the gateway's future address, as far as the settings name it."""
     server = settings.server
     if server.public_url is not None:
         return str(server.public_url).rstrip("/")

@@ -1,8 +1,8 @@
-"""The channels of the platforms that are switched on: built-in ones by name, others by plugin.
+"""The channels of the enabled platforms: built-in ones by name, others by plugin.
 
-A built-in channel is imported only when its platform is switched on. A plugin of the same name
-replaces it. A channel that cannot be made is no reason not to start: an unusable one says why in its
-place.
+A built-in channel is imported only if its platform is enabled. A plugin of the same name replaces
+it. A channel that cannot be built does not prevent the start: an `UnusableChannel` in its place
+says why.
 """
 
 import importlib
@@ -30,9 +30,9 @@ from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
 
 _CHANNELS: Final = "hermes.channels"
-# Plugins that come along and are listed in `plugins` like any other.
+# Plugins that come with Hermes and are listed in `plugins` like any other.
 _CONTRIB: Final = "hermes.contrib"
-# The gateway's own server always serves these; they are not switched on.
+# The gateway's own server always serves these; they need not be enabled.
 _OWN: Final = frozenset({"rest", "web"})
 
 
@@ -44,14 +44,14 @@ def built_in() -> tuple[str, ...]:
 
 
 def plugin_of(name: str) -> str | None:
-    """Return the plugin that comes with Hermes and brings a platform; nothing is imported."""
+    """Return the plugin in Hermes that provides a platform; import nothing."""
     folder = resources.files(_CONTRIB) / name
     is_there = name.isidentifier() and (folder / "manifest.toml").is_file()
     return f"{_CONTRIB}.{name}" if is_there else None
 
 
 def find_platform(name: str, registry: Registry) -> Platform | None:
-    """Return a platform by name, importing a built-in one; None when there is none."""
+    """Return a platform by name, importing a built-in one; None if there is none."""
     known = registry.platforms.get(name)
     if known is None and name in built_in():
         package = f"{_CHANNELS}.{name}"
@@ -70,7 +70,9 @@ def make_push_channels(
     media_cache: MediaFiles,
     outbox: OutboxStore,
 ) -> Mapping[str, Channel]:
-    """Return the channel of every enabled platform by name; an unusable one for what cannot be made."""
+    """Return the channel of every enabled platform by name; an `UnusableChannel` if it cannot be
+    built.
+    """
 
     def make(name: str) -> Channel:
         try:
@@ -91,7 +93,7 @@ def make_push_channels(
 
 
 def _unusable(name: str, problem: str, registry: Registry) -> Channel:
-    """Return what stands in the place of a channel; what its manifest says still holds for the rest."""
+    """Return the replacement of a channel; the rest of its manifest still holds."""
     platform = registry.platforms.get(name)
     can = Capabilities(delivery="push") if platform is None else platform.manifest.capabilities
     return UnusableChannel(name, problem, capabilities=can)
@@ -108,7 +110,7 @@ def make_one(
     media_cache: MediaFiles,
     returned: TellReturned | None = None,
 ) -> Channel:
-    """Return the channel of one platform that the settings name; raises `ConfigurationError`."""
+    """Return the channel of one platform of the settings; raise `ConfigurationError`."""
     with _channel_code(name):
         platform = find_platform(name, registry)
         if platform is None:
@@ -132,7 +134,7 @@ def make_one(
             )
         )
     if not isinstance(made, Channel):
-        raise _faulty(name, f"its make() returned {type(made).__name__}, which is no channel")
+        raise _faulty(name, f"its make() returned {type(made).__name__}, which is not a channel")
     return made
 
 
@@ -143,7 +145,7 @@ def _channel_code(name: str) -> Iterator[None]:
         yield
     except HermesError:
         raise
-    # Boundary of a channel's own code, which a plugin may bring: it may raise anything.
+    # Boundary of a channel's own code, possibly a plugin's: it may raise anything.
     except Exception as error:
         raise _faulty(name, fault_text(error)) from error
 
@@ -156,7 +158,9 @@ def _faulty(name: str, fault: str) -> ConfigurationError:
 
 
 def plugged_platforms(settings: Settings, registry: Registry) -> Mapping[str, str]:
-    """Return the package of every enabled platform that a plugin brings, also in a built-in's place."""
+    """Return the package of every enabled platform from a plugin, including replaced
+    built-in ones.
+    """
     return {
         name: platform.package
         for name, platform in registry.platforms.items()
@@ -167,11 +171,11 @@ def plugged_platforms(settings: Settings, registry: Registry) -> Mapping[str, st
 
 
 def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
-    """Return the error for a platform that nobody brings."""
+    """Return the error for a platform that nothing provides."""
     plugin = plugin_of(name)
     if plugin is not None:
         return ConfigurationError(
-            f"platforms.{name}: it comes as a plugin; add {plugin} to the list `plugins` in "
+            f"platforms.{name}: it is a plugin; add {plugin} to the list `plugins` in "
             f"config.yaml, as `hermes channels add {name}` does"
         )
     known = ", ".join(sorted({*built_in(), *registry.platforms}))
@@ -182,14 +186,14 @@ def unknown_platform(name: str, registry: Registry) -> ConfigurationError:
 
 
 def _capabilities(platform: Platform, rates: RateSettings) -> Capabilities:
-    """Return what the manifest says, as fast as the operator says."""
+    """Return the manifest's capabilities with the operator's rate limits."""
     chosen = {name: rate for name, rate in rates.model_dump().items() if rate is not None}
     manifest = platform.manifest
     return msgspec.structs.replace(manifest.capabilities, hint=manifest.hint, **chosen)
 
 
 def _account(table: dict[str, Any]) -> str:
-    """Every platform may name the account that it is."""
+    """Every platform may name its own account."""
     return str(table.pop("account", None) or "default")
 
 

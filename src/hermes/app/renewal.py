@@ -1,7 +1,7 @@
-"""Puts a new channel in the place of one that runs, for a credential that was changed or was refused.
+"""Replaces a running channel by a new one, after a credential was changed or refused.
 
-The operator's orders arrive here from `control`; everything that holds channels by name sees the new
-one, and what is not the channel's own in the settings stays as it was at the start.
+Operators' orders arrive here from `control`; everything that holds channels by name gets the new
+one, and settings other than the channel's own stay as they were at the start.
 """
 
 from collections.abc import MutableMapping
@@ -24,7 +24,9 @@ from hermes.ports.outbox import OutboxStore
 
 
 class Renewal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a channel is made with, and who holds it: by name, for webhooks, and as a connection."""
+    """What a channel is built with, and everything that holds it: by name, for webhooks, and as a
+    connection.
+    """
 
     settings: Settings
     registry: Registry
@@ -38,7 +40,9 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
     connections: Connections
 
     async def renew(self, platform: str, found: Settings) -> ChannelStatus:
-        """Connect a platform anew with its own settings as found; returns how its first try went."""
+        """Reconnect a platform with its settings as found now; return the result of its first
+        attempt.
+        """
         settings = _with_own(self.settings, platform, found)
         channel = make_one(
             platform,
@@ -58,7 +62,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _with_own(settings: Settings, name: str, found: Settings) -> Settings:
-    """Return the settings with those of a platform's own, such as its token, as they were found."""
+    """Return the settings with a platform's own settings, such as its token, as found now."""
     if name not in found.platforms:
         return settings
     own = settings.platforms[name].model_copy(update={"extra": found.platforms[name].extra})

@@ -41,7 +41,7 @@ def run_gateway(
     clock = SystemClock()
     logs = set_up(plan_of(settings.logs, loaded.home), secrets_in(settings), clock=clock)
     notifier = Notifier(supervisor or Supervisor(), monotonic=clock.monotonic)
-    # What a crash of native code, or systemd's watchdog, leaves behind.
+    # The stack traces of a crash in native code or of systemd's watchdog.
     faulthandler.enable()
     raise_open_files()
     try:
@@ -92,7 +92,7 @@ async def _run(
 
 
 async def _reload(gateway: Gateway) -> None:
-    """Carry a SIGHUP out; there is nobody to tell but the log."""
+    """Run the reload of a SIGHUP; only the log reports it."""
     try:
         await gateway.reload()
     except HermesError as error:
@@ -103,7 +103,7 @@ async def _reload(gateway: Gateway) -> None:
 
 
 def _set_aside_what_stays() -> None:
-    """Spare the modules and the wiring from every later search for cycles."""
+    """Exempt modules and wiring from later garbage collections."""
     gc.collect()
     gc.freeze()
 
@@ -115,21 +115,21 @@ _REASONS: dict[Wanted, str] = {
 
 
 class EndRequest:
-    """The request to end a gateway: the first counts; `hurry` is set by a second one."""
+    """The request to end a gateway: only the first counts; a second one sets `hurry`."""
 
     def __init__(self) -> None:
         self._ending: asyncio.Future[ShutdownCause] = asyncio.get_running_loop().create_future()
         self.hurry = asyncio.Event()
 
     def make(self, ending: ShutdownCause) -> bool:
-        """Ask for an end; returns False if one was asked for already."""
+        """Request the end; return False if it was already requested."""
         if self._ending.done():
             return False
         self._ending.set_result(ending)
         return True
 
     def restart(self, reason: str) -> bool:
-        """Take a request to restart."""
+        """Accept a request to restart."""
         if self.make(ShutdownCause(reason=reason, exit_code=EXIT_RESTART)):
             _log.info("restarting", reason=reason)
         return True
@@ -145,7 +145,7 @@ class EndRequest:
 
 
 class ProcessSignals:
-    """Makes requests of the signals that come."""
+    """Turns signals into requests."""
 
     def __init__(
         self,
@@ -161,13 +161,13 @@ class ProcessSignals:
         self._reload = reload
 
     def listen(self) -> None:
-        """Take signals from now on."""
+        """Handle signals from now on."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP):
             loop.add_signal_handler(number, self.received, number)
 
     def received(self, number: signal.Signals) -> None:
-        """Take one signal."""
+        """Handle one signal."""
         if number is signal.SIGHUP and not self._on_terminal:
             if not self._request.is_made:
                 self._reload()
@@ -176,7 +176,7 @@ class ProcessSignals:
         if self._request.make(_ending(number, wanted)):
             _log.info("stopping", signal=number.name, wanted=wanted)
         elif wanted is None:
-            # A marked one comes from a command that only waits, too.
+            # A planned signal comes from a command that only waits.
             _log.warning("hurrying", signal=number.name)
             self._request.hurry.set()
 

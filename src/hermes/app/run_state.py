@@ -1,7 +1,7 @@
-"""The life of one gateway process: how it came up, how it stands, and how it ended.
+"""The lifecycle of one gateway process: how it started, its state, and how it ended.
 
-Made by the gateway once the home is its own. It writes the files that others read after a start or
-an end that nobody expected, and decides what a start after many crashes leaves alone.
+Created by the gateway once it owns the home. It writes the files that others read after an
+unexpected start or end, and decides what a start after many crashes does not resume.
 """
 
 import os
@@ -27,7 +27,7 @@ _log = structlog.get_logger(__name__)
 
 
 class ShutdownCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a gateway ends: a signal, a request, or an error, and with which exit code."""
+    """Why a gateway ends: a signal, a request, or an error, and the exit code."""
 
     reason: str
     exit_code: int = EXIT_PLANNED
@@ -36,7 +36,7 @@ class ShutdownCause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AtEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """What is going on when a gateway begins to end."""
+    """What is going on when a gateway begins to stop."""
 
     turns: tuple[TurnAtEnd, ...] = ()
     sessions: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class AtEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunState:
-    """One life; `comeback` is what this start leaves alone, `note` what the operator should know."""
+    """One process; `comeback` is what this start does not resume, `note` is for the operator."""
 
     def __init__(self, home: Path, settings: ProcessSettings, *, clock: Clock) -> None:
         self._home = home
@@ -65,12 +65,12 @@ class RunState:
         self._write(lambda: self._files.tell(self._now))
 
     def found(self, cut_off: tuple[str, ...]) -> None:
-        """Say what a predecessor left that died without a word."""
+        """Report what the previous process left behind when it crashed."""
         if self._crashed:
             before = self._before
             shutdown = Shutdown(
                 at=self._clock.now(),
-                reason="the process ended without a word; this was found at the next start",
+                reason="the process ended without a report; the next start noticed it",
                 pid=before.pid if before else 0,
                 version=before.version if before else "",
                 started_at=before.started_at if before else 0.0,
@@ -87,7 +87,7 @@ class RunState:
         self._tell(state, channels, note=self.note)
 
     def ending(self, ending: ShutdownCause, at_end: AtEnd) -> None:
-        """Say that it ends; an end that nobody expected leaves what was going on."""
+        """Record that it ends; on an unexpected end, write down what was going on."""
         self.stands("draining", at_end.platforms)
         if ending.is_expected:
             return
@@ -108,7 +108,7 @@ class RunState:
         self._write(lambda: write_shutdown(self._home, shutdown))
 
     def ended(self, ending: ShutdownCause, *, cut_off: int) -> None:
-        """Say that it has ended properly, whatever the reason."""
+        """Record that it has ended properly, whatever the reason."""
         if self._shutdown is not None:
             told = msgspec.structs.replace(self._shutdown, cut_off=cut_off)
             self._write(lambda: write_shutdown(self._home, told))
@@ -118,7 +118,7 @@ class RunState:
         self._write(lambda: self._files.end(self._starts))
 
     def failed(self, problem: str) -> None:
-        """Say that the start or the stop failed."""
+        """Record that the start or the stop failed."""
         self._tell("fatal", (), note=problem)
         self._write(lambda: self._files.end(self._starts))
 
@@ -148,7 +148,7 @@ class RunState:
             return Starts(is_open=True)
 
     def _write(self, write: Callable[[], None]) -> None:
-        """Write one of the files; a full disk must not keep a gateway from its chats."""
+        """Write one of the files; a full disk must not stop the gateway."""
         try:
             write()
         except OSError as error:
@@ -167,7 +167,7 @@ def at_end(core: Core, platforms: tuple[ChannelStatus, ...]) -> AtEnd:
 
 
 def _stopped(channels: tuple[ChannelStatus, ...]) -> tuple[ChannelStatus, ...]:
-    """Return the platforms as they are after the end; what was fatal stays to be seen."""
+    """Return the platforms as they are after the end; fatal errors stay visible."""
     return tuple(
         one if one.state == "fatal" else ChannelStatus(name=one.name, state="stopped")
         for one in channels
@@ -183,8 +183,10 @@ def _left_alone(crashes: int, limit: int) -> LeftAlone:
 def _note(crashes: int, leaves: LeftAlone, *, window_s: float) -> str | None:
     if leaves == "nothing":
         return None
-    what = "the turns that ran" if leaves == "running" else "the turns that ran and what waited"
+    what = "the running turns"
+    if leaves != "running":
+        what = "the running turns and the waiting messages"
     return (
         f"the gateway crashed {crashes} times within {window_s / 60:g} minutes; {what} were not "
-        "taken up, and their senders were told. logs/gateway_shutdown.json names the sessions"
+        "resumed, and their senders were notified. logs/gateway_shutdown.json names the sessions"
     )

@@ -53,7 +53,7 @@ def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
 
 
 class ServerTask:
-    """Runs an HTTP server, and tells the commands of this machine where it answers."""
+    """Runs an HTTP server, and writes its address for the commands of this machine."""
 
     def __init__(self, server: HttpServer, instance: Instance, *, address: GatewayAddress) -> None:
         self._server = server
@@ -62,7 +62,7 @@ class ServerTask:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Return once requests are answered; raises what the server raised before that."""
+        """Return once requests are answered; raise what the server raised before that."""
         self._task = asyncio.create_task(self._server.serve(), name="http")
         started = asyncio.create_task(self._server.wait_started())
         try:
@@ -82,7 +82,7 @@ class ServerTask:
 
 
 def address_file(parts: GatewayParts, listener: Listener) -> GatewayAddress:
-    """Return what commands of this machine need to reach the gateway."""
+    """Return the address file for the commands of this machine."""
     host, port = listener.getsockname()[:2]
     return GatewayAddress(
         host=host,
@@ -124,7 +124,7 @@ def make_operations(parts: GatewayParts) -> Operations:
 
 
 def _handles(parts: GatewayParts) -> RuntimeHandles:
-    """Return what operator orders reach in a gateway."""
+    """Return the dependencies of operator orders in a gateway."""
     context, core, reports = parts.context, parts.core, parts.storage.model_reports
     handles = make_handles(
         core,

@@ -1,7 +1,7 @@
-"""The database of a home and the key file beside it: neither is used without the other.
+"""The database of a home and its key file: neither is used without the other.
 
-The key file gets its name only after the database was made. So a key file without a database means that
-the database was lost, never that a first start was cut off, and Hermes refuses to start on it.
+The key file gets its name only after the database was created. So a key file without a database
+means that the database was lost, never that a first start was cut off, and Hermes refuses to start.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from hermes.store.sqlite.transcripts import OnCommit, no_listener
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
-# The key file's name until the database that it seals has its schema.
+# The key file's temporary name until its database has a schema.
 FIRST_KEY_FILE = "keys/store.keys.first"
 
 
@@ -33,10 +33,10 @@ def open_store(
     on_open: Callable[[SqliteStore], None] = lambda _store: None,
     on_commit: OnCommit = no_listener,
 ) -> SqliteStore:
-    """Open the database of a home; the first start makes it and its key file.
+    """Open the database of a home; the first start creates it and its key file.
 
     `on_open` gets the store as soon as it is open: its caller closes it, also if this fails later.
-    `on_commit` is told of every turn that is on disk.
+    `on_commit` is called for every turn that is on disk.
     """
     is_first = not (home / KEY_FILE).exists()
     store = SqliteStore(
@@ -71,7 +71,7 @@ def open_graph_reader(home: Path) -> SqliteGraphReader:
 
 
 def lost_database(home: Path) -> str | None:
-    """Return why the database beside a key file cannot be the one it was made for, or None."""
+    """Return why the database next to a key file cannot be its own, or None."""
     path = home / DATABASE
     if not (home / KEY_FILE).exists():
         return None
@@ -94,10 +94,10 @@ def restore_advice(home: Path) -> str:
     rescued = newest_rescued(home / DATABASE)
     if rescued is not None:
         return (
-            f"{first}{rescued} holds what the gateway had when {DATABASE} was lost: rename it to "
+            f"{first}{rescued} holds the data of the lost {DATABASE}: rename it to "
             f"{DATABASE}"
         )
-    # Beside an empty database a missing key file is refused, too.
+    # Next to an empty database a missing key file is refused, too.
     both = f" and {home / DATABASE}" if (home / DATABASE).exists() else ""
     return (
         f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "

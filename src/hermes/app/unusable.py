@@ -1,7 +1,7 @@
-"""What stands in a channel's place when it cannot be made: a missing secret, settings that do not fit.
+"""Replaces a channel that cannot be built: a missing secret, or settings that do not fit.
 
-Its platform is told as failed for good, and no other is held up. It hears nothing, has no webhook and
-sends nothing; replies that wait there wait on.
+Its platform is reported as permanently failed, and delays no other. It receives nothing, has no
+webhook and sends nothing; its waiting replies keep waiting.
 """
 
 from hermes.errors import ConfigurationError
@@ -9,7 +9,7 @@ from hermes.ports.channel import Accept, Capabilities
 
 
 class UnusableChannel:
-    """A platform that is switched on and cannot be used; fits `ports.channel.Channel`."""
+    """An enabled platform that cannot be used; fits `ports.channel.Channel`."""
 
     def __init__(self, name: str, problem: str, *, capabilities: Capabilities) -> None:
         self.name = name
@@ -17,9 +17,9 @@ class UnusableChannel:
         self.capabilities = capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Never connects: says why, which ends the tries."""
+        """Never connects: raises why, which ends the attempts."""
         del accept
         raise ConfigurationError(self.problem)
 
     async def disconnect(self) -> None:
-        """There is nothing to end."""
+        """Nothing to disconnect."""

@@ -1,1 +1,3 @@
-"""Operations: one instance per home, and logs; it reads, and acts only through control."""
+"""Operations: one instance per home, logs, metrics and alerts; it reads, and acts only through
+control.
+"""

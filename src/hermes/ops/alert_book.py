@@ -1,6 +1,6 @@
-"""The alerts of a home as a small file of JSON lines, so that they outlive the process.
+"""Stores the alerts of a home in a small file of JSON lines, so that they outlive the process.
 
-A file and not a table: that the database cannot be written is one of the alerts.
+A file and not a table: one of the alerts is that the database cannot be written.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ _encode = msgspec.json.Encoder().encode
 
 
 class AlertBook:
-    """Writes alerts down."""
+    """Writes alerts to the file."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / _FILE
         self._file: RotatingFile | None = None
 
     def add(self, alert: Alert) -> None:
-        """Keep an alert; raises `OSError` where the disk takes none."""
+        """Append an alert; raise `OSError` if the disk does not accept it."""
         if self._file is None:
             self._file = RotatingFile(self._path, max_bytes=_MOST_BYTES, keep=1)
         self._file.write(_encode(alert) + b"\n")
@@ -38,7 +38,7 @@ class AlertBook:
 
 
 def read_alerts(home: Path) -> list[Alert]:
-    """Return the alerts that are kept, the newest first."""
+    """Return the stored alerts, newest first."""
     path = home / _FILE
     files = (path.with_name(f"{path.name}.1"), path)
     return list(reversed([alert for file in files for alert in _alerts(file)]))
@@ -53,5 +53,5 @@ def _alerts(path: Path) -> Iterator[Alert]:
         try:
             yield _decode(line)
         except msgspec.DecodeError:
-            # Half a line, from a disk that was full or a power cut.
+            # An incomplete line, from a full disk or a power cut.
             continue

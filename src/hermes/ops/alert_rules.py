@@ -1,7 +1,7 @@
-"""Which lines of the log become alerts, and how each is said; pure.
+"""Which log lines become alerts, and their texts. Pure.
 
-Every failure that needs an operator is logged where it is met, so the log is where alerts come
-from: a rule names the event, what is wrong, and the field that tells one case from another.
+Every failure that needs an operator is logged where it happens, so alerts are made from the log: a
+rule names the event, the text, and the field that distinguishes one case from another.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ Severity = Literal["warning", "critical"]
 
 
 class AlertCase(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that needs an operator: `about` tells one case of a kind from another."""
+    """Something that needs an operator: `about` distinguishes the cases of one kind."""
 
     kind: str
     severity: Severity
@@ -29,8 +29,8 @@ class _Rule(msgspec.Struct, frozen=True):
 
 
 _STORE = "The database cannot be written or read: {problem}"
-_DAMAGED = "Something stored cannot be read any more ({event}): {problem}"
-_TASK = "A task of the gateway failed ({event}) and is tried again: {error}"
+_DAMAGED = "Stored data can no longer be read ({event}): {problem}"
+_TASK = "A task of the gateway failed ({event}) and is retried: {error}"
 _RULES: Mapping[str, _Rule] = {
     "soul_invalidation_failed": _Rule(
         "soul_invalidation_failed",
@@ -123,7 +123,7 @@ _MOST_CHARACTERS = 600
 
 
 class _Fields(dict[str, Any]):
-    """The fields of a line; what a line does not say is shown as a dash."""
+    """The fields of a line; a missing field is shown as a dash."""
 
     def __getitem__(self, key: str) -> Any:
         value = self.get(key, "")
@@ -132,9 +132,9 @@ class _Fields(dict[str, Any]):
         return "-" if value == "" else value
 
 
-# Any: log fields hold whatever the caller wanted to say.
+# Any: log fields hold whatever the caller logged.
 def told_by(fields: Mapping[str, Any]) -> AlertCase | None:
-    """Return the alert that a line of the log is, if it is one."""
+    """Return the alert that a log line becomes, or None."""
     rule = _RULES.get(str(fields.get("event")))
     if rule is None:
         return None
@@ -148,5 +148,5 @@ def told_by(fields: Mapping[str, Any]) -> AlertCase | None:
 
 
 def kinds() -> frozenset[str]:
-    """Return every kind of alert that a line of the log can be."""
+    """Return every kind of alert that a log line can become."""
     return frozenset(rule.kind for rule in _RULES.values())

@@ -1,6 +1,6 @@
-"""Where alerts go: to webhooks as Slack, Discord or others read them, and to chats.
+"""Where alerts go: to webhooks in the format of Slack, Discord or others, and to chats.
 
-A sink raises a `HermesError` when it cannot deliver; whoever owns it decides what then.
+A sink raises a `HermesError` if it cannot deliver; its owner decides what to do then.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from hermes.ports.sends import Courier, FoundTarget, Parcel
 
 Style = Literal["auto", "slack", "discord", "json"]
 Sink = Callable[[Alert], Awaitable[None]]
-# Returns the person whose deliveries alerts are: everything that is kept belongs to somebody.
+# Returns the person who owns the deliveries of alerts: everything stored has an owner.
 Sender = Callable[[], Awaitable[str]]
 
 _TIMEOUT_S = 10.0
@@ -33,13 +33,13 @@ _HOSTS: Mapping[str, Style] = {
 
 
 def words(alert: Alert) -> str:
-    """Return an alert for people."""
+    """Return the text of an alert."""
     times = f" ({alert.count} times)" if alert.count > 1 else ""
     return f"[Hermes {alert.severity}] {alert.kind}{times}: {alert.text}"
 
 
 def webhook(client: HttpClient, address: str, *, style: Style = "auto") -> Sink:
-    """Return what posts alerts to an address of the configuration."""
+    """Return a sink that posts alerts to an address of the configuration."""
     host = urlsplit(address).hostname or ""
     chosen = _HOSTS.get(host, "json") if style == "auto" else style
 
@@ -64,7 +64,7 @@ def webhook(client: HttpClient, address: str, *, style: Style = "auto") -> Sink:
 
 
 def _body(alert: Alert, style: Style) -> dict[str, Any]:
-    """Return what a service reads; nobody is mentioned by words that came from elsewhere."""
+    """Return the body in the service's format; text from elsewhere must not mention anyone."""
     if style == "discord":
         return {"content": words(alert)[:_MOST_DISCORD], "allowed_mentions": {"parse": []}}
     if style == "slack":
@@ -75,7 +75,7 @@ def _body(alert: Alert, style: Style) -> dict[str, Any]:
 
 
 def chats(courier: Courier, targets: Sequence[str], *, sender: Sender) -> list[Sink]:
-    """Return what sends alerts to the chats that the configuration names, as `sender`."""
+    """Return a sink that sends alerts to the configured chats, as `sender`."""
     return [_chat(courier, target, sender=sender) for target in targets]
 
 
@@ -97,7 +97,7 @@ def _place(courier: Courier, target: str) -> FoundTarget:
     wanted = parse_target(target)
     if wanted.kind != "chat":
         return courier.find(target, message_id="", person_id="")
-    # Whoever writes the configuration needs nobody's leave.
+    # The configuration's author needs no permission.
     chat = Target(
         platform=wanted.platform,
         account=_ACCOUNT,

@@ -1,7 +1,7 @@
-"""The same alert at most once in a window, with how often it came; pure.
+"""Sends the same alert at most once per window, with its count. Pure.
 
-The first of a kind and case is an alert at once. Those after it are counted, and when the window
-ends with any, one alert says how many, and the next window begins.
+The first alert of a kind and case is sent at once. Later ones are counted; if there were any when
+the window ends, one alert says how many, and the next window begins.
 """
 
 import msgspec
@@ -14,7 +14,7 @@ _OTHERS = "others"
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An alert as it is told: the last text, and how often it came since the one before."""
+    """An alert to send: the last text, and how often it occurred since the previous alert."""
 
     id: str
     at: float
@@ -35,7 +35,7 @@ class _Window:
 
 
 class Windows:
-    """Decides what is told when."""
+    """Decides which alert is sent when."""
 
     def __init__(self, window_s: float, *, make_id: MakeId) -> None:
         self._window_s = window_s
@@ -43,7 +43,7 @@ class Windows:
         self._open: dict[tuple[str, str], _Window] = {}
 
     def take(self, told: AlertCase, now: float) -> Alert | None:
-        """Return the alert to tell now, if this is the first of its window."""
+        """Return the alert to send now if this is the first of its window."""
         case = self._case(told)
         window = self._open.get(case)
         if window is None:
@@ -54,7 +54,7 @@ class Windows:
         return None
 
     def due(self, now: float) -> list[Alert]:
-        """Return the alerts that say what came after the first ones, where a window is over."""
+        """Return the alerts with the counts of windows that are over."""
         alerts = []
         for case, window in list(self._open.items()):
             if window.ends > now:
@@ -67,7 +67,7 @@ class Windows:
         return alerts
 
     def next_end(self) -> float | None:
-        """Return when the next window is over."""
+        """Return when the next window ends."""
         return min((window.ends for window in self._open.values()), default=None)
 
     def _case(self, told: AlertCase) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""Alerts: takes what needs an operator from any thread, tells it once per window, sends it on.
+"""Alerts: collects cases from any thread, reports each once per window, and sends it on.
 
-Off every hot path: telling is one append. One task writes alerts down, logs them and sends them;
-what cannot be sent is tried again a few times and stays listed.
+Off every hot path: reporting a case is one append. One task stores alerts, logs them and sends
+them; an alert that cannot be sent is retried a few times and stays listed.
 """
 
 import asyncio
@@ -33,34 +33,34 @@ def _no_checks() -> Iterable[AlertCase]:
 
 
 class AlertCases:
-    """What needs an operator, from any thread, until the alerts of the gateway tell it."""
+    """Collects cases that need an operator, from any thread, until `Alerts` processes them."""
 
     def __init__(self) -> None:
         self.waiting: deque[AlertCase] = deque(maxlen=_MOST_WAITING)
         self.bell = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    # Any: log fields hold whatever the caller wanted to say.
+    # Any: log fields hold whatever the caller logged.
     def hear(self, fields: Mapping[str, Any]) -> None:
-        """Take a line of the log; most are no alerts."""
+        """Take a log line; most are not alerts."""
         told = told_by(fields)
         if told is not None:
             self.tell(told)
 
     def tell(self, told: AlertCase) -> None:
-        """Take something that needs an operator; from any thread."""
+        """Add a case that needs an operator; from any thread."""
         self.waiting.append(told)
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self.bell.set)
 
     def ring_in(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        """Ring the bell in this loop from now on, or no longer."""
+        """Set the loop to wake up for new cases, or None."""
         self._loop = loop
 
 
 class Alerts:
-    """The alerts of one gateway; `checks` are looked at now and then."""
+    """The alerts of one gateway; `checks` run now and then."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class Alerts:
         self.counts: Counter[str] = Counter()
 
     def start(self) -> None:
-        """Begin to tell."""
+        """Start processing cases."""
         self._cases.ring_in(asyncio.get_running_loop())
         self._task = asyncio.create_task(self._run(), name="alerts")
 
     async def stop(self) -> None:
-        """Tell what was not told yet, for a few seconds at most."""
+        """Send what was not sent yet, for a few seconds at most."""
         if self._task is None:
             return
         self._cases.ring_in(None)
@@ -136,7 +136,7 @@ class Alerts:
         return _LOOK_S if end is None else max(0.05, min(_LOOK_S, end - self._clock.monotonic()))
 
     def look(self) -> None:
-        """Tell what was taken, and what windows that are over have counted."""
+        """Process new cases, and the counts of windows that are over."""
         now = self._clock.monotonic()
         for alert in self._windows.due(now):
             self._publish(alert)
@@ -177,7 +177,7 @@ class Alerts:
 
 
 def _written(alert: Alert, text: str, *, at: float) -> Alert:
-    """Windows count steady time; people read the clock."""
+    """Windows use monotonic time; people read the clock."""
     return Alert(
         id=alert.id,
         at=at,

@@ -1,7 +1,7 @@
-"""One credential, one process of this machine: an OS lock by the credential's hash.
+"""Lets one process of this machine use a credential: an OS lock named by the credential's hash.
 
-The locks lie outside of every home, because two homes may be given the same bot. The lock dies with
-its process, so a dead holder is none; the file only says who holds it, and never the credential.
+The locks are outside of every home, because two homes may have the same bot. The lock ends with its
+process, so a dead process never holds it; the file only names the holder, and never the credential.
 """
 
 import fcntl
@@ -24,7 +24,9 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a lock: a process, its home, when it took it and when it began (in ticks)."""
+    """The holder of a lock: a process, its home, when it took the lock and when it started (in
+    ticks).
+    """
 
     platform: str
     pid: int
@@ -34,7 +36,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CredentialLock:
-    """The right to use one credential; fits `app.connection.Right`."""
+    """The lock of one credential; fits `app.connection.CredentialClaim`."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class CredentialLock:
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take the lock, once; raises a `ConfigurationError` that says who has it."""
+        """Take the lock once; raise a `ConfigurationError` that names the holder."""
         if self._file is not None:
             return
         try:
@@ -78,7 +80,7 @@ class CredentialLock:
         self._file = file
 
     def release(self) -> None:
-        """Give it back; a second call does nothing."""
+        """Release the lock; a second call does nothing."""
         if self._file is None:
             return
         os.ftruncate(self._file, 0)
@@ -99,13 +101,13 @@ class CredentialLock:
 
 
 def default_folder() -> Path:
-    """Return the place of this user's locks, the same for every process however it was started."""
+    """Return the folder of this user's locks, the same for every process however it was started."""
     uid = os.getuid()
     try:
         own = Path(pwd.getpwuid(uid).pw_dir)
     except KeyError:
         own = Path("/nonexistent")
-    # Not from the environment: a service and a shell would disagree.
+    # Not from the environment: a service and a shell could have different ones.
     is_usable = own.is_dir() and os.access(own, os.W_OK)
     return own / ".cache" / "hermes" / "locks" if is_usable else Path(f"/tmp/hermes-locks-{uid}")
 
@@ -123,7 +125,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _lock(path: Path) -> int | None:
-    """Lock the file, also if somebody removes it meanwhile; None when it is taken."""
+    """Lock the file, even if it is removed meanwhile; return None if it is taken."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -146,6 +148,6 @@ def _in_use(setting: str, holder: Holder | None) -> str:
         stop = f"stop that one (`hermes stop --home {holder.home}`)"
     return (
         f"{setting}: this credential is in use by {who}. A platform hands each message to one "
-        f"process only, so two would lose messages to each other: {stop}, or give this gateway a "
+        f"process only, so two processes would each lose messages: {stop}, or give this gateway a "
         "credential of its own"
     )

@@ -1,7 +1,7 @@
-"""What `hermes doctor` looks at in the home folder and on the machine, and what it sets right.
+"""The checks of `hermes doctor` on the home folder and the machine, and their repairs.
 
-Set right is only what cannot lose anything: permissions, missing folders, and what a dead gateway
-left in `run/`, under the lock that a gateway would hold.
+It repairs only what cannot lose data: permissions, missing folders, and what a dead gateway left in
+`run/`, under the lock that a gateway would hold.
 """
 
 import os
@@ -19,7 +19,7 @@ from hermes.errors import AlreadyRunning, ConfigurationError
 from hermes.ops.instance import RunningGateway, acquire, left_behind
 from hermes.ops.runtime import RuntimeFiles
 
-# Listens for a moment; raises `ConfigurationError` where it cannot.
+# Listens for a moment; raises `ConfigurationError` if that is not possible.
 Listen = Callable[[str, int], None]
 _OTHERS = 0o077
 _MIB = 1024 * 1024
@@ -30,7 +30,7 @@ PRIVATE_FILES = (".env", "config.yaml", "gateway.json", "hermes.db", "search.db"
 
 
 def home_checks(home: Path, *, fix: bool) -> Iterator[Check]:
-    """Look at the folder and the files with secrets in it: whose they are, who can read them."""
+    """Check the home folder and its secret files: their owner and who can read them."""
     if not home.exists():
         yield _missing_home(home, fix=fix)
         return
@@ -39,7 +39,7 @@ def home_checks(home: Path, *, fix: bool) -> Iterator[Check]:
             name="home",
             status="fail",
             what=f"{home} belongs to user {home.stat().st_uid}, and you are {os.geteuid()}",
-            why="the gateway refuses a home that somebody else can change",
+            why="the gateway refuses a home that another user can change",
             fix="run the command as its owner, or set HERMES_HOME to another folder",
         )
         return
@@ -55,8 +55,8 @@ def _missing_home(home: Path, *, fix: bool) -> Check:
     return Check(
         name="home",
         status="ok" if fix else "warn",
-        what=f"{home} is not there yet" + ("; it was made" if fix else ""),
-        why="" if fix else "it is made by the first start",
+        what=f"{home} is not there yet" + ("; it was created" if fix else ""),
+        why="" if fix else "the first start creates it",
         fix="" if fix else "run `hermes init`, `hermes up`, or `hermes doctor --fix`",
         fixed=fix,
     )
@@ -67,7 +67,7 @@ def _folder_checks(home: Path, *, fix: bool) -> Iterator[Check]:
         if not folder.exists():
             if fix:
                 folder.mkdir(mode=0o700)
-            yield _mended(f"the folder {folder} is missing", "it is made by a start", fix=fix)
+            yield _mended(f"the folder {folder} is missing", "a start creates it", fix=fix)
         elif _is_open(folder):
             yield _close(folder, 0o700, fix=fix)
 
@@ -87,12 +87,12 @@ def _close(path: Path, mode: int, *, fix: bool) -> Check:
     if fix:
         path.chmod(mode)
     what = f"{path} is open to other users (mode {found:04o}, expected {mode:04o})"
-    # Looked at again: some file systems take a mode without a word, and keep none.
+    # Checked again: some file systems accept a mode silently and do not keep it.
     if fix and _is_open(path):
         return Check(
             name="home",
             status="warn",
-            what=f"{what}; it was set, and the file system does not keep it",
+            what=f"{what}; it was corrected, but the file system does not keep it",
             why="others on this machine could read or change what is kept here",
             fix="set HERMES_HOME to a folder on a file system with permissions",
         )
@@ -111,17 +111,17 @@ def _mended(what: str, how: str, *, fix: bool) -> Check:
 
 
 def remains_checks(home: Path, running: RunningGateway | None, *, fix: bool) -> Iterator[Check]:
-    """Look for what a gateway that died has left, and how the last ones ended."""
+    """Check for files that a crashed gateway left, and how the last gateways ended."""
     left = () if running is not None else left_behind(home)
     if left:
-        # Who takes the lock removes what dead owners left; nobody else is allowed to.
+        # Only the holder of the lock may remove what dead gateways left.
         swept = fix and _sweep(home)
         yield Check(
             name="gateway",
             status="ok" if swept else "warn",
-            what=f"a gateway that died left {', '.join(left)} in {home / 'run'}"
+            what=f"a gateway that crashed left {', '.join(left)} in {home / 'run'}"
             + ("; removed" if swept else ""),
-            why="" if swept else "it was killed, or the machine went down; nothing is lost by it",
+            why="" if swept else "it was killed, or the machine went down; nothing is lost",
             fix="" if swept else "the next start removes them, and so does `hermes doctor --fix`",
             fixed=swept,
         )
@@ -131,7 +131,7 @@ def remains_checks(home: Path, running: RunningGateway | None, *, fix: bool) -> 
         yield Check(
             name="gateway",
             status="warn",
-            what=f"{len(starts.crashes)} of the last starts found that the one before had died, "
+            what=f"{len(starts.crashes)} of the last starts followed a crash, "
             f"the newest at {last:%Y-%m-%d %H:%M:%S %Z}",
             why="after several in a row a start leaves cut-off turns alone (process.crash_starts)",
             fix="`hermes logs` shows the last lines before the end",
@@ -147,7 +147,7 @@ def _sweep(home: Path) -> bool:
 
 
 def disk_check(home: Path, store: StoreSettings) -> Check:
-    """Look at the room on the disk."""
+    """Check the free disk space."""
     place = next(folder for folder in (home, *home.parents) if folder.exists())
     free, reserve = shutil.disk_usage(place).free, store.disk_reserve_mb * _MIB
     what = f"{free / 1e9:,.1f} GB are free under {place}"
@@ -156,8 +156,8 @@ def disk_check(home: Path, store: StoreSettings) -> Check:
             name="disk",
             status="fail",
             what=f"{what}, less than store.disk_reserve_mb ({store.disk_reserve_mb})",
-            why="new messages are refused, so that those that were accepted can be answered",
-            fix="free some space; log files and exports go first",
+            why="new messages are refused, so that accepted ones can be answered",
+            fix="free some space; delete log files and exports first",
         )
     if free <= _LITTLE_ROOM * reserve:
         why = "below store.disk_reserve_mb new messages are refused"
@@ -166,9 +166,13 @@ def disk_check(home: Path, store: StoreSettings) -> Check:
 
 
 def port_check(server: ServerSettings, running: RunningGateway | None, *, listen: Listen) -> Check:
-    """Look whether the gateway listens, or could: `listen` tries it, and raises what is wrong."""
+    """Check whether the gateway listens, or could: `listen` tries it and raises what is wrong."""
     if running is not None:
-        where = running.address.url if running.address else "no address: it starts, or is in a chat"
+        where = (
+            running.address.url
+            if running.address
+            else "no address: it is starting, or runs inside `hermes chat`"
+        )
         said = f"our own gateway, pid {running.identity.pid}, is there: {where}"
         return Check(name="port", status="ok", what=said)
     try:
@@ -181,7 +185,7 @@ def port_check(server: ServerSettings, running: RunningGateway | None, *, listen
 
 
 def clock_check(home: Path, now: float, *, zone: str | None) -> Check:
-    """Look whether the clock can be right, and say which time zone daily times are in."""
+    """Check whether the clock is plausible, and report the time zone of daily times."""
     written = max((path.stat().st_mtime for path in home.glob("hermes.db*")), default=0.0)
     its_zone = None if zone is None else ZoneInfo(zone)
     here = datetime.fromtimestamp(now).astimezone(its_zone)

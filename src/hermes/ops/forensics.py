@@ -1,7 +1,7 @@
-"""What was going on when a gateway ended unexpectedly: `logs/gateway_shutdown.json`.
+"""What a gateway was doing when it ended unexpectedly: `logs/gateway_shutdown.json`.
 
-Written when the unexpected signal comes and again at the end; for a process that was killed, by the
-next one. It holds ids of messages and sessions, and no words.
+Written when the unexpected signal arrives and again at the end; for a killed process, by the next
+one. It holds ids of messages and sessions, and no text.
 """
 
 import asyncio
@@ -27,8 +27,8 @@ class TurnAtEnd(msgspec.Struct, frozen=True, kw_only=True):
 class Shutdown(msgspec.Struct, frozen=True, kw_only=True):
     """An unexpected end.
 
-    `signal` is None where none came: the process was killed, or an error ended it. `tasks` are what
-    the event loop had to do, each with the place where it stood.
+    `signal` is None if there was none: the process was killed, or an error ended it. `tasks` are
+    the tasks of the event loop, each with the place where it was.
     """
 
     at: float
@@ -47,13 +47,13 @@ class Shutdown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_shutdown(home: Path, shutdown: Shutdown) -> None:
-    """Keep it; the one before is replaced."""
+    """Write the file, replacing the previous one."""
     content = msgspec.json.format(msgspec.json.encode(shutdown), indent=2)
     write_private(home / FILE, content + b"\n")
 
 
 def running_tasks() -> tuple[str, ...]:
-    """Return what the running loop has to do, and where each task stands."""
+    """Return the tasks of the running loop, and where each task is."""
     return tuple(sorted(_place(task) for task in asyncio.all_tasks()))[:_MOST_TASKS]
 
 

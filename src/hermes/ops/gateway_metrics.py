@@ -1,7 +1,7 @@
-"""The metrics of a gateway: what is counted as it happens, by the names that dashboards know.
+"""The metrics of a gateway, counted as events happen, under the names that dashboards use.
 
-Fits `CallMeter` for model calls; requests and turns are told to it too. What others count or hold
-is added as readers by the composition root.
+Fits `CallMeter` for model calls; requests and turns are reported to it too. The composition root
+adds readers for numbers that other parts hold.
 """
 
 from collections.abc import Sequence
@@ -72,15 +72,15 @@ class GatewayMetrics:
         return histogram
 
     def include(self, *metrics: Metric) -> None:
-        """Show these too."""
+        """Add these metrics."""
         self._metrics.extend(metrics)
 
     def text(self) -> bytes:
-        """Return all of it as Prometheus reads it."""
+        """Return all metrics in Prometheus text format."""
         return expose(self._metrics)
 
     def called(self, backend: str, tier: str | None, *, usage: Usage, seconds: float) -> None:
-        """A call has ended and was paid for."""
+        """A call has ended and was billed."""
         by_backend = (backend,)
         self._calls.add((backend, tier or _NO_TIER))
         self._tokens.add(by_backend, usage.tokens_in + usage.tokens_out)
@@ -89,7 +89,7 @@ class GatewayMetrics:
         self._call_seconds.observe(by_backend, seconds)
 
     def cached(self, backend: str, tier: str | None) -> None:
-        """An answer was given again, and no model called."""
+        """An answer came from the cache, without a model call."""
         self._hits.add((backend, tier or _NO_TIER))
 
     def failed(self, backend: str, tier: str | None) -> None:

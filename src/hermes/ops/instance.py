@@ -1,9 +1,9 @@
-"""One gateway per home: the lock, the pid file, where it listens, and the word of a wanted stop.
+"""One gateway per home: the lock, the pid file, the address, and the planned-stop marker.
 
-`run/gateway.lock` is an OS lock that dies with the process; it decides. The files beside it only
-say who holds it, and are believed only in the folder whose lock was taken: a copy of a home has copies
-of these files and no gateway. Commands of the same machine find the gateway here; it knows nothing of
-HTTP.
+`run/gateway.lock` is an OS lock that ends with the process; it decides. The files next to it only
+name the holder, and count only in the folder whose lock was taken: a copied home has copies of
+these files and no gateway. Commands of the same machine find the gateway here; it knows nothing
+about HTTP.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ _EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class GatewayAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a running gateway answers, with the token that lets this machine's commands in."""
+    """The address of a running gateway, with the token for this machine's commands."""
 
     host: str
     port: int
@@ -64,9 +64,9 @@ class RunningGateway(msgspec.Struct, frozen=True):
 
 
 class PlannedStop(msgspec.Struct, frozen=True, kw_only=True):
-    """The word that the next SIGTERM is wanted, good for one process and one minute.
+    """The marker that the next SIGTERM is planned, valid for one process and one minute.
 
-    `by` is the process that wrote it; for a takeover it is the one that comes next.
+    `by` is the process that wrote it; for a takeover it is the next gateway.
     """
 
     pid: int
@@ -89,16 +89,16 @@ class Instance:
         self._lock: int | None = lock
 
     def publish(self, address: GatewayAddress) -> None:
-        """Tell the commands of this machine where the gateway answers."""
+        """Write the gateway's address for the commands of this machine."""
         write_private(self._run / _ADDRESS, msgspec.json.encode(address))
 
     def take_marker(self, now: float) -> Wanted | None:
-        """Use up the markers; tells which stop was meant for this process and is fresh."""
+        """Use up the markers; return which stop was planned for this process, if it is fresh."""
         found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now)]
         return found[0] if found else None
 
     def take_planned_stop(self, now: float) -> bool:
-        """Use up the planned-stop marker; true if it was meant for this process and is fresh."""
+        """Use up the planned-stop marker; return True if it was for this process and is fresh."""
         return self._take(_PLANNED_STOP, now)
 
     def _take(self, name: str, now: float) -> bool:
@@ -111,7 +111,7 @@ class Instance:
         return meant and 0 <= now - marker.written_at <= PLANNED_STOP_VALID_S
 
     def release(self) -> None:
-        """Take the files away and free the lock; a second call does nothing."""
+        """Remove the files and release the lock; a second call does nothing."""
         if self._lock is None:
             return
         for name in _OF_ONE_LIFE:
@@ -121,7 +121,7 @@ class Instance:
 
 
 def acquire(home: Path) -> Instance:
-    """Become the gateway of `home`; raises `AlreadyRunning` when another process is."""
+    """Become the gateway of `home`; raise `AlreadyRunning` if another process is."""
     folder = _run_folder(home)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,7 +136,7 @@ def acquire(home: Path) -> Instance:
         if lock is not None:
             os.close(lock)
         raise AlreadyRunning(_already_running(home, running))
-    # Whoever wrote these is dead, or holds the home that this one was copied from.
+    # The writer of these is dead, or runs in the home that this one was copied from.
     for name in _OF_ONE_LIFE:
         (folder / name).unlink(missing_ok=True)
     own = msgspec.structs.asdict(own_identity(KIND))
@@ -146,7 +146,7 @@ def acquire(home: Path) -> Instance:
 
 
 def find_running(home: Path) -> RunningGateway | None:
-    """Return the gateway that runs in `home`, proven by pid, start time, arguments and folder."""
+    """Return the gateway that runs in `home`, verified by pid, start time, arguments and folder."""
     folder = _run_folder(home)
     return _find(folder, is_locked=lambda: _is_locked(folder / _LOCK))
 
@@ -160,20 +160,20 @@ def _find(folder: Path, *, is_locked: Callable[[], bool]) -> RunningGateway | No
 
 
 def _name_of(folder: Path) -> str:
-    """Return what tells a folder from every copy of it."""
+    """Return what distinguishes a folder from every copy of it."""
     found = folder.stat()
     return f"{found.st_dev}:{found.st_ino}"
 
 
 def left_behind(home: Path) -> tuple[str, ...]:
-    """Return the files of a gateway's life that are there; without a running one, of a dead one."""
+    """Return the run files that exist; without a running gateway, a crashed one left them."""
     return tuple(name for name in _OF_ONE_LIFE if (_run_folder(home) / name).exists())
 
 
 def request_stop(
     home: Path, running: RunningGateway, *, now: float, wanted: Wanted = "stop"
 ) -> ProcessHandle:
-    """Mark the stop as wanted and send SIGTERM; return a handle to wait on."""
+    """Mark the stop as planned and send SIGTERM; return a handle to wait on."""
     identity = running.identity
     marker = PlannedStop(
         pid=identity.pid, start_time=identity.start_time, written_at=now, by=os.getpid()
@@ -196,7 +196,7 @@ def _run_folder(home: Path) -> Path:
 
 
 def _lock(path: Path) -> int | None:
-    """Lock the file at `path`, also if somebody replaces it meanwhile; None when it is taken."""
+    """Lock the file at `path`, even if it is replaced meanwhile; return None if it is taken."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -243,5 +243,5 @@ def _already_running(home: Path, running: RunningGateway | None) -> str:
         who = f"pid {running.identity.pid} at {where}"
     return (
         f"Hermes already runs in {home}: {who}. Only one gateway can use a home at a time. "
-        "`hermes status` shows it, `hermes stop` ends it, and another HERMES_HOME starts a second."
+        "`hermes status` shows it, `hermes stop` ends it; another HERMES_HOME allows a second one."
     )

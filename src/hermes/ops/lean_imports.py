@@ -1,8 +1,8 @@
-"""Imports structlog and uvicorn without what they load for command lines.
+"""Imports structlog and uvicorn without the modules that only command lines need.
 
-The server needs no terminal colours, no parser of options and no reloading: leaving out rich, click and the
-like saves 50 ms of start and 7 MB. Nothing in Hermes runs in greenlets; other programs in the same environment
-may have brought that package.
+The server needs no terminal colours, no option parser and no reloading: leaving out rich, click and
+the like saves 50 ms of start and 7 MB. Hermes does not use greenlets; other programs in the same
+environment may have installed that package.
 """
 
 import sys
@@ -14,7 +14,7 @@ _UVICORN_CLI = "uvicorn.main"
 
 
 def import_lean() -> None:
-    """Import both; call it before anything else imports them."""
+    """Import both; call this before anything else imports them."""
     if "structlog" not in sys.modules and "rich" not in sys.modules:
         _import_structlog()
     if "uvicorn" not in sys.modules:
@@ -33,7 +33,7 @@ def _import_structlog() -> None:
 
 
 def _import_uvicorn() -> None:
-    """Import uvicorn with its command line absent; whoever asks for `uvicorn.run` still gets it."""
+    """Import uvicorn without its command line; `uvicorn.run` still works on demand."""
     absent = ModuleType(_UVICORN_CLI)
     names = ("Server", "main", "run")
     vars(absent).update(dict.fromkeys(names))
@@ -44,7 +44,7 @@ def _import_uvicorn() -> None:
         del sys.modules[_UVICORN_CLI]
     for name in names:
         del package[name]
-    # A module's own `__getattr__` is asked for the names that it lacks.
+    # A module's own `__getattr__` is called for the names that it lacks.
     package["__getattr__"] = _from_command_line
 
 

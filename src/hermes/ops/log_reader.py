@@ -1,4 +1,4 @@
-"""Reads the log file of a home back: the newest lines, and those that follow, over rotations.
+"""Reads the log file of a home: the newest lines, and new ones as they come, across rotations.
 
 Only files; nothing here needs a gateway.
 """
@@ -15,31 +15,31 @@ _BLOCK = 262_144
 _MOST_ROTATED = 100
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 
-# Any: log fields hold whatever the caller wanted to say.
+# Any: log fields hold whatever the caller logged.
 Fields = dict[str, Any]
 _decode = msgspec.json.Decoder(Fields).decode
 
 
 class LineFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which lines are wanted: from a level on, of one message, no older than a moment."""
+    """Which lines to show: a lowest level, one message, a start time."""
 
     level: str = "debug"
     message: str | None = None
     since: str | None = None
 
     def fits(self, fields: Fields) -> bool:
-        """Return whether a line is wanted."""
+        """Return whether a line matches."""
         if LEVELS.get(str(fields.get("level")), 0) < LEVELS[self.level]:
             return False
         if self.since is not None and str(fields.get("time", "")) < self.since:
             return False
-        # Some lines name their message under the key of the delivery.
+        # Some lines name their message under the delivery's key.
         names = (fields.get("message_id"), fields.get("message"))
         return self.message is None or self.message in names
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A place in a log: which file it was, and how much of it there was."""
+    """A position in a log: the file and its size at the time."""
 
     inode: int = 0
     size: int = 0
@@ -55,7 +55,7 @@ def mark_of(path: Path) -> Mark:
 
 
 def last_lines(path: Path, line_filter: LineFilter, *, limit: int, until: Mark) -> list[Fields]:
-    """Return the last lines that are wanted up to a mark, the oldest first."""
+    """Return the last matching lines up to a mark, oldest first."""
     found: deque[Fields] = deque(maxlen=limit)
     for file in _files(path):
         for fields in _lines(file, until):
@@ -67,7 +67,7 @@ def last_lines(path: Path, line_filter: LineFilter, *, limit: int, until: Mark) 
 def follow(
     path: Path, line_filter: LineFilter, *, start: Mark, wait: Callable[[], bool]
 ) -> Iterator[Fields]:
-    """Yield lines as they are written after a mark; ends when `wait` says so."""
+    """Yield lines as they are written after a mark; end when `wait` says so."""
     file: BinaryIO | None = path.open("rb") if path.exists() else None
     rest = b""
     try:
@@ -95,7 +95,7 @@ def follow(
 
 
 def _is_other(path: Path, file: BinaryIO | None) -> bool:
-    """Return whether the path names another file than the open one."""
+    """Return whether the path now names a different file than the open one."""
     try:
         there = path.stat()
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _is_other(path: Path, file: BinaryIO | None) -> bool:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return the file and those it was before, the oldest first."""
+    """Return the file and its rotated predecessors, oldest first."""
     rotated = []
     for number in range(1, _MOST_ROTATED + 1):
         older = path.with_name(f"{path.name}.{number}")
@@ -132,7 +132,7 @@ def _lines(path: Path, until: Mark) -> Iterator[Fields]:
 
 
 def _read(line: bytes) -> Fields | None:
-    """Return a line's fields; None for what is none, such as half a line after a crash."""
+    """Return a line's fields; None if it is not a log line, such as half a line after a crash."""
     try:
         return _decode(line)
     except msgspec.DecodeError:

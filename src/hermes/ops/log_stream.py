@@ -1,7 +1,7 @@
-"""Where log lines go: a small buffer in front of a stream and, if wanted, a rotating file.
+"""Where log lines go: a small buffer in front of a stream and, optionally, a rotating file.
 
-A line costs one append. The buffer is written at once for a warning, by its own thread within a
-second otherwise, and at the end. A full disk or a closed pipe never stops the gateway.
+A line costs one append. The buffer is written at once for a warning, otherwise by its own thread
+within a second, and at the end. A full disk or a closed pipe never stops the gateway.
 """
 
 import os
@@ -15,7 +15,7 @@ _FLUSH_AT_BYTES = 64 * 1024
 
 
 class RotatingFile:
-    """A file that starts again at a size, keeping a few of its predecessors."""
+    """A file that is rotated at a size limit; a few old files are kept."""
 
     def __init__(self, path: Path, *, max_bytes: int, keep: int = 3) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class RotatingFile:
         self._size = os.fstat(self._descriptor).st_size
 
     def write(self, content: bytes) -> None:
-        """Append; starts a new file first if this one is full."""
+        """Append; start a new file first if this one is full."""
         if self._size and self._size + len(content) > self._max_bytes:
             self._rotate()
         _write_all(self._descriptor, content)
@@ -60,7 +60,7 @@ class LogStream:
         self._stream = stream
         self._file = file
         self._lines: list[bytes] = []
-        # The same lines as the file has them, where those are others.
+        # The same lines in the file's format, if that differs.
         self._for_file: list[bytes] = []
         self._size = 0
         self._lock = threading.RLock()
@@ -71,7 +71,7 @@ class LogStream:
         self._flusher.start()
 
     def write(self, line: bytes, for_file: bytes | None = None) -> None:
-        """Keep a line; it is out within a second."""
+        """Buffer a line; it is written within a second."""
         with self._lock:
             self._lines.append(line)
             if for_file is not None:
@@ -91,7 +91,7 @@ class LogStream:
             self._flush_locked()
 
     def flush(self) -> None:
-        """Write everything that is kept."""
+        """Write everything buffered."""
         with self._lock:
             self._flush_locked()
 

@@ -1,8 +1,8 @@
 """Logs: one line per event, JSON or for people, with times in UTC and no secrets.
 
 Set up once by the composition root; everyone else calls `structlog.get_logger()` or the standard
-library's logging, and both end here. Keys are the glossary's: message_id, lane, platform. Lines of a
-turn carry its message_id; warnings and worse are shown to whoever listens, before any filter.
+library's logging, and both end here. Keys follow the glossary: message_id, lane, platform. Lines of
+a turn carry its message_id; warnings and errors are passed to listeners before any filter.
 """
 
 import atexit
@@ -30,12 +30,12 @@ from hermes.ports.observer import current_turn
 LogFormat = Literal["json", "console", "auto"]
 Level = Literal["debug", "info", "warning", "error"]
 
-Fields = dict[str, Any]  # Any: log fields hold whatever the caller wanted to say.
+Fields = dict[str, Any]  # Any: log fields hold whatever the caller logged.
 Listener = Callable[[Fields], None]
 
 _LEVELS: Mapping[Level, int] = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _COLOURS = {"debug": "2", "info": "32", "warning": "33", "error": "31", "critical": "31"}
-# These speak of each request, each connection, or of what we log ourselves.
+# These loggers report each request or connection, or what we log ourselves.
 _LOUD = ("uvicorn.error", "uvicorn.access", "aiohttp.access", "asyncio")
 _WARNING = 30
 _HEARD = {"warning": _WARNING, "error": 40, "critical": 50}
@@ -73,7 +73,7 @@ def secrets_in(settings: Settings) -> frozenset[str]:
 
 
 class Logs:
-    """The logs as set up: flush them, or close them as the last thing a process does."""
+    """The logs after set-up: flush them, or close them as the last step of a process."""
 
     def __init__(self, stream: LogStream, masker: Masker, *, finish: "_Finish") -> None:
         self._stream = stream
@@ -86,11 +86,13 @@ class Logs:
         return self._stream.lost
 
     def listen(self, listener: Listener) -> None:
-        """Show every warning and worse to a listener, from whatever thread; it must return at once."""
+        """Pass every warning and error to a listener, from any thread; the listener must return at
+        once.
+        """
         self._finish.listener = listener
 
     def hide(self, *secrets: str) -> None:
-        """Mask these from now on too: secrets that are made at run time."""
+        """Also mask these from now on: secrets that are generated at run time."""
         self._masker.add(secrets)
 
     def mask(self, text: str) -> str:
@@ -98,7 +100,7 @@ class Logs:
         return self._masker.line(text)
 
     def set_level(self, level: Level) -> None:
-        """Write from now on what is at least this important."""
+        """Write only lines of at least this level from now on."""
         self._finish.level = _LEVELS[level]
         structlog.configure(wrapper_class=_filtering(level))
         _set_levels(level)
@@ -108,7 +110,7 @@ class Logs:
         self._stream.flush()
 
     def close(self) -> None:
-        """Write everything and stop."""
+        """Write everything and end the thread."""
         atexit.unregister(self.close)
         self._stream.close()
 
@@ -116,7 +118,9 @@ class Logs:
 def set_up(
     plan: LogPlan, secrets: Iterable[str], *, clock: Clock, stream: BinaryIO | None = None
 ) -> Logs:
-    """Send every log of this process where the plan says; `stream` is standard error unless given."""
+    """Configure all logs of this process as the plan says; `stream` is standard error by
+    default.
+    """
     target = stream or standard_error()
     out = LogStream(target, _file_of(plan))
     is_terminal = target.isatty()
@@ -137,9 +141,9 @@ def set_up(
     return logs
 
 
-# Any: the class that structlog makes, which is typed no closer.
+# Any: the class that structlog generates has no closer type.
 def _filtering(level: Level) -> type[Any]:
-    """Return loggers of a level; warnings come through whatever it is: somebody may listen."""
+    """Return loggers of a level; warnings always pass, because there may be a listener."""
     return structlog.make_filtering_bound_logger(min(_LEVELS[level], _WARNING))
 
 
@@ -150,7 +154,7 @@ def _file_of(plan: LogPlan) -> RotatingFile | None:
 
 
 class _Sink:
-    """What structlog calls with a finished line; warnings and worse are written at once."""
+    """structlog calls this with a finished line; warnings and errors are written at once."""
 
     def __init__(self, out: LogStream) -> None:
         self.debug = self.info = self.msg = out.write
@@ -171,7 +175,7 @@ Line = bytes | tuple[tuple[bytes, bytes], dict[str, Any]]
 
 
 class _Finish:
-    """The last processor: adds time, level and turn, hides secrets, and makes the line."""
+    """The last processor: adds time, level and turn, masks secrets, and formats the line."""
 
     def __init__(self, masker: Masker, clock: Clock, *, level: int) -> None:
         self.listener: Listener | None = None
@@ -184,7 +188,7 @@ class _Finish:
         self._prefix = ""
 
     def show(self, render: Render, *, twice: bool) -> None:
-        """Make lines like this for the stream; `twice` makes one of JSON for the file too."""
+        """Format lines this way for the stream; `twice` also makes a JSON line for the file."""
         self._render = render
         self._twice = twice
 
@@ -278,7 +282,7 @@ def _plain(value: object) -> str:
 
 
 class _StandardHandler(logging.Handler):
-    """Brings the lines of libraries into the same stream, in the same shape."""
+    """Passes the log lines of libraries into the same stream, in the same format."""
 
     def __init__(self, out: LogStream, finish: _Finish) -> None:
         super().__init__()
@@ -286,7 +290,7 @@ class _StandardHandler(logging.Handler):
         self._finish = finish
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record; a broken format string of a library is reported by logging itself."""
+        """Write one record; logging itself reports a library's broken format string."""
         try:
             fields: Fields = {"event": record.getMessage(), "logger": record.name}
             if record.exc_info:

@@ -1,7 +1,7 @@
-"""Takes secrets out of log lines: the known ones by value, unknown ones by their look or their key.
+"""Masks secrets in log lines: known ones by value, unknown ones by their form or their key.
 
-Runs on every line, so each look is a plain substring search first; the patterns run only on a hit.
-It knows no settings: the composition root hands in the secrets.
+Runs on every line, so each form is first searched for as a plain substring; the patterns run only
+on a hit. It knows no settings: the composition root passes in the secrets.
 """
 
 import re
@@ -12,19 +12,20 @@ from typing import Any
 import msgspec
 
 MASK = "****"
-# A longer value of a log field is cut in the middle. Nothing else bounds a line, and every pattern reads it all.
+# A longer value of a log field is shortened in the middle. Nothing else limits a line, and every
+# pattern reads all of it.
 LONGEST_VALUE = 16_384
 # What is read beyond a cut, at least, so that a secret across it is seen whole.
 _BEYOND_CUT = 4096
-# A shorter secret would blank out ordinary words; it is masked only where it is the whole value.
+# A shorter secret would mask ordinary words; it is masked only if it is the whole value.
 _SHORTEST_PART = 6
-# No plural for tokens: a count of tokens is no token.
+# No plural for tokens: a count of tokens is not a secret.
 _KEY = re.compile(
     r"(?:^|[_.-])(?:token|(?:secret|password|passphrase|api[_-]?key|authorization|cookie|credential)s?)$"
 )
 _ASSIGNED = re.compile(r"(?i)(\b\w*(?:token|secret|password|key)=)[^\s&\"'\\]+")
-# Each pattern with a plain piece that is in every match. The pieces are few because every line is
-# searched for each; the kinds of keys that Hermes is configured with are known by value anyway.
+# Each pattern with a plain substring of every match. There are few substrings, because every line
+# is searched for each; the keys that Hermes is configured with are known by value anyway.
 _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("k-", re.compile(r"\b(?:sk|rk|pk)-[A-Za-z0-9_-]{8,}")),
     ("hk_", re.compile(r"\bhk_[A-Za-z0-9_-]{20,}")),
@@ -32,7 +33,8 @@ _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("earer ", re.compile(r"(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{8,}")),
     ("asic ", re.compile(r"(?<=[Bb]asic )[A-Za-z0-9+/=]{12,}")),
     (
-        # The second half is a token, the first what only begins like one: read once, and kept.
+        # The second half is a token, the first is text that only begins like one: read once, and
+        # kept.
         "eyJ",
         re.compile(
             r"(?P<kept>\beyJ[A-Za-z0-9_-]{8,}+(?!\.[A-Za-z0-9_-]++\.))"
@@ -49,7 +51,7 @@ _LOOKS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 
 class Masker:
-    """Hides secrets in log fields and in finished lines."""
+    """Masks secrets in log fields and in finished lines."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._whole: frozenset[str] = frozenset()
@@ -58,17 +60,17 @@ class Masker:
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Know more secrets from now on."""
+        """Also mask these secrets from now on."""
         known = self._whole | {secret for secret in secrets if secret}
         pieces = {
             form for secret in known if len(secret) >= _SHORTEST_PART for form in _forms(secret)
         }
-        # The longest first: a secret that contains another one is hidden whole.
+        # Longest first, so that a secret that contains another one is masked whole.
         self._whole, self._pieces = known, tuple(sorted(pieces, key=len, reverse=True))
         self._beyond_cut = max(_BEYOND_CUT, len(self._pieces[0]) if self._pieces else 0)
 
     def fields(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields with every value hidden whose key, or whole value, is a secret."""
+        """Return the fields, masking each value that is a secret or whose key names one."""
         for key, value in fields.items():
             if names_a_secret(key):
                 return {name: self._field(name, item) for name, item in fields.items()}
@@ -81,7 +83,9 @@ class Masker:
         return fields
 
     def line(self, line: str) -> str:
-        """Return the finished line with every known secret and every look-alike hidden."""
+        """Return the finished line with every known secret and everything that looks like one
+        masked.
+        """
         for piece in self._pieces:
             if piece in line:
                 line = line.replace(piece, MASK)
@@ -90,7 +94,7 @@ class Masker:
                 line = pattern.sub(_hide, line)
         return line
 
-    # Any: log fields hold whatever the caller wanted to say.
+    # Any: log fields hold whatever the caller logged.
     def _field(self, key: str, value: Any) -> Any:
         if value is not None and names_a_secret(key):
             return MASK
@@ -119,7 +123,7 @@ _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 
 @lru_cache(maxsize=2048)
 def names_a_secret(key: str) -> bool:
-    """Return whether a log key, by its name, holds a secret."""
+    """Return whether a log key names a secret."""
     return _KEY.search(key.lower()) is not None
 
 

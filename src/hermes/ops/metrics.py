@@ -1,7 +1,7 @@
-"""Counters, histograms and gauges, and the text in which Prometheus reads them (format 0.0.4).
+"""Counters, histograms and gauges, and the text format of Prometheus (0.0.4).
 
-An increment is one entry of a dictionary. Every label has a limit of values: what comes after it is
-counted as `other`, so that nobody outside can make this grow. Used from the event loop alone.
+An increment is one entry of a dictionary. Every label has a maximum number of values: further ones
+are counted as `other`, so that nobody outside can make this grow. Used from the event loop only.
 """
 
 import math
@@ -24,15 +24,15 @@ Reading = Iterable[tuple[Labels, float]]
 
 
 class Metric(Protocol):
-    """Anything that has lines to show."""
+    """Anything that yields metric lines."""
 
     def lines(self) -> Iterable[str]:
-        """Yield its lines, the two about itself first."""
+        """Yield its lines, HELP and TYPE first."""
         ...
 
 
 class _Bounded:
-    """Keeps the labels of one metric within limits."""
+    """Limits the label values of one metric."""
 
     def __init__(self, names: Sequence[str], most_values: int) -> None:
         self.names = tuple(names)
@@ -40,7 +40,7 @@ class _Bounded:
         self._known: tuple[set[str], ...] = tuple(set() for _ in names)
 
     def fold(self, labels: Labels, series: int) -> Labels:
-        """Return the labels under which something new is counted, given the series so far."""
+        """Return the labels under which a new value is counted, given the series so far."""
         if series >= _MOST_SERIES:
             return (OTHER,) * len(self.names)
         return tuple(
@@ -68,7 +68,7 @@ class Counter:
         self._values: dict[Labels, float] = {} if labels else {(): 0.0}
 
     def add(self, labels: Labels = (), amount: float = 1.0) -> None:
-        """Count; labels in the order in which the metric names them."""
+        """Count; labels in the order of the metric's label names."""
         try:
             self._values[labels] += amount
         except KeyError:
@@ -98,12 +98,12 @@ class Histogram:
         self._text = text
         self._labels = _Bounded(labels, most_values)
         self._bounds = tuple(bounds)
-        # The counts between the bounds, and the sum behind them.
+        # The counts between the bounds, followed by the sum.
         self._empty = [0.0] * (len(self._bounds) + 2)
         self._rows: dict[Labels, list[float]] = {}
 
     def observe(self, labels: Labels, value: float) -> None:
-        """Note a value; labels in the order in which the metric names them."""
+        """Record a value; labels in the order of the metric's label names."""
         row = self._rows.get(labels)
         if row is None:
             row = self._rows.setdefault(
@@ -113,7 +113,7 @@ class Histogram:
         row[-1] += value
 
     def lines(self) -> Iterable[str]:
-        """Yield its lines, with the counts added up as the format wants them."""
+        """Yield its lines, with cumulative counts as the format requires."""
         yield from _head(self._name, self._text, "histogram")
         bounds = (*self._bounds, math.inf)
         for labels, row in sorted(self._rows.items()):
@@ -126,7 +126,7 @@ class Histogram:
 
 
 class MetricReader:
-    """A number that somebody else keeps, read when it is asked for."""
+    """A number that another part holds, read on demand."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class MetricReader:
         self._kind = kind
 
     def lines(self) -> Iterable[str]:
-        """Yield its lines; nothing but the head where there is nothing to read."""
+        """Yield its lines; only the head if there is nothing to read."""
         yield from _head(self._name, self._text, self._kind)
         values: dict[Labels, float] = {}
         for labels, value in self._reading():
@@ -157,7 +157,7 @@ class MetricReader:
         try:
             return tuple(self._read())
         except (HermesError, OSError) as error:
-            # One number that cannot be read hides no other.
+            # One number that cannot be read must not hide the others.
             _log.warning("metric_not_read", metric=self._name, problem=str(error))
             return ()
 
@@ -182,7 +182,7 @@ def _line(name: str, labels: Sequence[tuple[str, str]], value: float) -> str:
 
 
 def _escaped(text: str) -> str:
-    # A lone surrogate, which a platform may well send, is no text that could be written.
+    # A lone surrogate, which a platform may send, cannot be encoded.
     clean = text.encode("utf-8", "replace").decode()
     return clean.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 

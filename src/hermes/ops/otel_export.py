@@ -1,7 +1,7 @@
 """Sends traces of turns to a collector: OTLP over HTTP, in JSON, in batches, off the hot path.
 
-A turn costs one append here. The queue is bounded and what does not fit is dropped and counted;
-a collector that is away is waited for a little, and never holds a turn or a stop up.
+A turn costs one append here. The queue is limited; what does not fit is dropped and counted. Calls
+to an unreachable collector are retried for a short time, and never delay a turn or a stop.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class TraceExportPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where traces go, and how often."""
+    """Where traces are sent, and how often."""
 
     endpoint: str
     headers: Mapping[str, str]
@@ -43,7 +43,7 @@ class TraceExportPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _PartialSuccess(msgspec.Struct, rename="camel"):
-    # Collectors write 64 bits as text or as a number.
+    # Collectors write 64-bit numbers as text or as a number.
     rejected_spans: int | str = 0
     error_message: str = ""
 
@@ -72,18 +72,18 @@ class OtelExport:
         self.counts: Counter[str] = Counter(exported=0, dropped=0, rejected=0)
 
     def put(self, ended: EndedTurn) -> None:
-        """Take a turn; it is dropped if too many wait."""
+        """Queue a turn; drop it if too many wait."""
         if len(self._queue) >= self._plan.queue:
             self.counts["dropped"] += 1 + len(ended.trace)
         else:
             self._queue.append(ended)
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start sending."""
         self._task = asyncio.create_task(self._run(), name="otel")
 
     async def stop(self) -> None:
-        """Send what waits, for a few seconds at most."""
+        """Send what is queued, for a few seconds at most."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -103,7 +103,7 @@ class OtelExport:
                 _log.warning("otel_failed", error=f"{type(error).__name__}: {error}")
 
     async def flush(self) -> None:
-        """Send everything that waits."""
+        """Send everything queued."""
         while self._queue:
             turns = [self._queue.popleft() for _ in range(min(_BATCH, len(self._queue)))]
             spans = [span for ended in turns for span in self._maker.spans(ended)]
@@ -127,7 +127,7 @@ class OtelExport:
         _log.warning("traces_dropped", spans=len(spans), problem=problem)
 
     async def _post(self, body: bytes, *, count: int) -> tuple[str, float | None]:
-        """Return what went wrong, and how long to wait before another try; None for no other."""
+        """Return what went wrong, and how long to wait before a retry; None for no retry."""
         async with self._client.request(
             "otel",
             "POST",
@@ -153,7 +153,9 @@ class OtelExport:
 
 
 def _rejected(content: bytes) -> tuple[int, str]:
-    """Return how many spans a collector did not take, and why; an answer of no form says nothing."""
+    """Return how many spans the collector rejected, and why; an unreadable answer counts as
+    none.
+    """
     try:
         partial = msgspec.json.decode(content or b"{}", type=_Answer).partial_success
         return (0, "") if partial is None else (int(partial.rejected_spans), partial.error_message)

@@ -1,7 +1,7 @@
-"""A turn as OpenTelemetry spans, in the JSON of OTLP, with the names of the GenAI conventions.
+"""Converts a turn to OpenTelemetry spans, in the JSON of OTLP, following the GenAI conventions.
 
 One span for the turn, and one below it for each model call and each tool. Pure. Ids of people and
-chats are hashed by whoever hands the digest in; what was said is in it only where that is wanted.
+chats are hashed with the digest that is passed in; message texts are included only if configured.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.steps import Step
 from hermes.ports.turns import TurnResult
 
-# Any: JSON, as OTLP has it.
+# Any: OTLP JSON.
 Span = dict[str, Any]
 Value = str | int | float | bool | tuple[str, ...]
 Digest = Callable[[bytes], bytes]
@@ -33,7 +33,7 @@ _NAMES: Mapping[str, Literal["chat", "execute_tool"]] = {"model": "chat", "tool"
 
 
 class EndedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that waits to be traced."""
+    """A turn that is waiting to be traced."""
 
     turn: Turn
     reply: Reply
@@ -43,7 +43,7 @@ class EndedTurn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SpanMaker:
-    """Makes spans; `kinds` says what a provider speaks, by its name."""
+    """Makes spans; `kinds` maps a provider's name to the API that it uses."""
 
     def __init__(self, digest: Digest, *, kinds: Mapping[str, str], content: bool) -> None:
         self._digest = digest
@@ -146,7 +146,7 @@ def _tool(step: Step) -> Span:
 
 
 def _said(turn: Turn, reply: Reply) -> dict[str, Value | None]:
-    """Return what was said, in the form that the conventions have for it."""
+    """Return the messages, in the format of the conventions."""
     asked = "" if turn.user is None else turn.user.text
     shown = {"role": "assistant", "parts": _parts(reply.text), "finish_reason": "stop"}
     return {
@@ -165,7 +165,7 @@ def _json(value: object) -> str:
 
 
 def attributes_of(values: Mapping[str, Value | None]) -> list[dict[str, Any]]:
-    """Return attributes as OTLP has them; what is None is left out."""
+    """Return attributes in OTLP format; values of None are left out."""
     return [
         {"key": name, "value": _value(value)} for name, value in values.items() if value is not None
     ]
@@ -175,12 +175,12 @@ def _value(value: Value) -> dict[str, Any]:
     if isinstance(value, bool):
         return {"boolValue": value}
     if isinstance(value, int):
-        # 64 bits do not fit into a number of JSON.
+        # 64 bits do not fit into a JSON number.
         return {"intValue": str(value)}
     if isinstance(value, float):
         return {"doubleValue": value}
     if isinstance(value, str):
-        # A lone surrogate is no text that could be sent.
+        # A lone surrogate cannot be encoded.
         return {"stringValue": value.encode("utf-8", "replace").decode()}
     return {"arrayValue": {"values": [_value(one) for one in value]}}
 

@@ -1,4 +1,4 @@
-"""Small files that only their owner can read and that nobody ever sees half written."""
+"""Small files that only their owner can read and that are never seen half written."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ _Value = TypeVar("_Value")
 
 
 def create_private(path: Path, content: bytes) -> None:
-    """Make a file that must not be there yet."""
+    """Create a file; it must not exist yet."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -25,7 +25,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def read_as(path: Path, kind: type[_Value]) -> _Value | None:
-    """Return what a file holds, or None if it is not there or holds something else."""
+    """Return a file's content as a type, or None if it is missing or does not fit."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError):

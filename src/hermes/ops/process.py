@@ -1,6 +1,6 @@
-"""Which process is meant: a pid alone can be reused, so its start time and arguments count too.
+"""Identifies a process: a pid alone can be reused, so its start time and arguments count too.
 
-Used by the one-instance rule and by `hermes stop`. Where there is no /proc, the pid alone has to do.
+Used by the one-instance rule and by `hermes stop`. Without /proc, the pid alone is used.
 """
 
 import os
@@ -18,7 +18,7 @@ _POLL_S = 0.1
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """A process beyond doubt; `start_time` is field 22 of /proc/PID/stat, in clock ticks."""
+    """A uniquely identified process; `start_time` is field 22 of /proc/PID/stat, in clock ticks."""
 
     pid: int
     kind: str
@@ -27,19 +27,21 @@ class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def own_identity(kind: str) -> ProcessIdentity:
-    """Describe the process that calls this."""
+    """Return the identity of the current process."""
     pid = os.getpid()
     argv = _argv_of(pid) or tuple(sys.orig_argv)
     return ProcessIdentity(pid=pid, kind=kind, argv=argv, start_time=start_time_of(pid))
 
 
 def start_time_of(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since boot; None if there is no such process."""
+    """Return when a process started, in clock ticks since boot; None if there is no such
+    process.
+    """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The second field is the command in parentheses and may hold spaces and parentheses itself.
+    # The second field is the command in parentheses and may contain spaces and parentheses.
     fields_from_third = stat.rpartition(")")[2].split()
     return int(fields_from_third[_START_TIME_FIELD - 3])
 
@@ -73,7 +75,7 @@ def _pid_exists(pid: int) -> bool:
 
 
 class ProcessHandle:
-    """A hold on one verified process: it is signalled and awaited, never its successor."""
+    """A handle on one verified process: signals and waits never reach a later process."""
 
     def __init__(self, identity: ProcessIdentity) -> None:
         self._identity = identity
@@ -93,7 +95,7 @@ class ProcessHandle:
         return True
 
     def wait(self, timeout_s: float, *, monotonic: Callable[[], float]) -> bool:
-        """Wait until the process has ended; false when it still runs after `timeout_s`."""
+        """Wait until the process has ended; return False if it still runs after `timeout_s`."""
         if self._pidfd is not None:
             poll = select.poll()
             poll.register(self._pidfd, select.POLLIN)
@@ -107,7 +109,7 @@ class ProcessHandle:
         return True
 
     def close(self) -> None:
-        """Let go of the process."""
+        """Release the handle."""
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None

@@ -1,7 +1,7 @@
-"""What a gateway writes down about itself for those who look from outside, also after its end.
+"""Files in which a gateway describes its state, readable also after its end.
 
-`run/status.json` says how it stands, `run/starts.json` whether the last one ended properly and how
-often one did not of late. Neither decides anything about ownership; the lock does.
+`run/status.json` holds its state, `run/starts.json` whether the last gateway ended properly and how
+often one recently did not. Neither decides about ownership; the lock does.
 """
 
 from pathlib import Path
@@ -16,7 +16,9 @@ _STARTS = "starts.json"
 
 
 class Starts(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether a gateway is up, or died; and when a start found that the one before had died."""
+    """Whether a gateway runs or crashed; and which starts found that the previous gateway had
+    crashed.
+    """
 
     is_open: bool = False
     crashes: tuple[float, ...] = ()
@@ -29,7 +31,7 @@ class RuntimeFiles:
         self._run = home / "run"
 
     def status(self) -> Runtime | None:
-        """Return what the last gateway said of itself."""
+        """Return the last state that a gateway wrote."""
         return read_as(self._run / _STATUS, Runtime)
 
     def tell(self, runtime: Runtime) -> None:
@@ -41,7 +43,9 @@ class RuntimeFiles:
         return read_as(self._run / _STARTS, Starts) or Starts()
 
     def begin(self, now: float, *, window_s: float) -> Starts:
-        """Note a start; return the crashes within the window, with the one before this start."""
+        """Record a start; return the crashes within the window, including the previous
+        gateway's.
+        """
         last = self.starts()
         recent = [at for at in last.crashes if now - window_s <= at <= now]
         starts = Starts(is_open=True, crashes=(*recent, *((now,) if last.is_open else ())))
@@ -49,7 +53,7 @@ class RuntimeFiles:
         return starts
 
     def end(self, starts: Starts) -> None:
-        """Note that a gateway has ended properly."""
+        """Record that a gateway has ended properly."""
         self._keep(msgspec.structs.replace(starts, is_open=False))
 
     def _keep(self, starts: Starts) -> None:
@@ -57,5 +61,5 @@ class RuntimeFiles:
 
 
 def read_runtime(home: Path) -> Runtime | None:
-    """Return what the last gateway of a home said of itself."""
+    """Return the last state that a gateway of this home wrote."""
     return RuntimeFiles(home).status()

@@ -1,7 +1,7 @@
-"""The systemd unit of a gateway, as text; pure.
+"""The systemd unit of a gateway, as text. Pure.
 
-A unit is a contract with three sides: `up` reports ready and alive, `stop` leaves the marker of a
-planned stop, and exit code 75 asks to be started again.
+A unit is a contract with three sides: `up` reports ready and alive, `stop` leaves the planned-stop
+marker, and exit code 75 requests a restart.
 """
 
 import re
@@ -17,7 +17,7 @@ _WATCHDOG_S = 60
 
 
 class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """What a unit says; `user` is set for a unit of the whole machine only."""
+    """The contents of a unit; `user` is set only for a unit of the whole machine."""
 
     command: tuple[str, ...]
     home: Path
@@ -31,11 +31,13 @@ class ServiceUnit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unit_name(name: str) -> str:
-    """Return the file name of a unit; raises `BadRequest` for one that systemd would not take."""
+    """Return the file name of a unit; raise `BadRequest` for a name that systemd does not
+    accept.
+    """
     plain = name.removesuffix(".service")
     if _NAME.fullmatch(plain) is None:
         raise BadRequest(
-            f"{name!r} is no name for a service; use letters, digits, dots, dashes and underscores"
+            f"{name!r} is not a valid service name; use letters, digits, dots, dashes, underscores"
         )
     return f"{plain}.service"
 
@@ -81,12 +83,14 @@ def _line(words: tuple[str, ...]) -> str:
 
 
 def _word(word: str) -> str:
-    """Return a word as systemd reads it back: no specifier, no variable, no quote of its own."""
+    """Return a word quoted for systemd: no specifier, no variable, no quote of its own."""
     kept = _value(word).replace("\\", "\\\\").replace('"', '\\"').replace("$", "$$")
     return f'"{kept}"' if re.search(r"[\s\"'\\;]", kept) or not kept else kept
 
 
 def _value(text: str) -> str:
     if any(character < " " or character == "\x7f" for character in text):
-        raise BadRequest(f"{text!r} holds a control character, which no unit file can; rename it")
+        raise BadRequest(
+            f"{text!r} contains a control character, which a unit file cannot; rename it"
+        )
     return text.replace("%", "%%")

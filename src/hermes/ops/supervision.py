@@ -1,4 +1,6 @@
-"""Talking to systemd: ready, stopping, reloading, alive; a datagram each, and nothing without it."""
+"""Notifications to systemd: ready, stopping, reloading, alive; one datagram each, and none without
+systemd.
+"""
 
 import socket
 from collections.abc import Callable
@@ -20,15 +22,15 @@ class Notifier:
         self._petted_at = float("-inf")
 
     def ready(self) -> None:
-        """The gateway answers."""
+        """Report that the gateway answers."""
         self._send("READY=1\nSTATUS=answers")
 
     def stopping(self) -> None:
-        """The gateway finishes what runs."""
+        """Report that the gateway finishes running turns."""
         self._send("STOPPING=1\nSTATUS=finishes running turns")
 
     def pet(self) -> None:
-        """The loop moves; told as often as the supervisor wants it."""
+        """Report that the loop runs, as often as the supervisor requires."""
         if not self._pet_every_s or not self._address:
             return
         now = self._monotonic()

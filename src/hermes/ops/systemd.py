@@ -11,14 +11,14 @@ SYSTEM_UNITS = Path("/etc/systemd/system")
 
 
 class Systemd:
-    """One manager of services: a person's own, or with `is_system` the machine's."""
+    """One service manager: a person's own, or with `is_system` the machine's."""
 
     def __init__(self, units: Path, *, is_system: bool) -> None:
         self.units = units
         self._scope = () if is_system else ("--user",)
 
     def write(self, name: str, text: str) -> Path:
-        """Put a unit file in its place and have it read."""
+        """Write a unit file and make systemd read it."""
         path = self.units / name
         try:
             self.units.mkdir(parents=True, exist_ok=True)
@@ -26,13 +26,13 @@ class Systemd:
         except OSError as error:
             raise ConfigurationError(
                 f"{path} cannot be written ({error.strerror}); run this as a user who may, "
-                "or print the unit with --dry-run and put it there yourself"
+                "or print the unit with --dry-run and install it yourself"
             ) from error
         self.control("daemon-reload")
         return path
 
     def remove(self, name: str) -> bool:
-        """Take a unit file away; false if there was none."""
+        """Remove a unit file; return False if there was none."""
         path = self.units / name
         if not path.exists():
             return False
@@ -44,18 +44,18 @@ class Systemd:
         return True
 
     def control(self, *words: str) -> None:
-        """Have systemctl do something; raises what it said if it did not."""
+        """Run a systemctl command; raise its output if it fails."""
         done = self._run("systemctl", words, captured=True)
         if done.returncode != 0:
             said = (done.stderr or done.stdout or "").strip() or f"exit code {done.returncode}"
             raise ConfigurationError(f"systemctl {' '.join(words)} failed: {said}")
 
     def show(self, *words: str) -> int:
-        """Let systemctl speak for itself; return its exit code."""
+        """Run systemctl with its own output; return its exit code."""
         return self._run("systemctl", words, captured=False).returncode
 
     def journal(self, *words: str) -> int:
-        """Let journalctl print; return its exit code."""
+        """Run journalctl with its own output; return its exit code."""
         return self._run("journalctl", words, captured=False).returncode
 
     def _run(
@@ -65,7 +65,7 @@ class Systemd:
         if found is None:
             raise ConfigurationError(
                 f"{program} was not found: this machine has no systemd. Let another supervisor "
-                "run `hermes up` (docs/operations.md says what it has to know)"
+                "run `hermes up` (see docs/operations.md)"
             )
         try:
             return subprocess.run(

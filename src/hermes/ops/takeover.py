@@ -1,4 +1,4 @@
-"""`hermes up --replace`: the gateway that runs is asked to finish, and hands its home over.
+"""`hermes up --replace`: the running gateway finishes its turns and hands over its home.
 
 The home belongs to the old process until it has ended; only then does the new one take the lock.
 """
@@ -19,10 +19,10 @@ Tell = Callable[[str], None]
 def take_over(
     home: Path, *, drain_s: float, clock: Clock, tell: Tell, grace_s: float = _GRACE_S
 ) -> None:
-    """Return once no gateway runs in `home` any more; one that does not end is made to.
+    """Return once no gateway runs in `home`; kill one that does not end.
 
-    It has the drain time and some patience more. Its turns lose nothing by being cut off: they go
-    on in the new process.
+    It has the drain time and a little more. Its turns lose nothing by being cut off: they continue
+    in the new process.
     """
     running = find_running(home)
     if running is None:
@@ -33,11 +33,11 @@ def take_over(
     try:
         if handle.wait(drain_s + grace_s, monotonic=clock.monotonic):
             return
-        tell("it has not ended in time; its running turns are cut off now and resume afterwards")
+        tell("it did not end in time; its running turns are cut off now and resume afterwards")
         handle.signal(signal.SIGTERM)
         if handle.wait(grace_s, monotonic=clock.monotonic):
             return
-        tell("it does not react; killing it")
+        tell("it does not respond; killing it")
         handle.signal(signal.SIGKILL)
         handle.wait(_KILLED_S, monotonic=clock.monotonic)
     finally:

@@ -1,4 +1,4 @@
-"""Hears how turns ended: counts them, traces them where that is wanted, and tells of failures."""
+"""Receives the results of turns: counts them, traces them if configured, and reports failures."""
 
 import structlog
 
@@ -30,10 +30,10 @@ class TurnObserver:
         self.traces = export is not None
 
     def ended(self, turn: Turn, reply: Reply, *, result: TurnResult, trace: Trace) -> None:
-        """A turn was committed."""
+        """Count, trace and report a committed turn."""
         try:
             self._note(turn, reply, result=result, trace=trace)
-        # Boundary: whoever watches turns never breaks one.
+        # Boundary: an observer must never break a turn.
         except Exception:  # noqa: BLE001
             _log.exception("observer_failed", message_id=turn.id)
 
@@ -46,7 +46,7 @@ class TurnObserver:
         if reply.outcome is Outcome.FAILED:
             self._cases.tell(_failure(turn, reply))
         if self._export is not None:
-            # The trace goes on growing nowhere: a committed turn has no more steps.
+            # The trace no longer grows: a committed turn has no more steps.
             ended = EndedTurn(turn=turn, reply=reply, result=result, trace=trace, ended_at=now)
             self._export.put(ended)
 

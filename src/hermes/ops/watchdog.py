@@ -1,6 +1,6 @@
-"""Notices that the event loop stands still, and says where: a thread looks at a beat of the loop.
+"""Detects that the event loop is blocked, and where: a thread checks a heartbeat of the loop.
 
-The beat also tells systemd that the service is alive, so that a loop which never moves again is
+The heartbeat also tells systemd that the service is alive, so that a permanently blocked loop is
 restarted. Nothing here knows what the loop does.
 """
 
@@ -21,7 +21,7 @@ Monotonic = Callable[[], float]
 
 
 class LoopWatch:
-    """Decides from beats and looks whether the loop stalls; told times, it waits for nothing."""
+    """Decides from heartbeats and checks whether the loop is blocked; times are passed in."""
 
     def __init__(self, stall_s: float, *, now: float) -> None:
         self._stall_s = stall_s
@@ -29,14 +29,14 @@ class LoopWatch:
         self._is_told = False
 
     def beat(self, now: float) -> float | None:
-        """The loop moves; return for how long it had not, if that was told."""
+        """Record a heartbeat; return how long the loop was blocked, if that was reported."""
         stalled = now - self._beat_at if self._is_told else None
         self._beat_at = now
         self._is_told = False
         return stalled
 
     def look(self, now: float) -> float | None:
-        """Return for how long the loop has stood still, once per stall."""
+        """Return how long the loop has been blocked, once per stall."""
         still = now - self._beat_at
         if self._is_told or still < self._stall_s:
             return None
@@ -45,7 +45,7 @@ class LoopWatch:
 
 
 class Watchdog:
-    """A beat in the loop and a thread that looks at it; `pet` is called while the loop moves."""
+    """A heartbeat in the loop and a thread that checks it; `pet` is called while the loop runs."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Watchdog:
         self._of_loop = 0
 
     def start(self) -> None:
-        """Begin to beat in the running loop and to look at it from a thread."""
+        """Start the heartbeat in the running loop and the thread that checks it."""
         self._of_loop = threading.get_ident()
         self._beat()
         if self._watch is not None:
@@ -73,7 +73,7 @@ class Watchdog:
             self._thread.start()
 
     def stop(self) -> None:
-        """End both."""
+        """Stop both."""
         self._ended.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -97,7 +97,7 @@ class Watchdog:
 
 
 def stack_of(frame: FrameType | None) -> list[str]:
-    """Return where a thread is, the innermost place last."""
+    """Return the stack of a thread, innermost frame last."""
     if frame is None:
         return []
     found = traceback.extract_stack(frame)[-_FRAMES:]

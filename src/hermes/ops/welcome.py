@@ -1,4 +1,4 @@
-"""What a gateway that has just started tells the person who started it.
+"""What a gateway that has just started prints for the person who started it.
 
 Filled by the composition root, shown by the command line.
 """
@@ -7,7 +7,9 @@ import msgspec
 
 
 class Welcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it answers, how to come in, and who will reply; `api_token` only on the first start."""
+    """The address, the sign-in link and the answering model; `api_token` only on the first
+    start.
+    """
 
     version: str
     address: str

@@ -1,1 +1,1 @@
-"""The HTTP server: the listening socket, the app, and who may come in."""
+"""The HTTP server: the listening socket, the app, and access control."""

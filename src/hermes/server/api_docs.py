@@ -1,8 +1,8 @@
-"""`/api/openapi.json` and `/api/docs`: the description of the API, for whoever has a credential.
+"""`/api/openapi.json` and `/api/docs`: the description of the API, for anyone with a credential.
 
 It holds no secrets and changes nothing, so every role may read it. The page's browser code comes
-from a package (`requirements/api-docs.txt`); without it a plain list is shown. Nothing of it is
-imported, built or read before somebody asks.
+from a package (`requirements/api-docs.txt`); without the package a plain list is shown. Nothing of
+it is imported, built or read before the first request.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _OWN: Final = frozenset({"api-docs.js"})
 _CARRIED: Final = frozenset({"swagger-ui-bundle.js", "swagger-ui.css"})
 _TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 _HTML = "text/html; charset=utf-8"
-# Swagger UI sets styles of its own and shows small pictures from data addresses.
+# Swagger UI sets its own styles and shows small pictures from data URLs.
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; "
     "style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; "
@@ -44,7 +44,7 @@ _HEADERS: Final = {
 
 # Any: the JSON of the document.
 def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -> tuple[Route, ...]:
-    """Return the routes; every one needs a token, or the session of a browser."""
+    """Return the routes; each needs a token or a browser session."""
 
     @cache
     def document() -> Any:
@@ -53,7 +53,8 @@ def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -
         return openapi_document(endpoints)
 
     async def enter(exchange: HttpExchange) -> None:
-        # No check of the origin: a page only reads, and the cookie is sent to our own pages alone.
+        # No origin check: a page only reads, and the browser sends the cookie only to our own
+        # pages.
         refuse_url_credentials(exchange)
         await gateway_api.recognise(exchange.headers)
 
@@ -85,7 +86,7 @@ def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -
 
 
 def browser_code() -> Path | None:
-    """Return where the package with Swagger UI has its files; it is not imported."""
+    """Return the folder with the files of the Swagger UI package; the package is not imported."""
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return None

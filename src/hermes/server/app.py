@@ -1,7 +1,7 @@
-"""The ASGI app: the host check, the routes, and the boundary where unknown errors end.
+"""The ASGI app: the host check, the routes, and the handler of unexpected errors.
 
-Channels bring their own routes or webhooks, the routes of operator orders are handed in; the server
-names no concrete channel and no store.
+Channels bring their own routes or webhooks, and the routes of operator orders are passed in; the
+server names no concrete channel and no store.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
@@ -30,7 +30,7 @@ Ready = Callable[[], Sequence[str]]
 
 
 def health_routes(ready: Ready) -> tuple[Route, ...]:
-    """Return the health routes; `ready` returns the reasons against taking messages."""
+    """Return the health routes; `ready` returns the reasons why messages are not accepted."""
 
     async def is_alive(_exchange: HttpExchange) -> Answer:
         return json_response({"status": "alive"})
@@ -80,7 +80,7 @@ def build_app(
 
 
 def _with_exact_paths(router: Router, routes: Sequence[BaseRoute]) -> ASGIApp:
-    """Look paths without parameters up at once: the hot path is one of them."""
+    """Look up paths without parameters directly: the hot path is one of them."""
     exact: dict[str, ASGIApp] = {}
     for route in routes:
         if isinstance(route, Route) and route.methods is None and "{" not in route.path:
@@ -98,7 +98,9 @@ async def _not_found(scope: Scope, _receive: Receive, send: Send) -> None:
 
 
 class _Boundary:
-    """The outermost app: refuses foreign hosts and turns unknown errors into a 500 with an id."""
+    """The outermost app: refuses unknown hosts and turns unexpected errors into a 500 with
+    an id.
+    """
 
     def __init__(
         self, app: ASGIApp, *, origins: Origins, make_id: MakeId, meter: RouteMeter | None
@@ -132,19 +134,19 @@ class _Boundary:
         )
         if send.has_started:
             return
-        text = f"Something went wrong inside Hermes. Its log explains the error id {error_id}."
+        text = f"Something went wrong inside Hermes. The log explains the error id {error_id}."
         await send_response(send, plain_error(500, "internal", text=text))
 
 
 class _Tracked:
-    """A send that remembers whether an answer has begun, and with which status."""
+    """A `send` that remembers whether a response has started, and with which status."""
 
     __slots__ = ("_send", "has_started", "status")
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self.has_started = False
-        # A request that is cut off before its answer has failed.
+        # A request that is cut off before its response has failed.
         self.status = 500
 
     # Any: an ASGI message, as the specification types it.
@@ -164,7 +166,7 @@ def _host_of(scope: Scope) -> str | None:
 def _foreign_host(host: str | None) -> HttpResponse:
     shown = "none" if host is None else repr(host[:100])
     text = (
-        f"The Host header is {shown}, and this server only answers to localhost. If people or "
+        f"The Host header is {shown}, but this server only answers to localhost. If people or "
         "platforms reach it under that name, set server.public_url (HERMES_SERVER__PUBLIC_URL) "
         "to its address."
     )

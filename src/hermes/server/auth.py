@@ -1,7 +1,7 @@
-"""Who may speak over HTTP: bearer tokens, one-time sign-in codes, browser sessions.
+"""HTTP authentication: bearer tokens, one-time sign-in codes, browser sessions.
 
-Every secret is 256 random bits, shown once and kept only as its SHA-256. The gateway API's
-`authenticate` delegates here; nothing here knows messages or routes.
+Every secret is 256 random bits, shown once and stored only as its SHA-256. The gateway API's
+`authenticate` delegates here; nothing here knows about messages or routes.
 """
 
 import hmac
@@ -23,7 +23,7 @@ COOKIE = "hermes_session"
 RandomBytes = Callable[[int], bytes]
 
 _LOCAL = Caller("local", "cli")
-# Often enough to see whether somebody still uses a session.
+# Often enough to see whether a session is still in use.
 _NOTE_USE_EVERY_S: Final = 3600.0
 _LONGEST_LABEL: Final = 200
 _log = structlog.get_logger(__name__)
@@ -37,21 +37,23 @@ class AccessTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(Protocol):
-    """Access control as the server and the web chat see it."""
+    """The access control that the server and the web chat use."""
 
     async def make_token(self, label: str, *, role: Role = "owner", maker: str = "") -> str:
-        """Return a new API token, shown only now; `maker` is the id of the credential that asks."""
+        """Return a new API token, which is shown only now; `maker` is the id of the credential that
+        asks.
+        """
         ...
 
     async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
-        """Return a code that signs one browser in; `maker` is the id of the credential that asks.
+        """Return a code that signs in one browser; `maker` is the id of the credential that asks.
 
         With `revoke_others` every other browser is signed out first.
         """
         ...
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raise `Unauthenticated`."""
         ...
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
@@ -59,11 +61,13 @@ class Access(Protocol):
         ...
 
     async def sign_out(self, headers: Mapping[str, str]) -> bool:
-        """End the session in the request's cookie; false if it had ended before."""
+        """End the session in the request's cookie; return False if it had already ended."""
         ...
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        """Check the bearer token or the session cookie; raise `Unauthenticated` if neither is
+        valid.
+        """
         ...
 
     def cookie(self, session: str, *, secure: bool) -> str:
@@ -94,7 +98,9 @@ class StoredAccess:
         self._random_bytes = random_bytes
 
     async def make_token(self, label: str, *, role: Role = "owner", maker: str = "") -> str:
-        """Return a new API token, shown only now; `maker` is the id of the credential that asks."""
+        """Return a new API token, which is shown only now; `maker` is the id of the credential that
+        asks.
+        """
         token = TOKEN_PREFIX + self._secret()
         parent = maker_digest(self._store, maker)
         await self._store.add(
@@ -103,7 +109,9 @@ class StoredAccess:
         return token
 
     async def make_signin_code(self, maker: str = "", *, revoke_others: bool = False) -> str:
-        """Return a code that signs one browser in; `maker` is the id of the credential that asks."""
+        """Return a code that signs in one browser; `maker` is the id of the credential that
+        asks.
+        """
         if revoke_others:
             await sign_out_all(self._store, keep=maker)
         code = self._secret()
@@ -115,7 +123,7 @@ class StoredAccess:
         return code
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raise `Unauthenticated`."""
         session, now = self._secret(), self._clock.now()
         is_used = await self._store.use_link(
             token_digest(code),
@@ -126,7 +134,7 @@ class StoredAccess:
         )
         if not is_used:
             raise Unauthenticated(
-                "This sign-in link was used before or has expired: run `hermes link` for a new one."
+                "This sign-in link was used or has expired: run `hermes link` for a new one."
             )
         return session
 
@@ -137,12 +145,14 @@ class StoredAccess:
         return await self._make_session(browser or "token", role=caller.role, parent=parent)
 
     async def sign_out(self, headers: Mapping[str, str]) -> bool:
-        """End the session in the request's cookie; false if it had ended before."""
+        """End the session in the request's cookie; return False if it had already ended."""
         session = session_in(headers.get("cookie", ""))
         return session is not None and await self._store.sign_out(token_digest(session))
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Check the bearer token or the session cookie; raises `Unauthenticated`."""
+        """Check the bearer token or the session cookie; raise `Unauthenticated` if neither is
+        valid.
+        """
         authorization = headers.get("authorization")
         if authorization is not None:
             scheme, _, token = authorization.partition(" ")
@@ -160,21 +170,21 @@ class StoredAccess:
         found = self._store.find("session", token_digest(session), now=self._clock.now())
         if found is None:
             raise Unauthenticated(
-                "This browser's session is not known or has expired: run `hermes link` and open "
+                "This browser's session is unknown or has expired: run `hermes link` and open "
                 "the link that it prints."
             )
         await self._note_use(found)
         return Caller("browser", "owner", found.role, found.token, found.id)
 
     async def _note_use(self, session: Credential) -> None:
-        """Note now and then that a session is used, for the list of sessions."""
+        """Record now and then that a session is in use, for the list of sessions."""
         now = self._clock.now()
         if session.seen_at is not None and now - session.seen_at < _NOTE_USE_EVERY_S:
             return
         try:
             await self._store.touch("session", session.digest, at=now)
         except (StoreError, TryLater) as error:
-            # A full disk keeps nobody from reading.
+            # A full disk must not keep anyone from reading.
             _log.warning("session_use_not_noted", problem=str(error))
 
     def cookie(self, session: str, *, secure: bool) -> str:
@@ -187,12 +197,12 @@ class StoredAccess:
         digest = token_digest(token)
         if self._local_digest is not None and hmac.compare_digest(digest, self._local_digest):
             return _LOCAL
-        # The store looks the digest up, not the secret: timing tells nothing about the secret.
+        # The store looks up the digest, not the secret: timing reveals nothing about the secret.
         found = self._store.find("token", digest, now=self._clock.now())
         if found is not None:
             return _caller(found)
         raise Unauthenticated(
-            "This token is not known here: copy it again, or make a new one with `hermes token`."
+            "Unknown token: copy it again, or create a new one with `hermes token`."
         )
 
     async def _make_session(
@@ -218,7 +228,7 @@ def _label(text: str) -> str:
 
 
 def session_in(cookies: str) -> str | None:
-    """Return the session's secret in a Cookie header, whatever other cookies look like."""
+    """Return the session's secret from a Cookie header, whatever the other cookies look like."""
     for pair in cookies.split(";"):
         name, _, value = pair.strip().partition("=")
         if name == COOKIE:
@@ -227,10 +237,10 @@ def session_in(cookies: str) -> str | None:
 
 
 def speaking(caller: Caller) -> Caller:
-    """Return a caller who may speak with the agents; raises `Forbidden` for one who may only look."""
+    """Return a caller that may send messages; raise `Forbidden` for a viewer."""
     if caller.role == "viewer":
         raise Forbidden(
-            "This is a viewer's token: it may look at /control and /metrics, and speak with nobody. "
+            "This is a viewer's token: it may read /control and /metrics, but not send messages. "
             "Messages need the role operator: `hermes token create --role operator` makes one."
         )
     return caller

@@ -1,7 +1,7 @@
-"""How many connections may be open at once, in all and from one address.
+"""How many connections may be open at once, in total and from one address.
 
-Used by the edge of the HTTP server when a connection comes and when it goes. It knows addresses
-and counts, nothing of HTTP.
+The HTTP server's edge calls this when a connection opens and when it closes. It knows addresses and
+counts, nothing about HTTP.
 """
 
 from collections import Counter
@@ -13,7 +13,8 @@ import structlog
 
 _log = structlog.get_logger("hermes.server")
 
-# Above the limit for all: programs on this machine, so that `hermes status` still gets an answer.
+# In excess of the total limit, for programs on this machine, so that `hermes status` still gets an
+# answer.
 _LOCAL_PLACES = 64
 _LOG_EVERY_S = 60.0
 _LOCAL = "local"
@@ -28,11 +29,11 @@ class OpenConnection(Protocol):
 
 
 class ConnectionLimits:
-    """Admits connections up to a limit in all and one per address.
+    """Admits connections up to a total limit and a limit per address.
 
-    At the limit for all, a connection that nobody waits on is closed to make room: of those that
-    have not sent a whole head yet and those whose answer is complete, the one that has been so
-    for longest. Connections that are merely open cannot keep everybody else out.
+    At the total limit, an idle connection is closed to make room: of the connections that have not
+    sent a complete head yet or whose answer is complete, the one that has been idle for longest. So
+    connections that are merely open cannot keep everyone else out.
     """
 
     def __init__(self, most: int, *, per_address: int, monotonic: Callable[[], float]) -> None:
@@ -59,11 +60,13 @@ class ConnectionLimits:
         return True
 
     def heard(self, connection: OpenConnection) -> None:
-        """Note that a connection has sent a whole head: it makes room for nobody."""
+        """Record that a connection has sent a complete head: it is no longer closed to make
+        room.
+        """
         self._waiting.pop(connection, None)
 
     def idle(self, connection: OpenConnection) -> None:
-        """Note that the answer is complete and the connection waits for its next request."""
+        """Record that the answer is complete and the connection waits for its next request."""
         self._waiting[connection] = None
 
     def leave(self, connection: OpenConnection, address: str) -> None:
@@ -93,7 +96,9 @@ class ConnectionLimits:
 
 
 def address_key(host: str | None) -> str:
-    """Return what the connections of one peer share: "local", an IPv4 address or an IPv6 /64."""
+    """Return the key that all connections of one peer share: "local", an IPv4 address or an IPv6
+    /64.
+    """
     if host is None:
         return _LOCAL
     try:

@@ -1,7 +1,7 @@
 """`/control/...`: how operators and the command line reach the running gateway.
 
-Every row of the table of orders becomes a handler. The gate before them says who calls, with which
-role, and over which way.
+Every row of the table of orders becomes a handler. The gate in front of them determines the caller,
+the caller's role and whether the connection is safe.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
 _OPERATOR_HEADER = "x-hermes-operator"
 _LONGEST_NAME = 64
-# Who gives an order, in its body; in a query it is a field like any other.
+# The field of the body that names who gives an order; in a query it is an ordinary field.
 _BY = "by"
 _Request = TypeVar("_Request")
 
@@ -48,7 +48,7 @@ def control_routes(
 
 
 class ControlGate:
-    """Makes HTTP handlers of orders: recognises the caller, reads the request, gives the order."""
+    """Turns orders into HTTP handlers: identifies the caller, reads the request, runs the order."""
 
     def __init__(
         self, gateway_api: GatewayApi, audited: AuditedActions, *, origins: Origins
@@ -58,7 +58,7 @@ class ControlGate:
         self._origins = origins
 
     def handler(self, orders: Sequence[AnyOrder], operations: Operations) -> Handler:
-        """Return the handler of the orders at one path; the query says which of them is meant."""
+        """Return the handler of the orders at one path; the query decides which order is meant."""
         by_variant = sorted(orders, key=lambda order: not order.variant)
 
         async def handle(exchange: HttpExchange) -> Answer:
@@ -80,14 +80,16 @@ class ControlGate:
         return await self._from_body(exchange, order, actor)
 
     async def _from_body(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
-        """Return the request in the body, which is not read for an actor who may not give it."""
+        """Return the request in the body; do not read it for an actor who may not give the
+        order.
+        """
         await self._audited.admit(actor, order)
         kind = order.request
         body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
         try:
             request = msgspec.json.decode(body or b"{}", type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequest(f"The body cannot be taken: {error}. {_takes(kind)}") from None
+            raise BadRequest(f"The body is not valid: {error}. {_takes(kind)}") from None
         _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
         return _signed(request, actor)
 
@@ -98,20 +100,22 @@ class ControlGate:
         except msgspec.ValidationError as error:
             await self._audited.admit(actor, order)
             takes = _takes(kind, own="")
-            raise BadRequest(f"The query cannot be taken: {error}. {takes}") from None
+            raise BadRequest(f"The query is not valid: {error}. {takes}") from None
         await self._audited.admit(actor, order, request=request)
         _refuse_unknown(query, kind, own="")
         return request
 
     async def enter(self, exchange: HttpExchange) -> Actor:
-        """Return who calls; raises `Unauthenticated`, and `Forbidden` for a way that is open to others."""
+        """Return the caller; raise `Unauthenticated`, or `Forbidden` for an unencrypted
+        connection.
+        """
         refuse_url_credentials(exchange)
         caller = await self._gateway_api.recognise(exchange.headers)
         self._origins.check(caller, exchange.headers)
         if caller.kind != "local" and not self._is_private(exchange):
             raise Forbidden(
-                "This token has come over plain http from another machine, where others can read "
-                "it: replace it, and use https (server.public_url), or this machine's own address."
+                "This token arrived over plain http from another machine, where others can read "
+                "it: replace it, and use https (server.public_url) or this machine's own address."
             )
         return _actor(caller, exchange)
 
@@ -128,13 +132,13 @@ class ControlGate:
 
 
 def _takes(kind: type, *, own: str = _BY) -> str:
-    """Say which fields there are, without the command line's own one."""
+    """List the fields, without the one that only the command line sends."""
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
     return f"The fields are: {', '.join(name for name in names if name != own) or 'none'}."
 
 
 def _refuse_unknown(said: Iterable[str], kind: type, *, own: str = _BY) -> None:
-    """Raise `BadRequest` for a field that nobody reads: a limit that was misspelt is no limit."""
+    """Raise `BadRequest` for an unknown field: a misspelt limit must not be ignored silently."""
     known = {field.encode_name for field in msgspec.structs.fields(kind)}
     unknown = next((name for name in said if name not in known), None)
     if unknown is not None:
@@ -149,7 +153,7 @@ def _is_here(address: str) -> bool:
 
 
 def _actor(caller: Caller, exchange: HttpExchange) -> Actor:
-    """Return who gives the order; this machine's command line says itself for whom."""
+    """Return the actor of the order; this machine's command line names the actor itself."""
     if caller.kind == "local":
         name = exchange.headers.get(_OPERATOR_HEADER, "")
         return local_actor(unquote(name)[:_LONGEST_NAME])
@@ -157,7 +161,9 @@ def _actor(caller: Caller, exchange: HttpExchange) -> Actor:
 
 
 def _signed(request: _Request, actor: Actor) -> _Request:
-    """Return the request with who gives it; only this machine's command line says that itself."""
+    """Return the request with its actor; only this machine's command line may name the actor
+    itself.
+    """
     if (
         actor.kind == "local"
         or not isinstance(request, msgspec.Struct)

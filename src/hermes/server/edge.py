@@ -1,8 +1,8 @@
-"""The edge of the HTTP server: bounds what a connection may send before its request is known.
+"""The edge of the HTTP server: limits what a connection may send before its request is known.
 
-A head is bounded in bytes, lines and time, and so is what surrounds a body. A peer that does not
-read its answer is closed. What is written in one turn of the loop goes out in one piece: a stream
-of small events costs one system call instead of many.
+A head is limited in bytes, lines and time, and so is the framing around a body. A connection whose
+peer does not read its answer is closed. Everything written in one iteration of the event loop is
+sent at once: a stream of small events costs one system call instead of many.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from hermes.server.connection_limits import ConnectionLimits, address_key
 from hermes.server.writes import BufferedTransport
 
-# Where a request finds how to be told that its connection is gone.
+# Scope key through which a request registers to be notified of its lost connection.
 ON_LOST = "hermes.on_lost"
 
 _URL_BYTES = 16_384
 _PIPELINED = 32
-# A chunk of one byte has five bytes around it.
+# A chunk of one byte has five bytes of framing.
 _AROUND_PER_BYTE = 8
-# How much of a body is read that nobody waits for: its answer is complete.
+# How much of a body is still read after its answer is complete.
 _UNWANTED_BYTES = 1_048_576
 _LINGER_S = 1.0
 _LINGER_BYTES = 1_048_576
@@ -40,7 +40,7 @@ class EdgeLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _OverLimit(Exception):
-    """Ends the parsing of a request that is over a limit."""
+    """Raised to stop parsing a request that exceeds a limit."""
 
 
 def _answer(status: int, text: str) -> bytes:
@@ -57,15 +57,15 @@ _TOO_SLOW = _answer(408, "The head of the request did not arrive in time.")
 _LONG_URL = _answer(414, f"The address of the request is longer than {_URL_BYTES} bytes.")
 _LARGE_HEAD = _answer(431, "The head of the request is too large or has too many lines.")
 _LARGE_FRAMING = _answer(400, "The chunk extensions or trailers of the body are too large.")
-_NO_TUNNEL = _answer(400, "This server is no proxy: it does not answer CONNECT.")
-_PIPELINE_FULL = _answer(400, "Too many requests wait for the answer to an earlier one.")
+_NO_TUNNEL = _answer(400, "This server is not a proxy: it does not answer CONNECT.")
+_PIPELINE_FULL = _answer(400, "Too many requests are waiting for the answer to an earlier one.")
 _FULL = _answer(503, "Too many connections are open. Try again later.")
 
 
 class EdgeProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with limits; it reports a lost connection to the request."""
+    """uvicorn's protocol with limits; it notifies the request of a lost connection."""
 
-    # Any: what uvicorn hands to its protocols.
+    # Any: what uvicorn passes to its protocols.
     def __init__(
         self, *args: Any, limits: EdgeLimits, places: ConnectionLimits, **more: Any
     ) -> None:
@@ -88,10 +88,10 @@ class EdgeProtocol(HttpToolsProtocol):
         self._discarded = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a place, and start the clock of the first head."""
+        """Count the connection, and start the timer of the first head."""
         self._gathering = BufferedTransport(transport, self.loop, send_s=self._limits.send_s)
         super().connection_made(self._gathering)  # type: ignore[arg-type]
-        # Writing is paused exactly as long as a part of an answer waits here for its peer.
+        # Writing is paused exactly as long as part of an answer is waiting here for its peer.
         transport.set_write_buffer_limits(0)
         address = address_key(self.client[0] if self.client else None)
         if self._places.admit(self, address):
@@ -103,7 +103,7 @@ class EdgeProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free everything, and report the loss to whoever asked."""
+        """Release everything, and notify the requests that registered for the loss."""
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         self._stop_clock()
@@ -113,7 +113,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self.pipeline.clear()
         if self._address is not None:
             self._places.leave(self, self._address)
-        # uvicorn notices the last request only; one before it may still be running.
+        # uvicorn only notices the last request; an earlier one may still be running.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
@@ -121,11 +121,11 @@ class EdgeProtocol(HttpToolsProtocol):
             self._on_lost()
 
     def drop(self) -> None:
-        """Close the connection; its peer gets what is already written."""
+        """Close the connection after sending what is already written."""
         self.transport.close()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, within the limits."""
+        """Parse the received bytes, within the limits."""
         if self._is_refused:
             self._discard(data)
             return
@@ -143,32 +143,32 @@ class EdgeProtocol(HttpToolsProtocol):
             self._check_end()
 
     def pause_writing(self) -> None:
-        """Watch whether the peer reads."""
+        """Start checking whether the peer reads."""
         super().pause_writing()
         self._places.heard(self)
         self._gathering.watch()
 
     def resume_writing(self) -> None:
-        """Let the answer go on."""
+        """Let the answer continue."""
         super().resume_writing()
         if not self.transport.is_closing():
             self._gathering.stop_watching()
             self._rest()
 
     def on_message_begin(self) -> None:
-        """Begin a head, and let its request ask to be told."""
+        """Start a head, and let its request register for a lost connection."""
         super().on_message_begin()
         self._in_head = True
         self.scope[ON_LOST] = self._tell  # type: ignore[literal-required]
 
     def on_url(self, url: bytes) -> None:
-        """Bound the address."""
+        """Limit the length of the address."""
         super().on_url(url)
         if len(self.url) > _URL_BYTES:
             self._end_parsing(_LONG_URL)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Bound the lines of a head; lines that follow a body are dropped."""
+        """Limit the lines of a head; drop trailer lines after a body."""
         if self._in_body:
             return
         if len(self.headers) >= self._limits.head_lines:
@@ -180,10 +180,11 @@ class EdgeProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
                 self._end_parsing(_NO_TUNNEL)
-            # The parser stops here: `_parse` lets it read this head again, without the offer.
+            # The parser stops here: `_parse` makes it read this head again, without the upgrade
+            # offer.
             return
         behind = 0
-        # Counted with what came behind the head: only then is it worth a second look.
+        # Counted with the bytes after the head: only then is a second look worthwhile.
         if self._head_bytes > self._limits.head_bytes:
             behind = self._head_bytes - self._head_size()
             if self._head_bytes - behind > self._limits.head_bytes:
@@ -197,38 +198,38 @@ class EdgeProtocol(HttpToolsProtocol):
         self._around_body = behind
 
     def on_body(self, body: bytes) -> None:
-        """Weigh a piece of a body against what surrounds it."""
+        """Compare a piece of a body with the framing around it."""
         self._around_body -= len(body) * (1 + _AROUND_PER_BYTE)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """End a request, unless its head is read again."""
+        """End a request, unless its head will be read again."""
         if not self._in_head:
             self._in_body = False
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Start the next request; behind the last one, send the refusal of what followed."""
+        """Start the next request; after the last one, send the refusal of whatever followed."""
         super().on_response_complete()
         if self._refusal is None:
             self._rest()
         elif not self._is_answering() and not self.transport.is_closing():
             self._end_with(self._refusal)
 
-    # Private to uvicorn, which is pinned: the only place that knows which request runs.
+    # Private to uvicorn, which is pinned: the only place that knows the running request.
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         self._places.heard(self)
         super()._start_asgi_task(cycle, app)
 
     def _parse(self, data: bytes) -> None:
-        """Feed the parser; an offer to upgrade is ignored, as if it were not in the head."""
+        """Feed the parser; ignore an offer to upgrade, as if it were not in the head."""
         self._unset_keepalive_if_required()
         while data:
             try:
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as offer:
-                # The parser takes what follows for another protocol, and a body for none.
+                # The parser would read what follows as another protocol, and not see a body.
                 data = self._head_without_offer() + data[offer.args[0] :]
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
@@ -264,7 +265,8 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._around_body > self._limits.head_bytes:
             self._refuse(_LARGE_FRAMING)
             return
-        # What a body allows around it is not saved up: lines behind it would grow as large.
+        # The framing that a body allows does not accumulate: trailer lines could otherwise grow as
+        # large.
         self._around_body = max(0, self._around_body)
         if not self.cycle.response_complete:
             self._stop_clock()
@@ -279,7 +281,7 @@ class EdgeProtocol(HttpToolsProtocol):
         self._stop_clock()
         is_over = not self._is_refused and self.cycle.response_complete
         if is_over and self.timeout_keep_alive_task is None:
-            # The body ended after its answer: uvicorn has stopped its clock and starts no other.
+            # The body ended after its answer: uvicorn has stopped its timer and starts no other.
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
@@ -294,7 +296,9 @@ class EdgeProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _overdue(self) -> None:
-        """Close a connection whose head, or the rest of an unwanted body, did not come in time."""
+        """Close a connection whose head, or the rest of an unwanted body, did not arrive in
+        time.
+        """
         self._timer = None
         if self._is_answering():
             self._start_clock()
@@ -307,7 +311,7 @@ class EdgeProtocol(HttpToolsProtocol):
         return self._running is not None and not self._running.response_complete
 
     def _rest(self) -> None:
-        """Let the connection make room for another one while nobody waits for an answer on it."""
+        """Allow the connection to be closed to make room while no answer is pending on it."""
         if (
             self._running is not None
             and self._running.response_complete
@@ -322,7 +326,9 @@ class EdgeProtocol(HttpToolsProtocol):
             self.flow.pause_reading()
 
     def _refuse(self, answer: bytes) -> None:
-        """Read nothing more; answer unless that would end up inside or behind its own answer."""
+        """Read nothing more; answer, unless the refusal would end up inside or after the request's
+        own answer.
+        """
         is_in_body, running = self._in_body, self._running
         self._is_refused, self._in_head, self._in_body = True, False, False
         self._stop_clock()
@@ -343,7 +349,7 @@ class EdgeProtocol(HttpToolsProtocol):
             self._end_with(answer)
 
     def _end_with(self, answer: bytes) -> None:
-        """Send the last bytes, and close when the peer has had time to read them."""
+        """Send the last bytes, and close once the peer has had time to read them."""
         self._unset_keepalive_if_required()
         if answer:
             self.transport.write(answer)

@@ -1,4 +1,4 @@
-"""The gateway API: what channels that serve HTTP themselves may ask, over the core's parts."""
+"""The gateway API: the calls that channels with their own HTTP routes may make."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
@@ -45,7 +45,7 @@ class GatewayApiServer:
         self._traffic = traffic
 
     async def accept(self, event: MessageEvent) -> Acceptance:
-        """Keep a message; raises `Refused` or `TryLater`, and then nothing was kept."""
+        """Store a message; raise `Refused` or `TryLater` if nothing was stored."""
         accepted = await self._inbox.accept(event)
         self._traffic.asked(event.source.platform, accepted.message_id)
         return accepted
@@ -53,15 +53,17 @@ class GatewayApiServer:
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
-        """Note an authenticated refusal best-effort; return the id that `hermes why` explains."""
+        """Record the refusal of an authenticated caller, best-effort; return the id that `hermes
+        why` explains.
+        """
         return await self._inbox.refuse(platform, error, external_id=external_id)
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Return who may speak with the agents; raises `Unauthenticated`, `Forbidden` for viewers."""
+        """Return who may send messages; raise `Unauthenticated`, or `Forbidden` for viewers."""
         return speaking(await self._access.authenticate(headers))
 
     async def recognise(self, headers: Mapping[str, str]) -> Caller:
-        """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
+        """Return the owner of a bearer token or a session cookie; raise `Unauthenticated`."""
         return await self._access.authenticate(headers)
 
     def message(self, message_id: str) -> MessageStatus | None:
@@ -76,7 +78,7 @@ class GatewayApiServer:
         return MessageStatus(record, self._store.inbox.result(result_of) if ended else None)
 
     async def watch(self, message_id: str) -> AsyncIterator[Progress]:
-        """Yield a snapshot of a message, then everything until it is done or parked."""
+        """Yield a snapshot of a message, then every update until it is done or parked."""
         async with aclosing(self._watch.subscribe(message_id)) as updates:
             async for progress in updates:
                 if progress.kind == "snapshot":
@@ -90,7 +92,7 @@ class GatewayApiServer:
                 yield progress
 
     async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
-        """Wait for the end of a message or a question of its turn; `stopping` is neither."""
+        """Wait until a message is done or its turn asks a question; `stopping` is neither."""
         end = None if is_new else self._ended(message_id)
         if end is None:
             end = await self._watch.end(message_id)
@@ -99,7 +101,7 @@ class GatewayApiServer:
         return end
 
     def _ended(self, message_id: str) -> Progress | None:
-        """Return the end of a message that nobody will tell about any more."""
+        """Return the result of a message about which no more updates will come."""
         if self._store.inbox.state(message_id) in _GOES_ON:
             return None
         status = self.message(message_id)
@@ -128,11 +130,11 @@ class GatewayApiServer:
         person_id = self._store.users.channel_access(platform, user_id).person_id
         agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
-        # Nobody's words are shown where nobody has written yet, or who wrote was erased.
+        # Show no messages if nobody has written yet or the writer was erased.
         return self._store.transcripts.conversation(
             str(lane), limit=limit, person_id=person_id or "", before=before
         )
 
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
-        """Return the platform's conversations, the most recently used first."""
+        """Return the platform's conversations, most recently used first."""
         return self._store.transcripts.sessions(platform=platform, limit=limit)

@@ -1,7 +1,7 @@
 """The listening socket and the HTTP server on it.
 
-The socket is bound first, so that a taken port is one clear line before anything else starts.
-Signals are not touched here: `app.py` owns them and calls `stop`.
+The socket is bound first, so that a port in use is reported in one clear line before anything else
+starts. Signals are not handled here: `app.py` owns them and calls `stop`.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from hermes.server.edge import EdgeLimits, EdgeProtocol
 
 _CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
 
-# More would only make the loops over all files slow that some child processes run at their start.
+# More would only slow down child processes that loop over all file descriptors at their start.
 _MOST_FILES = 65_536
-# The database, the logs, and everything else that is open without any connection.
+# Files for the database, the logs and everything else that is open besides connections.
 _OWN_FILES = 128
 _FEWEST_CONNECTIONS = 16
-# How long requests that were cut off have for their last words.
+# How long requests that were cut off have to finish their answers.
 _CANCELLED_S = 5.0
 Listener = socket.socket
 
@@ -40,7 +40,7 @@ Listener = socket.socket
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times and limits of the HTTP server.
 
-    `per_address` does not count connections of this machine: a reverse proxy is often one.
+    `per_address` does not count connections from this machine: a reverse proxy often runs here.
     """
 
     keep_alive_s: float = 75.0
@@ -52,7 +52,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def serve_settings(server: ServerSettings) -> ServeSettings:
-    """Return what the settings say of the HTTP server."""
+    """Return the HTTP server's part of the settings."""
     return ServeSettings(
         keep_alive_s=server.keep_alive_s,
         connections=server.max_connections,
@@ -67,7 +67,7 @@ def serve_settings(server: ServerSettings) -> ServeSettings:
 
 
 def bind(host: str, port: int) -> Listener:
-    """Return a bound, listening socket; raises `ConfigurationError` that says what to change."""
+    """Return a bound, listening socket; raise a `ConfigurationError` that says what to change."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -76,7 +76,7 @@ def bind(host: str, port: int) -> Listener:
     except OSError as problem:
         raise ConfigurationError(_describe(problem, host, port=port)) from None
     try:
-        # Windows gives this option another meaning: there it would share a port in use.
+        # On Windows this option means something else: it would share a port that is in use.
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -97,7 +97,7 @@ def address_of(listener: Listener) -> str:
 
 
 def raise_open_files() -> None:
-    """Let this process open as many files as the system allows it, up to a sane number."""
+    """Raise this process's limit of open files to what the system allows, up to a sane number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -110,14 +110,14 @@ def _open_files() -> int:
 
 
 def _connections_for(files: int) -> int:
-    """Return how many connections leave enough files for the calls that they cause."""
+    """Return how many connections leave enough files for the calls that they trigger."""
     return max(_FEWEST_CONNECTIONS, (files - _OWN_FILES) // 2)
 
 
 def _describe(problem: OSError, host: str, *, port: int) -> str:
     if problem.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} on {host} is taken by another program. Stop that program "
+            f"Port {port} on {host} is used by another program. Stop that program "
             f"(is Hermes running already? try `hermes status`), or {_CHANGE}."
         )
     if problem.errno == errno.EACCES:
@@ -130,7 +130,7 @@ def _describe(problem: OSError, host: str, *, port: int) -> str:
 
 
 class HttpServer:
-    """Serves one app on one socket until it is told to stop."""
+    """Serves one app on one socket until `stop` is called."""
 
     def __init__(self, app: ASGIApp, listener: socket.socket, *, settings: ServeSettings) -> None:
         self._listener = listener
@@ -141,11 +141,11 @@ class HttpServer:
         await self._server.serve(sockets=[self._listener])
 
     async def wait_started(self) -> None:
-        """Return once requests are answered."""
+        """Return once the server answers requests."""
         await self._server.is_started.wait()
 
     def stop(self) -> None:
-        """Ask `serve` to end: no new connections, and open ones get `stop_s` to finish."""
+        """Ask `serve` to end: accept no new connections, and give open ones `stop_s` to finish."""
         self._server.should_exit = True
 
 
@@ -171,8 +171,8 @@ class _Server(Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await super().shutdown(sockets)
-        # uvicorn cancels what still runs and does not wait for it: what it wrote down and its answer
-        # would come after everything else is closed.
+        # uvicorn cancels what still runs and does not wait for it: without this, its records and
+        # answer would come after everything else is closed.
         if self.server_state.tasks:
             await asyncio.wait(set(self.server_state.tasks), timeout=_CANCELLED_S)
 
@@ -187,13 +187,13 @@ def _config(app: ASGIApp, settings: ServeSettings) -> Config:
         per_address=settings.per_address,
         monotonic=SystemClock().monotonic,
     )
-    # cast: uvicorn calls it like a class, and never looks at it otherwise.
+    # cast: uvicorn calls it like a class, and uses it in no other way.
     protocol = cast(
         "type[asyncio.Protocol]", partial(EdgeProtocol, limits=settings.limits, places=places)
     )
     return Config(
         app,
-        # The loop belongs to the caller: `app.py` runs uvloop where there is one.
+        # The caller owns the loop: `app.py` runs uvloop if it is installed.
         loop="none",
         http=protocol,
         ws="none",

@@ -1,6 +1,6 @@
-"""`/metrics`: the numbers of the gateway as Prometheus reads them, for operators.
+"""`/metrics`: the gateway's metrics in Prometheus format, for operators.
 
-And the labels of requests: a path is counted under the route that serves it, never as it came.
+Also the labels of requests: a path is counted under the route that serves it, never as it was sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ _NOWHERE = "unmatched"
 
 
 class RequestMeter(Protocol):
-    """Is notified of every request that was answered."""
+    """Is notified of every answered request."""
 
     def request(self, method: str, route: str, *, status: int, seconds: float) -> None:
         """A request was answered."""
@@ -30,7 +30,7 @@ class RequestMeter(Protocol):
 def metrics_route(
     gateway_api: GatewayApi, text: Callable[[], bytes], *, origins: Origins, public: bool
 ) -> Route:
-    """Return the route; it takes a token of the REST API, unless it is public."""
+    """Return the route; it needs a token of the REST API, unless metrics are public."""
 
     async def show(exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
@@ -43,7 +43,7 @@ def metrics_route(
 
 
 class RouteMeter:
-    """Tells a meter of requests by the route that served them, out of few."""
+    """Reports requests to a meter by the route that served them, so that labels stay few."""
 
     def __init__(self, meter: RequestMeter, routes: Sequence[BaseRoute]) -> None:
         known = [route for route in routes if isinstance(route, Route)]
@@ -52,7 +52,7 @@ class RouteMeter:
         self._by_endpoint = {id(route.endpoint): route.path for route in known}
 
     def note(self, scope: Scope, *, status: int, seconds: float) -> None:
-        """Count a request that was answered, unless it was for the metrics themselves."""
+        """Count an answered request, unless it was for the metrics themselves."""
         route = self._exact.get(scope["path"])
         if route is None:
             route = self._by_endpoint.get(id(scope.get("endpoint")), _NOWHERE)

@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document: operator orders read from their table, and the endpoints of channels.
+"""The OpenAPI 3.1 document: operator orders from their table, and the endpoints of channels.
 
-Built at the first request for it, and not imported before.
+Imported and built at the first request for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from hermes.server.auth import COOKIE
 Json = dict[str, Any]
 _ROOT: Final = "#/components/schemas/"
 _TEMPLATE: Final = _ROOT + "{name}"
-# Who gives an order; only the machine's own command line says that itself.
+# The field with the actor of an order; only this machine's command line sends it.
 _BY = "by"
 _ORDERS = "Operator orders"
 _ERROR: Final[Json] = {
@@ -83,7 +83,7 @@ def openapi_document(
 
 
 def plain_page(document: Json) -> bytes:
-    """Return the document as a list in plain HTML, for when no browser code is installed."""
+    """Return the document as a list in plain HTML, for use without the browser code."""
     rows = "".join(
         f"<h2><code>{method.upper()} {escape(path)}</code></h2>"
         f"<p>{escape(one['summary'])} {escape(one.get('description', ''))}</p>"
@@ -145,7 +145,7 @@ def _order(order: AnyOrder, by_kind: Mapping[str, Json]) -> Json:
 
 
 def _operation_id(order: AnyOrder) -> str:
-    """Return a unique name: one order may have a second path."""
+    """Return a unique name, because one order may have a second path."""
     first = next((one for one in ORDERS if one.name == order.name), order)
     return order.name if first.path == order.path else f"{order.name}:{order.path}"
 
@@ -174,7 +174,7 @@ def _meaning(order: AnyOrder, field: str) -> Json:
 
 
 def _add_variant(operation: Json, order: AnyOrder) -> None:
-    """Describe a second order at the same path, which a query tells from the first."""
+    """Describe a second order at the same path; a query parameter distinguishes them."""
     operation["description"] += (
         f" With `{order.path.partition('?')[2]}`: {order.summary} {_rules(order)}"
     )

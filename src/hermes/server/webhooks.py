@@ -1,6 +1,6 @@
-"""`/webhooks/{platform}`: hands a platform's call, raw and bounded, to its channel.
+"""`/webhooks/{platform}`: passes a platform's call, raw and limited in size, to its channel.
 
-The channel authenticates the raw bytes; the server reads nothing into them.
+The channel authenticates the raw bytes; the server does not interpret them.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class WebhookLimits(msgspec.Struct, frozen=True, kw_only=True):
 def webhook_routes(
     channels: Mapping[str, WebhookChannel], limits: WebhookLimits
 ) -> tuple[Route, ...]:
-    """Return the routes of all webhooks; what follows a platform's name is the channel's own."""
+    """Return the routes of all webhooks; the channel owns the path after the platform's name."""
 
     async def hand_over(exchange: HttpExchange) -> Answer:
         platform = exchange.parameter("platform")
@@ -54,8 +54,8 @@ def webhook_routes(
 
 
 def _glanced(channel: WebhookChannel, exchange: HttpExchange) -> HttpResponse | None:
-    """Return why a channel refuses a call by its head; its body is then not waited for."""
-    # Looked up by name: asking a runtime protocol takes longer than all the rest of this.
+    """Return why a channel refuses a call by its head, before its body is read."""
+    # Looked up by name: a runtime protocol check takes longer than everything else here.
     glance = getattr(channel, "glance", None)
     if glance is None:
         return None

@@ -1,20 +1,21 @@
-"""Writing to one connection: gathered, and only to a peer that reads.
+"""Writes to one connection: batched, and only to a peer that reads.
 
-What is written in one turn of the loop goes out in one piece: a stream of small events, and an
-answer whose head and body are written apart, cost one system call instead of many. A peer that
-leaves its answer unread is closed, so that it keeps neither memory nor a place.
+Everything written in one iteration of the event loop is sent at once: a stream of small events, and
+an answer whose head and body are written separately, cost one system call instead of many. A
+connection whose peer does not read its answer is closed, so that it occupies neither memory nor a
+slot.
 """
 
 import asyncio
 from typing import Any
 
 _MOST_BYTES = 65_536
-# A peer that reads slower than this does not read.
+# A peer that reads more slowly than this counts as not reading.
 _BYTES_PER_S = 1024
 
 
 class BufferedTransport:
-    """A transport that holds writes back until the loop's turn ends."""
+    """A transport that holds back writes until the current iteration of the loop ends."""
 
     __slots__ = ("_is_shut", "_left", "_loop", "_ready", "_send_s", "_size", "_transport", "_watch")
 
@@ -40,21 +41,21 @@ class BufferedTransport:
             self._flush()
 
     def write_eof(self) -> None:
-        """Send what is held back and say that nothing follows; later writes are dropped."""
+        """Send held-back bytes and signal the end; later writes are dropped."""
         self._flush()
         self._is_shut = True
         if not self._transport.is_closing():
             self._transport.write_eof()
 
     def close(self) -> None:
-        """Send what is held back, then close."""
+        """Send held-back bytes, then close."""
         self._flush()
         self._transport.close()
         if self._transport.get_write_buffer_size():
             self.watch()
 
     def watch(self) -> None:
-        """Close the connection if its peer does not read what is waiting to be sent."""
+        """Close the connection if its peer does not read waiting bytes."""
         if self._watch is None:
             self._left = self._transport.get_write_buffer_size()
             self._watch = self._loop.call_later(self._send_s, self._check)
@@ -80,6 +81,6 @@ class BufferedTransport:
             ready, self._ready, self._size = self._ready, [], 0
             self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))
 
-    # Any: whatever else the protocol asks of its transport.
+    # Any: other attributes that the protocol reads from its transport.
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)

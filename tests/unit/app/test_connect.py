@@ -249,7 +249,7 @@ async def test_a_deaf_channel_is_reported_within_two_minutes(desk: Desk) -> None
     assert (state.state, state.deaf, state.note) == (
         "connected",
         True,
-        "connected, but deaf: no update for a minute",
+        "connected, but not receiving: no update for a minute",
     )
     assert [one["event"] for one in logs] == ["channel_deaf"]
     assert [line for reader in desk.all.readers() for line in reader.lines() if line[0] != "#"] == [

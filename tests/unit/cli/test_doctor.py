@@ -56,7 +56,7 @@ def test_a_used_home_is_well_and_everything_was_looked_at(doctor, used):
         "recall", "channels", "trusted addresses", "models",
     }  # fmt: skip
     assert [one["what"] for one in checks if one["name"] == "database"][1] == (
-        "it is whole (quick check)"
+        "it is intact (quick check)"
     )
 
 
@@ -207,7 +207,7 @@ def test_a_port_that_another_program_has_fails(doctor):
 
     assert code == 1
     (taken,) = found(checks, "port", "fail")
-    assert taken["what"] == f"Port {port} on 127.0.0.1 is taken by another program"
+    assert taken["what"] == f"Port {port} on 127.0.0.1 is used by another program"
     assert "server.port" in taken["fix"]
 
 
@@ -268,7 +268,7 @@ def test_what_a_dead_gateway_left_is_removed_and_what_a_living_one_has_is_not(do
     _, fixed = doctor("--fix", HERMES_SERVER__PORT="0")
 
     told = [one["what"] for one in found(before, "gateway", "warn")]
-    assert told[0] == f"a gateway that died left gateway.pid in {run}"
+    assert told[0] == f"a gateway that crashed left gateway.pid in {run}"
     assert told[1].startswith("1 of the last starts found that the one before had died")
     assert [one["fixed"] for one in found(fixed, "gateway", "ok")] == [True]
     assert not (run / "gateway.pid").exists()

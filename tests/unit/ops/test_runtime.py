@@ -114,7 +114,7 @@ def test_the_next_start_writes_down_what_a_killed_process_left(home):
         ("agent:main:rest:dm:ann",),
         (UP,),
     )
-    assert "without a word" in left.reason
+    assert "without a report" in left.reason
 
 
 @pytest.mark.req("W6", "J2")

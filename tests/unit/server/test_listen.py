@@ -33,7 +33,7 @@ def test_a_taken_port_says_which_and_what_to_change() -> None:
         with pytest.raises(ConfigurationError) as caught:
             bind("127.0.0.1", port)
     text = str(caught.value)
-    assert f"Port {port} on 127.0.0.1 is taken" in text
+    assert f"Port {port} on 127.0.0.1 is used" in text
     assert "HERMES_SERVER__PORT" in text
     assert "server.port" in text
 

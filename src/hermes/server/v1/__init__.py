@@ -1,1 +1,1 @@
-"""The model layer as a server: the endpoints that OpenAI's and Anthropic's clients speak to."""
+"""The model layer as a server: the endpoints for OpenAI's and Anthropic's clients."""

@@ -1,8 +1,8 @@
 """`agent:NAME`: a call of `/v1` that runs a whole turn of an agent, through the journal.
 
-The agent has its own tools, memory and budget. Without a conversation of its own the call brings
-its history along and leaves none behind; with the header `x-hermes-conversation` the agent
-remembers, and only the last message counts.
+The agent has its own tools, memory and budget. By default the call sends its whole history and
+nothing is kept; with the header `x-hermes-conversation` the agent remembers the conversation, and
+only the last message is read.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -51,14 +51,14 @@ class AgentTurns:
     async def run(
         self, call: WireCall, caller: ApiCaller, *, headers: Mapping[str, str]
     ) -> AsyncGenerator[CallEvent, None]:
-        """Run one turn and tell it as a model call."""
+        """Run one turn and report it as a model call."""
         event = self._event(call, caller, headers=headers)
         accepted = await self._gateway_api.accept(event)
         rule = f"explicit agent, turn {accepted.message_id}"
         candidate = Candidate(_AGENT, event.agent or "", rule)
         yield CallStart(candidate)
         said = _Said()
-        # The gateway API watches by an async generator, which its port does not say.
+        # The gateway API's `watch` is an async generator; its port does not declare that.
         watching = aclosing(self._gateway_api.watch(accepted.message_id))  # type: ignore[type-var]
         async with watching as updates:
             async for progress in updates:
@@ -75,7 +75,7 @@ class AgentTurns:
                 if more and call.stream:
                     yield TextDelta(more)
         raise StreamTruncated(
-            f"the gateway stops; the turn goes on, and `hermes why {accepted.message_id}` tells it"
+            f"the gateway is stopping; the turn continues: see `hermes why {accepted.message_id}`"
         )
 
     def _event(
@@ -84,14 +84,14 @@ class AgentTurns:
         request = call.request
         if request.tools or request.schema is not None:
             raise BadRequest(
-                f"{call.model} is an agent with its own tools and its own form of answer: leave "
+                f"{call.model} is an agent with its own tools and its own answer format: leave "
                 "'tools' and the response format out, or call a model."
             )
         if not request.messages or request.messages[-1].role != "user":
-            raise BadRequest("The last message must be one of the role 'user': it is answered.")
+            raise BadRequest("The last message must have the role 'user'.")
         conversation = headers.get("x-hermes-conversation", "")[:_MAX_NAME]
         name = headers.get("idempotency-key", "")[:_MAX_NAME] or self._make_id("x")
-        # No user can take the place of another by a colon in a name.
+        # A colon in a name must not let one user pass as another.
         user = quote(caller.user, safe="")
         return MessageEvent(
             account="default",
@@ -112,14 +112,14 @@ class AgentTurns:
 
 
 class _Said:
-    """What was shown of a turn so far: all of it, and the part since its last new beginning."""
+    """The text of a turn sent so far: all of it, and the part since the text last restarted."""
 
     def __init__(self) -> None:
         self.all = ""
         self._since = ""
 
     def hear(self, progress: Progress) -> str:
-        """Return what a progress adds to what is shown."""
+        """Return the text that a progress event adds."""
         if progress.kind == "restart":
             self._since = ""
         if progress.kind not in ("delta", "snapshot") or not progress.text:
@@ -130,14 +130,14 @@ class _Said:
         return gap + progress.text
 
     def rest(self, text: str) -> str:
-        """Return what is missing of the final text; another text stands on its own."""
+        """Return the part of the final text that is missing; a different text is returned whole."""
         if text.startswith(self._since):
             return text[len(self._since) :] if self._since or not self.all else _GAP + text
         return _GAP + text
 
 
 def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
-    """Return what a request asks of a model that an agent decides by itself."""
+    """Return the options of a request that have no effect because an agent decides them itself."""
     asked = {
         "max_tokens": request.max_output_tokens,
         "temperature": request.temperature,
@@ -149,10 +149,10 @@ def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
 
 
 def _end_of(progress: Progress, *, name: str) -> TurnResult:
-    """Return how a turn ended; raises what kept it from an answer."""
+    """Return how a turn ended; raise the error if there is no answer."""
     result = progress.result or TurnResult(text="")
     if progress.kind == "parked":
-        waits = f"This waits for an approval ({result.approval}). Ask again once it was given."
+        waits = f"This needs an approval ({result.approval}). Ask again once it is given."
         return TurnResult(text=waits)
     if progress.outcome in _SAID:
         return result

@@ -1,7 +1,8 @@
 """Errors in Anthropic's shape, with the status and headers that its clients decide by.
 
-`{"type": "error", "error": {"type", "message"}, "request_id"?}`. What a caller cannot do anything
-about (the database, a wrong setting) is told without its text: that belongs in the log.
+`{"type": "error", "error": {"type", "message"}, "request_id"?}`. Errors that a caller can do
+nothing about (the database, a wrong setting) are reported without their text, which belongs in the
+log.
 """
 
 from hermes.errors import (
@@ -64,17 +65,17 @@ _KINDS = Kinds(
 
 
 def anthropic_refusal(error: HermesError, *, request_id: str | None = None) -> HttpResponse:
-    """Return the answer that tells `error` to one of Anthropic's clients."""
+    """Return the HTTP answer that reports `error` to one of Anthropic's clients."""
     kind = _KINDS.of(error)
     body = anthropic_error(error, request_id=request_id)
     return json_response(body, kind.status, headers=headers_for(error, kind))
 
 
 def anthropic_error(error: HermesError, *, request_id: str | None = None) -> dict[str, object]:
-    """Return the JSON object that tells `error`, in a body or inside a stream."""
+    """Return the JSON object that reports `error`, in a body or inside a stream."""
     message = _KINDS.words_of(error)
     if isinstance(error, ProviderError) and blame_of(error) == "length":
-        # The words by which Claude Code knows that it has to make its conversation shorter.
+        # Claude Code recognises these words and then shortens its conversation.
         message = f"prompt is too long: {message}"
     told: dict[str, object] = {
         "type": "error",

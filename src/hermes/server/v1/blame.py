@@ -15,7 +15,9 @@ _TOO_LONG = re.compile(
 
 
 def blame_of(error: ProviderError) -> Blame:
-    """Return what the service did not like: the request, its length, the model's name, or now."""
+    """Return what the service rejected: the request, its length, the model's name, or the
+    moment.
+    """
     if isinstance(error, ProviderRejected):
         if error.status in {400, 413, 422} and _TOO_LONG.search(str(error)):
             return "length"

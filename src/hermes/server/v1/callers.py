@@ -1,7 +1,7 @@
-"""Who calls `/v1`: the holder of a caller's key, or of this gateway's own token.
+"""Authentication of `/v1`: a caller's key, or this gateway's own token.
 
-A key comes as `Authorization: Bearer KEY` or, as Anthropic's clients send it, as `x-api-key`.
-Cookies are no credential here.
+A key is sent as `Authorization: Bearer KEY` or, by Anthropic's clients, as `x-api-key`. Cookies are
+not accepted here.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from hermes.ports.spend import PLATFORM, Account
 
 _MINUTE_S = 60.0
 _MOST_BUCKETS = 10_000
-_UNKNOWN = "This key is not known here: copy it again, or make one with `hermes keys create`."
+_UNKNOWN = "Unknown key: copy it again, or create one with `hermes keys create`."
 
 
 class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who calls; without a key it is the operator, who has no limits of their own."""
+    """The caller; without a key it is the operator, who has no limits."""
 
     user: str
     key: CallerKey | None = None
@@ -38,7 +38,7 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def may_use(self, *names: str) -> bool:
-        """Return whether the key allows a model under one of its names."""
+        """Return whether the key allows a model, given all names of the model."""
         patterns = () if self.key is None else self.key.models
         if not patterns:
             return True
@@ -46,7 +46,7 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Callers:
-    """Checks credentials, and how often each key is used."""
+    """Checks credentials, and the request rate of each key."""
 
     def __init__(self, keys: KeyStore, *, gateway_api: GatewayApi, clock: Clock) -> None:
         self._keys = keys
@@ -55,7 +55,7 @@ class Callers:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     async def check(self, headers: Mapping[str, str]) -> ApiCaller:
-        """Return who calls; raises `Unauthenticated`, or `RateLimited` beyond the key's rate."""
+        """Return the caller; raise `Unauthenticated`, or `RateLimited` above the key's rate."""
         secret = _secret_in(headers)
         if not secret.startswith(KEY_PREFIX):
             try:
@@ -92,7 +92,7 @@ class Callers:
 
 
 def check_model(caller: ApiCaller, *names: str) -> None:
-    """Raise `Forbidden` when the caller's key does not allow a model."""
+    """Raise `Forbidden` if the caller's key does not allow a model."""
     if not caller.may_use(*names):
         assert caller.key is not None
         allowed = ", ".join(caller.key.models)
@@ -108,5 +108,5 @@ def _secret_in(headers: Mapping[str, str]) -> str:
         return secret.strip()
     raise Unauthenticated(
         "No key was sent: add the header 'Authorization: Bearer KEY' or 'x-api-key: KEY'. "
-        "`hermes keys create` makes one."
+        "`hermes keys create` creates one."
     )

@@ -1,4 +1,4 @@
-"""`/v1` as a channel: its routes, and the home of turns that `agent:NAME` runs."""
+"""`/v1` as a channel: its routes, and the channel of the turns that `agent:NAME` runs."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hermes.server.v1.messages import MessagesDialect
     from hermes.server.v1.responses import ResponsesDialect
 else:
-    # Each is imported by the first call that speaks its wire.
+    # Each is imported by the first call of its wire.
     ChatDialect = lazy("hermes.server.v1.chat:ChatDialect")
     MessagesDialect = lazy("hermes.server.v1.messages:MessagesDialect")
     ResponsesDialect = lazy("hermes.server.v1.responses:ResponsesDialect")
@@ -81,7 +81,7 @@ class V1Channel:
 
 
 class _Other:
-    """The endpoints that are no conversation."""
+    """The endpoints that are not conversations."""
 
     def __init__(self, parts: V1Parts, messages: Callable[[], "MessagesDialect"]) -> None:
         self._parts = parts
@@ -152,7 +152,7 @@ class _Other:
         return await exchange.body(limit=limit, timeout_s=_BODY_S)
 
     async def _listed(self, caller: ApiCaller) -> list[ListedModel]:
-        """Return what the caller may ask to answer, models that cannot be called now left out."""
+        """Return the models the caller may use, without those that cannot be called now."""
         settings = self._parts.settings
         report = models_report(settings, await self._parts.planner.offers())
         listed = [ListedModel(id=AUTO, owner="hermes", display_name="Routed by Hermes")]

@@ -1,4 +1,4 @@
-"""A chat-completions request as a model request: pure, bytes in, values out.
+"""Converts a chat-completions request to a model request. Pure.
 
 What cannot be honoured is refused by name; what has no effect is listed.
 """
@@ -27,7 +27,7 @@ _BODY = WireBody(ChatBody, "chat-completions request")
 _ANY_OBJECT = Raw(b'{"type":"object"}')
 _NO_PARAMETERS = Raw(b'{"type":"object","properties":{}}')
 _EFFORTS: dict[str, Literal["low", "medium", "high"] | int] = {
-    # A budget of nothing is the word for it that every provider has.
+    # Every provider understands a budget of zero as "no thinking".
     "none": 0,
     "minimal": "low",
     "low": "low",
@@ -77,7 +77,9 @@ def _refuse_what_cannot_be(asked: ChatBody) -> None:
 
 
 def _refusals(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
-    """Yield what would change the answer and has no way to a model: is it asked for, what to do."""
+    """Yield options that would change the answer but that no model could be sent: whether set, and
+    what to do.
+    """
     no_logprobs = "log-probabilities are not passed on; leave it out"
     no_bias = "not every model has it; leave it out or set it to 0"
     no_audio = 'answers are text; leave it out or set it to ["text"]'
@@ -110,7 +112,7 @@ def _stops(asked: ChatBody) -> tuple[str, ...]:
 
 
 def _tools_of(asked: ChatBody) -> tuple[tuple[ToolSpec, ...], ToolChoice]:
-    """Return the tools that may be called, and whether they must be."""
+    """Return the tools that may be called, and whether one must be called."""
     tools = tuple(_spec(tool, place) for place, tool in enumerate(asked.tools or ()))
     choice = asked.tool_choice
     if isinstance(choice, CustomChoice):
@@ -146,7 +148,7 @@ def _no_custom(field: str) -> BadRequest:
 def _allowed(
     choice: AllowedChoice, tools: tuple[ToolSpec, ...]
 ) -> tuple[tuple[ToolSpec, ...], ToolChoice]:
-    """Return only the allowed tools: no other service has a way to show tools and forbid them."""
+    """Return only the allowed tools: no other service can show tools and forbid them."""
     names = [tool.function.name for tool in choice.allowed_tools.tools]
     _check_known(names, tools)
     if not names:

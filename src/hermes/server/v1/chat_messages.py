@@ -1,7 +1,7 @@
-"""The messages of a chat-completions request as a conversation: pure.
+"""Converts the messages of a chat-completions request to a conversation. Pure.
 
-Leading system and developer messages become the stacked system blocks; later ones stay where they
-are, as system messages, which every provider takes. The last message always stays a message.
+Leading system and developer messages become the stacked system blocks; later ones stay in place as
+system messages, which every provider accepts. The last message always stays a message.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class ChatInput(msgspec.Struct, frozen=True):
 
 
 def read_messages(wire: list[Message]) -> ChatInput:
-    """Return the conversation; raises `BadRequest` for what no model could be shown."""
+    """Return the conversation; raise `BadRequest` for content that no model could be shown."""
     reader = _Reader()
     leading = 0
     system: list[str] = []
@@ -53,7 +53,7 @@ def read_messages(wire: list[Message]) -> ChatInput:
 
 
 class _Reader:
-    """Reads one conversation; it remembers the tool calls, for their results to be known by."""
+    """Reads one conversation; remembers the tool calls, to match their results."""
 
     def __init__(self) -> None:
         self.marked = False
@@ -83,7 +83,7 @@ class _Reader:
             return ChatMessage("tool", (self._result(message, place),))
         if isinstance(message, FunctionMessage):
             raise BadRequest(
-                f"messages[{place}]: the role 'function' is not taken any more: send the result"
+                f"messages[{place}]: the role 'function' is no longer supported: send the result"
                 " with the role 'tool' and its tool_call_id."
             )
         return ChatMessage("system", tuple(TextPart(block) for block in self.blocks(message)))
@@ -94,7 +94,7 @@ class _Reader:
     ) -> None:
         if is_given(message.cache_control):
             self.marked = True
-        # A result's name is known by its call.
+        # The name of a result is that of its call.
         if message.name is not None and not isinstance(message, ToolMessage):
             self.ignored["messages.name"] = None
 

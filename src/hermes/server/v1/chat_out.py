@@ -1,6 +1,6 @@
-"""An answer as a chat completion: whole, or as the chunks of a stream; pure.
+"""Writes an answer as a chat completion, whole or as the chunks of a stream. Pure.
 
-A chunk of text is the hot path of the whole server: everything around the text is made once.
+A chunk of text is the hot path of the whole server: everything around the text is built once.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def write_chat(answer: FullAnswer, *, stamp: Stamp) -> bytes:
 
 
 def chat_usage(usage: Usage) -> Json:
-    """Return what the answer took, as this wire counts it."""
+    """Return the tokens used, as this wire counts them."""
     return {
         "prompt_tokens": usage.tokens_in,
         "completion_tokens": usage.tokens_out,
@@ -76,17 +76,17 @@ def chat_usage(usage: Usage) -> Json:
 
 
 class ChatStream:
-    """Writes one answer as chunks; the pieces of text must be a beginning of the whole text."""
+    """Writes one answer as chunks; the pieces of text must be a prefix of the whole text."""
 
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         self._stamp = stamp
         self._with_usage = call.wants_usage
-        self._frame(call.model)  # who answers is not known when a stream begins
+        self._frame(call.model)  # the answering model is not known when a stream begins
         self._open = False
         self._shown = 0
         self._thought = False
         self._calls: list[_Shown] = []
-        # The same by the provider's own index, which need not count from 0 without gaps.
+        # Also by the provider's own index, which need not count from 0 without gaps.
         self._growing: dict[int, _Shown] = {}
 
     def feed(self, piece: Piece) -> bytes:
@@ -97,13 +97,15 @@ class ChatStream:
             return chunk if self._open else self._opening(b'""') + chunk
         if isinstance(piece, ReasoningDelta):
             if not piece.text:
-                return b""  # only a seal, which the end brings
+                return b""  # only a seal, which is sent at the end
             self._thought = True
             return self._opened() + self._delta({"reasoning_content": piece.text})
         return self._opened() + self._grow(piece)
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Return what was not shown yet, why the answer ends, the usage if wanted, and the end."""
+        """Return the text not sent yet, the finish reason, the usage if wanted, and the end
+        marker.
+        """
         chunks = [self._rest(answer)]
         finish = _encode(_FINISH[answer.end.stop_reason])
         chunks.append(self._head + b"{}" + self._tail(finish))
@@ -118,7 +120,7 @@ class ChatStream:
         return b"data: " + _encode(openai_error(error)) + b"\n\n"
 
     def _frame(self, model: str) -> None:
-        """Make what stands around every delta."""
+        """Build the JSON around every delta."""
         top = {
             "id": _id(self._stamp),
             "object": "chat.completion.chunk",
@@ -132,7 +134,7 @@ class ChatStream:
         self._after = b"}" + self._tail(b"null")
 
     def _tail(self, finish: bytes) -> bytes:
-        # With the usage asked for, every chunk has the field, and only the last one fills it.
+        # If the usage is requested, every chunk has the field, and only the last one fills it.
         usage = b',"usage":null' if self._with_usage else b""
         return b',"logprobs":null,"finish_reason":' + finish + b"}]" + usage + b"}\n\n"
 
@@ -156,7 +158,7 @@ class ChatStream:
         return begun
 
     def _begin(self, call: ToolCallPart) -> bytes:
-        """Return the chunk that names a call, and the one with its arguments as far as they are."""
+        """Return the chunk that names a call, and the one with its arguments so far."""
         shown = _Shown(call.id, len(self._calls))
         self._calls.append(shown)
         first = {
@@ -175,7 +177,7 @@ class ChatStream:
         return self._delta({"tool_calls": [more]})
 
     def _rest(self, answer: FullAnswer) -> bytes:
-        """Return what the pieces have not shown: all of an answer that came whole."""
+        """Return what the pieces have not sent: all of an answer that was not streamed."""
         parts = answer.end.parts
         chunks: list[bytes] = []
         thought = "" if self._thought else thought_text(parts)
@@ -201,7 +203,7 @@ class ChatStream:
 
 
 class _Shown:
-    """A tool call in a stream: its place, and how many characters of its arguments are out."""
+    """A tool call in a stream: its index, and how many characters of its arguments were sent."""
 
     __slots__ = ("id", "place", "size")
 

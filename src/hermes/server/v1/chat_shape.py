@@ -1,7 +1,7 @@
-"""The body of a chat-completions request as its clients write it; only shapes, no meaning.
+"""The body of a chat-completions request: only shapes, no meaning.
 
-What Hermes cannot do has its shape here, too: `chat_in` refuses it by its name. A `Raw` field is
-empty when it was not sent; msgspec takes no other type beside it.
+Unsupported fields have their shape here, too: `chat_in` refuses them by name. A `Raw` field is
+empty if it was not sent; msgspec allows no other type beside it.
 """
 
 from typing import Annotated, Any, Literal
@@ -18,7 +18,7 @@ ToolName = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Text(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """A piece of text; the marks are two services' words for the same wish to cache."""
+    """A piece of text; the two marks are two services' ways to request caching."""
 
     text: str
     cache_control: Raw = msgspec.field(default_factory=Raw)
@@ -49,7 +49,7 @@ class File(msgspec.Struct, frozen=True, tag_field="type", tag="file"):
 
 
 class Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
-    """What the model said instead of an answer."""
+    """The model's refusal instead of an answer."""
 
     refusal: str
 
@@ -89,7 +89,7 @@ class DeveloperMessage(msgspec.Struct, frozen=True, tag_field="role", tag="devel
 
 
 class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
-    """What the person says and shows."""
+    """The person's text and pictures."""
 
     content: str | list[Text | Image | Audio | File]
     name: str | None = None
@@ -97,14 +97,14 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
 
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
-    """What the model said, thought and called."""
+    """The model's text, reasoning and tool calls."""
 
     content: str | list[Text | Refusal] | None = None
     refusal: str | None = None
     tool_calls: list[ToolCall | CustomToolCall] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    # Any: objects of a service's own making, which go back to it.
+    # Any: service-specific objects, which are sent back to the service.
     reasoning_details: list[dict[str, Any]] | None = None
     name: str | None = None
     cache_control: Raw = msgspec.field(default_factory=Raw)
@@ -122,7 +122,7 @@ class ToolMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool"):
 
 
 class FunctionMessage(msgspec.Struct, frozen=True, tag_field="role", tag="function"):
-    """What a function answered, before there were tools."""
+    """The result of a function call (the API before tools)."""
 
 
 Message = (
@@ -168,13 +168,13 @@ class FunctionChoice(msgspec.Struct, frozen=True, tag_field="type", tag="functio
 
 
 class AllowedTool(msgspec.Struct, frozen=True, tag_field="type", tag="function"):
-    """One of the tools that are allowed for now."""
+    """A tool that is allowed for this request."""
 
     function: NamedTool
 
 
 class AllowedTools(msgspec.Struct, frozen=True):
-    """Which tools are allowed for now, and whether one of them must be used."""
+    """Which tools are allowed for this request, and whether one of them must be used."""
 
     mode: Literal["auto", "required"]
     tools: list[AllowedTool]
@@ -194,7 +194,7 @@ Choice = Literal["auto", "none", "required"] | FunctionChoice | AllowedChoice | 
 
 
 class TextFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """An answer in words."""
+    """An answer in plain text."""
 
 
 class ObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
@@ -217,13 +217,13 @@ class SchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_sche
 
 
 class StreamOptions(msgspec.Struct, frozen=True):
-    """What a stream tells beside the answer."""
+    """What a stream reports besides the answer."""
 
     include_usage: bool | None = None
 
 
 class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A request; every field that this struct lacks has no effect here."""
+    """A request; fields that this struct lacks have no effect."""
 
     model: Annotated[str, Meta(min_length=1, max_length=256)]
     messages: Annotated[list[Message], Meta(min_length=1, max_length=MAX_MESSAGES)]

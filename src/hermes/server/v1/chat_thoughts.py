@@ -1,8 +1,8 @@
 """Reasoning on the chat wire: its text in `reasoning_content`, its seals in `reasoning_details`.
 
-The wire has no word of its own for either. The first is what most services and clients use; the
-second is OpenRouter's list of objects that a client sends back as they came, so that signed and
-sealed thoughts reach the service that wrote them. Entries of ours name the dialect they are from.
+The wire has no standard field for either. Most services and clients use the first; the second is
+OpenRouter's list of objects that a client sends back unchanged, so that signed and sealed thoughts
+reach the service that wrote them. Our own entries name the dialect they come from.
 """
 
 from typing import Any
@@ -33,7 +33,9 @@ def thought_text(parts: tuple[Part, ...]) -> str:
 
 
 def thought_details(parts: tuple[Part, ...]) -> list[Json]:
-    """Return what has to come back unchanged; empty when nothing is signed or sealed."""
+    """Return the objects that the client must send back unchanged; empty if nothing is signed or
+    sealed.
+    """
     told: list[Json] = []
     for part in parts:
         if not isinstance(part, ReasoningPart):
@@ -46,7 +48,7 @@ def thought_details(parts: tuple[Part, ...]) -> list[Json]:
 
 
 def read_thoughts(text: str, details: list[Json]) -> list[ReasoningPart]:
-    """Return the reasoning of an earlier answer, each part for the dialect that it is from."""
+    """Return the reasoning of an earlier answer, each part for the dialect it comes from."""
     parts: list[ReasoningPart] = []
     others: list[Json] = []
     for detail in details:
@@ -77,8 +79,8 @@ def _part(detail: Json) -> ReasoningPart:
         found = msgspec.convert(detail, _Detail)
     except msgspec.ValidationError:
         raise BadRequest(
-            "messages: an entry of reasoning_details is not as Hermes wrote it: send it back"
-            " unchanged, or leave reasoning_details out."
+            "messages: an entry of reasoning_details was changed: send it back as Hermes sent it,"
+            " or leave reasoning_details out."
         ) from None
     return ReasoningPart(
         found.text,

@@ -1,7 +1,7 @@
-"""What one of the compatible wires has to do: read a request, write an answer, a stream, an error.
+"""What a compatible wire must implement: read a request, write an answer, a stream, an error.
 
-A dialect is pure: bytes in, values out. Who calls, what it may spend and which model answers is
-`serve`'s business, the same for all of them.
+A dialect is pure: bytes in, values out. Who calls, what the call may cost and which model answers
+is decided in `serve`, the same for all dialects.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,12 @@ from hermes.ports.provider import ModelRequest
 
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of one of the wires, read.
+    """A request of one of the wires, parsed.
 
     `model` is the name that the caller wrote: `auto`, a model id, `provider:model`, `agent:NAME`.
-    `request.model` is empty: the plan fills it in. `ignored` names what was sent and has no effect
-    here; the answer says so in a header. `wants_usage` is whether a stream ends with the usage.
+    `request.model` is empty: the plan fills it in. `ignored` names the fields that were sent and
+    have no effect; the answer lists them in a header. `wants_usage` is whether a stream ends with
+    the usage.
     """
 
     model: str
@@ -28,12 +29,12 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     wants_usage: bool = True
     ignored: tuple[str, ...] = ()
-    # Any other thing that the dialect has to echo in its answer.
+    # Anything else that the dialect has to repeat in its answer.
     echo: dict[str, object] = {}
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """What names an answer: the call's id and when it began (seconds since 1970)."""
+    """Identifies an answer: the call's id and when it began (seconds since 1970)."""
 
     id: str
     at: float
@@ -47,11 +48,11 @@ class StreamWriter(Protocol):
         ...
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Write the end: whatever the pieces have not shown, stop reason, usage, end marker."""
+        """Write the end: whatever was not streamed, stop reason, usage, end marker."""
         ...
 
     def failed(self, error: HermesError) -> bytes:
-        """Write that the answer broke off; never anything that looks like a regular end."""
+        """Write that the answer failed; never anything that looks like a regular end."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`/v1/embeddings`: the request read, and vectors as the answer; pure."""
+"""`/v1/embeddings`: parses the request and writes the vectors. Pure."""
 
 import base64
 import sys
@@ -32,7 +32,7 @@ class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A request, read; with `packed` the vectors go back as base64 of 32-bit numbers."""
+    """A parsed request; with `packed` the vectors are returned as base64 of 32-bit floats."""
 
     model: str
     texts: tuple[str, ...]
@@ -44,18 +44,18 @@ _BODY = WireBody(EmbeddingsBody, "embeddings request")
 
 
 def read_embeddings(body: bytes, *, max_tokens: int = MAX_TOKENS) -> EmbeddingsCall:
-    """Return the request in a body; raises `BadRequest`, also for more than `max_tokens`."""
+    """Return the request in a body; raise `BadRequest`, also above `max_tokens`."""
     asked, unknown = _BODY.decode(body)
     if asked.dimensions is not None:
         raise BadRequest(
-            "dimensions cannot be honoured here: a model's vectors come in its own length. Leave it"
+            "dimensions cannot be honoured here: a model's vectors have a fixed length. Leave it"
             " out, or ask for a model with shorter vectors."
         )
     given = [asked.input] if isinstance(asked.input, str) else asked.input
     texts = tuple(one for one in given if isinstance(one, str))
     if len(texts) != len(given):
         raise BadRequest(
-            "input holds token numbers, which mean something to one model only: send text, as a"
+            "input holds token numbers, which only one model understands: send text, as a"
             " string or a list of strings."
         )
     tokens = estimated(sum(map(len, texts)))

@@ -1,6 +1,7 @@
-"""The endpoints of `/v1` as OpenAPI describes them; imported only when somebody asks for it.
+"""The endpoints of `/v1` for OpenAPI; imported only on demand.
 
-Answers have the shape of the service that an endpoint stands in for, which its own documents say.
+Answers have the shape of the service that an endpoint imitates; that service's own documents
+describe it.
 """
 
 from collections.abc import Mapping, Sequence

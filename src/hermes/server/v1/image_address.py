@@ -1,4 +1,4 @@
-"""Where a picture is that a caller shows to a model: an https address, or the picture itself."""
+"""The address of a picture that a caller sends to a model: an https address, or a data URL."""
 
 import re
 
@@ -6,7 +6,7 @@ from hermes.errors import BadRequest
 from hermes.message.parts import Media
 from hermes.net.untrusted_url import MAX_URL_CHARS
 
-# Not "image/*": one service wants a type beside an address, and looks at the picture itself.
+# Not "image/*": one service requires a type next to an address, and detects the type itself.
 _UNKNOWN_IMAGE = "image/jpeg"
 _TYPES = {"png": "image/png", "gif": "image/gif", "webp": "image/webp"}
 _ENDING = re.compile(r"https://[^?#]*\.(\w{3,4})(?:[?#]|$)", re.ASCII | re.IGNORECASE)
@@ -14,7 +14,7 @@ _INLINE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.I
 
 
 def image_media(url: str, field: str) -> Media:
-    """Return the picture at `url`; raises `BadRequest` that names `field` for any other scheme."""
+    """Return the picture at `url`; raise a `BadRequest` naming `field` for any other scheme."""
     if url[:8].lower() == "https://":
         ending = _ENDING.match(url) if len(url) <= MAX_URL_CHARS else None
         return Media(_TYPES.get(ending[1].lower() if ending else "", _UNKNOWN_IMAGE), url=url)

@@ -16,7 +16,7 @@ from hermes.server.v1.messages_stream import MessagesStream
 
 
 class MessagesDialect:
-    """`POST /v1/messages`, and the counting beside it."""
+    """`POST /v1/messages`, and the token count next to it."""
 
     def read(self, body: bytes, headers: Mapping[str, str]) -> WireCall:
         """Return the request in a body; raises `BadRequest`."""

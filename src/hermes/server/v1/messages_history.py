@@ -1,7 +1,7 @@
-"""The conversation of a Messages request as chat messages: pure.
+"""Converts the conversation of a Messages request to chat messages. Pure.
 
-Tool results become messages of their own, as other services want them; a picture inside a result
-follows in the user's message, since no wire but this one has pictures there.
+Tool results become separate messages, as other services need them; a picture inside a result is
+moved to the user's message, since only this wire allows pictures in results.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ _QUOTED = 80
 
 
 class MessagesHistory:
-    """A conversation in the making; it knows which tool calls were made so far."""
+    """A conversation being built; it knows which tool calls were made so far."""
 
     def __init__(self) -> None:
         self.system: list[str] = []
@@ -47,7 +47,7 @@ class MessagesHistory:
         self._calls: dict[str, str] = {}
 
     def add(self, message: Message, *, path: str) -> None:
-        """Add one message; `path` is where it stands in the request."""
+        """Add one message; `path` is its place in the request."""
         content = message.content
         if message.role == "system":
             self._add_system(content, path)
@@ -115,7 +115,7 @@ class MessagesHistory:
     def _result(
         self, block: ToolResult, path: str, *, seen: int
     ) -> tuple[ToolResultPart, list[Part]]:
-        """Return the result in words, and its pictures, each behind the words that name it."""
+        """Return the result as text, and its pictures, each after the text that names it."""
         name = self._calls.get(block.tool_use_id)
         if name is None:
             raise BadRequest(
@@ -149,7 +149,7 @@ class MessagesHistory:
             return [TextPart(f"[the tool {block.tool_name} can be used]")]
         if block.citations is not None and block.citations.enabled:
             raise BadRequest(
-                f"{path}.citations: answers cannot cite here; leave it out, or set enabled to false."
+                f"{path}.citations: not supported here; leave it out, or set enabled to false."
             )
         if isinstance(block, SearchResult):
             head = TextPart(f"[search result: {block.title}, from {block.source}]")
@@ -170,14 +170,14 @@ class MessagesHistory:
         )
 
     def _note(self, block: Block | ResultBlock) -> None:
-        """Keep in mind what stands beside the content of a block."""
+        """Record the cache mark and the fields without effect of a block."""
         if isinstance(block, Image) and block.transformations is not None:
             self.ignored.add("image.transformations")
         if not isinstance(block, Thinking | RedactedThinking) and block.cache_control is not None:
             self.marked = True
 
 
-# Any: the blocks of a list are of the type that the list says.
+# Any: the list's type says what its blocks are.
 def _places(content: str | Sequence[Any], path: str) -> list[tuple[str, Any]]:
     if isinstance(content, str):
         return []
@@ -204,6 +204,6 @@ def _image(block: Image, path: str) -> ImagePart:
 
 def _misplaced(block: Any, path: str, *, role: Role) -> BadRequest:
     return BadRequest(
-        f"{path}: a block of the type {block.__struct_config__.tag!r} cannot stand in a message of"
-        f" the role {role!r}."
+        f"{path}: a block of the type {block.__struct_config__.tag!r} is not allowed in a message"
+        f" of the role {role!r}."
     )

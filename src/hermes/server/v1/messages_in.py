@@ -1,6 +1,6 @@
-"""A Messages request, read: what is asked for, what has no effect here, what is refused by name.
+"""Parses a Messages request: what is requested, what has no effect, what is refused by name.
 
-Pure; the conversation itself is read by `messages_history`.
+Pure; `messages_history` reads the conversation itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _MODES: dict[str, Literal["auto", "none", "required"]] = {
     "none": "none",
 }
 _EFFORTS: dict[str, Effort] = {"low": "low", "medium": "medium"}
-# What the service itself takes where no effort is named.
+# The service's default if no effort is named.
 _USUAL_EFFORT: Effort = "high"
 
 
@@ -42,14 +42,14 @@ def read_messages(body: bytes, headers: Mapping[str, str]) -> WireCall:
     asked, unknown = _BODY.decode(body)
     if asked.max_tokens is None:
         raise BadRequest(
-            "max_tokens: it is missing; say how many tokens the answer may have, such as 1024."
+            "max_tokens: missing; set how many tokens the answer may have, such as 1024."
         )
     ignored = [*unknown, *(["anthropic-beta"] if "anthropic-beta" in headers else [])]
     return _call(asked, ignored)
 
 
 def read_for_counting(body: bytes) -> ModelRequest:
-    """Return what would be sent for a body, which need not limit the answer."""
+    """Return the request of a body for token counting, where `max_tokens` is optional."""
     asked, _ = _BODY.decode(body)
     return _call(asked, []).request
 
@@ -79,7 +79,7 @@ def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
 
 
 def _refuse(asked: MessagesBody) -> None:
-    """Raise for what changes the answer and cannot be done for every model."""
+    """Raise for options that change the answer and that not every model supports."""
     refused = {
         "top_k": (asked.top_k, "use temperature or top_p instead"),
         "container": (asked.container, "no code runs at the service here; leave it out"),
@@ -87,7 +87,7 @@ def _refuse(asked: MessagesBody) -> None:
     }
     for name, (value, instead) in refused.items():
         if value is not None and value != []:
-            raise BadRequest(f"{name}: it cannot be honoured here; {instead}.")
+            raise BadRequest(f"{name}: cannot be honoured here; {instead}.")
     if asked.inference_geo not in {None, "global"}:
         raise BadRequest(
             "inference_geo: where a model runs cannot be chosen by request; leave it out, and name"
@@ -111,7 +111,7 @@ def _tools(asked: MessagesBody) -> tuple[ToolSpec, ...]:
     for number, tool in enumerate(asked.tools or ()):
         spec = _tool(tool, f"tools[{number}]")
         if spec.name in found:
-            raise BadRequest(f"tools[{number}].name: {spec.name!r} is there twice; rename one.")
+            raise BadRequest(f"tools[{number}].name: {spec.name!r} appears twice; rename one.")
         found[spec.name] = spec
     return tuple(found.values())
 
@@ -123,9 +123,7 @@ def _tool(tool: Tool, path: str) -> ToolSpec:
             " do not have; send a tool of your own, with a name and an input_schema."
         )
     if not bytes(tool.input_schema):
-        raise BadRequest(
-            f'{path}.input_schema: it is missing; {{"type": "object"}} takes anything.'
-        )
+        raise BadRequest(f'{path}.input_schema: missing; {{"type": "object"}} accepts anything.')
     try:
         msgspec.convert(tool.name, ToolName)
     except msgspec.ValidationError:
@@ -171,7 +169,7 @@ def _reasoning(thinking: ThinkingConfig | None, config: OutputConfig | None) -> 
         return None
     if thinking.type == "enabled":
         if thinking.budget_tokens is None:
-            raise BadRequest("thinking.budget_tokens: it is missing; say how many, such as 4096.")
+            raise BadRequest("thinking.budget_tokens: missing; set a number, such as 4096.")
         return thinking.budget_tokens
     return _EFFORTS.get(effort or "", _USUAL_EFFORT)
 
@@ -191,7 +189,7 @@ def _wants_one_call(asked: MessagesBody) -> bool:
 
 
 def _without_effect(asked: MessagesBody) -> Iterator[str]:
-    """Yield the names of known fields that were given and change nothing here."""
+    """Yield the names of known fields that were sent and have no effect."""
     tools, thinking, config = asked.tools, asked.thinking, asked.output_config
     for name in ("strict", "defer_loading", "allowed_callers", "input_examples"):
         if any(getattr(tool, name) for tool in tools or ()):

@@ -1,6 +1,6 @@
-"""An answer as one whole Messages object, and the words that whole and streamed answers share.
+"""Writes an answer as one Messages object; also holds what whole and streamed answers share.
 
-Pure; the streamed form is `messages_stream`'s.
+Pure; `messages_stream` writes the streamed form.
 """
 
 import msgspec
@@ -21,17 +21,17 @@ from hermes.server.v1.dialect import Stamp
 from hermes.server.v1.messages_thoughts import DIALECT, luggage_of, packed
 
 Json = dict[str, object]
-# The parts of an answer that are one thought.
+# The parts of an answer that form one thought.
 Thought = tuple[ReasoningPart, ...]
 
-# Which stop sequence was met is not told by every service; an answer that met one just ends.
+# Not every service reports which stop sequence was met; such an answer simply ends.
 STOP_REASONS: dict[StopReason, str] = {
     "end": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
     "refusal": "refusal",
 }
-# As the pieces of a summary are shown in a stream.
+# The same separator as between the pieces of a streamed summary.
 _THOUGHT_BREAK = "\n\n"
 _RAW_ARGUMENTS = "raw_arguments"
 _encode = msgspec.json.Encoder().encode
@@ -46,7 +46,7 @@ def whole_message(answer: FullAnswer, *, stamp: Stamp) -> bytes:
 
 
 def message_head(stamp: Stamp, *, model: str) -> Json:
-    """Return a message without content, the way a stream begins."""
+    """Return a message without content, for the start of a stream."""
     return {
         "id": f"msg_{stamp.id}",
         "type": "message",
@@ -59,7 +59,7 @@ def message_head(stamp: Stamp, *, model: str) -> Json:
 
 
 def usage_of(usage: Usage) -> Json:
-    """Return the usage: tokens read from a cache or written to it are no part of `input_tokens`."""
+    """Return the usage; cached tokens, read or written, are not part of `input_tokens`."""
     told: Json = {
         "input_tokens": max(0, usage.tokens_in - usage.cached_in - usage.cache_written),
         "cache_creation_input_tokens": usage.cache_written,
@@ -89,7 +89,7 @@ def blocks_of(parts: tuple[Part, ...]) -> list[Json]:
 
 
 def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
-    """Return the parts in order, with those that are one thought put together."""
+    """Return the parts in order, with the parts of one thought joined."""
     found: list[Part | Thought] = []
     for part in parts:
         if not isinstance(part, ReasoningPart):
@@ -102,20 +102,21 @@ def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
 
 
 def _goes_on(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Return whether `part` is more of the thought `before`: it has the same id and no own seal."""
+    """Return whether `part` continues the thought `before`: same id and no seal of its own."""
     is_open = part.signature is None and part.sealed is None
     return is_open and part.id is not None and part.id == before.id
 
 
 def thinking_block(thought: Thought, *, place: int, shown: str | None = None) -> Json:
-    """Return a thought as the block that brings it back to its service unchanged.
+    """Return a thought as a block that the client will send back to its service unchanged.
 
-    `shown` is the text that a stream has written into the block, if not the thought's own.
+    `shown` is the text that a stream has written into the block, if it differs from the thought's
+    own.
     """
     part = thought[0]
     text = words_of_thought(thought)
     if part.dialect != DIALECT:
-        # The text of the block is the thought's own if it is one part, shown as it is.
+        # The block's text is the thought's own if it is a single part, sent as it is.
         is_own = len(thought) == 1 and shown in (None, text)
         bags = [luggage_of(one, place, text=None if is_own else one.text) for one in thought]
         signature = packed(bags)
@@ -127,12 +128,12 @@ def thinking_block(thought: Thought, *, place: int, shown: str | None = None) ->
 
 
 def words_of_thought(thought: Thought) -> str:
-    """Return what a person can read of a thought."""
+    """Return the readable text of a thought."""
     return _THOUGHT_BREAK.join(part.text for part in thought)
 
 
 def words_of(part: Part) -> str:
-    """Return a part as text; answers on this wire hold no other media."""
+    """Return a part as text; answers on this wire have no other media."""
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, ImagePart | AudioPart | FilePart):
@@ -142,7 +143,7 @@ def words_of(part: Part) -> str:
 
 
 def _input(arguments: str) -> msgspec.Raw | Json:
-    """Return the arguments as the model wrote them, which must be an object on this wire."""
+    """Return the arguments as the model wrote them; this wire requires an object."""
     try:
         msgspec.json.decode(arguments, type=dict)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

@@ -1,6 +1,6 @@
-"""The body of a Messages request as its clients write it; only shapes, no meaning.
+"""The body of a Messages request: only shapes, no meaning.
 
-Fields that Hermes cannot honour have their shape here, too: `messages_in` refuses them by name.
+Unsupported fields have their shape here, too: `messages_in` refuses them by name.
 """
 
 from typing import Annotated, Any, Literal
@@ -19,18 +19,18 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 class CacheControl(msgspec.Struct, frozen=True):
-    """A mark: what stands before it may be kept by the service's prompt cache."""
+    """A cache mark: the service's prompt cache may store everything before it."""
 
     type: str = "ephemeral"
 
 
 Mark = CacheControl | None
-# Any: only whether it is there matters.
+# Any: only its presence matters.
 Anything = Any
 
 
 class Shape(msgspec.Struct, frozen=True, tag_field="type"):
-    """Anything that says by its `type` what it is."""
+    """Anything with a `type` field that says what it is."""
 
 
 class Text(Shape, frozen=True, tag="text"):
@@ -54,7 +54,7 @@ class UrlSource(Shape, frozen=True, tag="url"):
 
 
 class FileSource(Shape, frozen=True, tag="file"):
-    """Bytes that were uploaded to a service before."""
+    """Bytes that were uploaded to a service earlier."""
 
 
 class TextSource(Shape, frozen=True, tag="text"):
@@ -78,13 +78,13 @@ class ContentSource(Shape, frozen=True, tag="content"):
 
 
 class Citations(msgspec.Struct, frozen=True):
-    """Whether the answer shall cite."""
+    """Whether the answer should cite its sources."""
 
     enabled: bool | None = None
 
 
 class Document(Shape, frozen=True, tag="document"):
-    """A document; only those of text can be read by every model."""
+    """A document; not every model can read other documents than text."""
 
     source: TextSource | ContentSource | Base64Source | UrlSource | FileSource
     title: str | None = None
@@ -94,7 +94,7 @@ class Document(Shape, frozen=True, tag="document"):
 
 
 class SearchResult(Shape, frozen=True, tag="search_result"):
-    """Something that was found, and where."""
+    """A search result with its source."""
 
     source: str
     title: str
@@ -104,14 +104,14 @@ class SearchResult(Shape, frozen=True, tag="search_result"):
 
 
 class ToolReference(Shape, frozen=True, tag="tool_reference"):
-    """A tool that a search for tools has found."""
+    """A tool that a tool search has found."""
 
     tool_name: str
     cache_control: Mark = None
 
 
 class ToolUse(Shape, frozen=True, tag="tool_use"):
-    """A call that the model made; its input stays the text that it is."""
+    """A call that the model made; its input stays unparsed text."""
 
     id: str
     name: str
@@ -132,14 +132,14 @@ class ToolResult(Shape, frozen=True, tag="tool_result"):
 
 
 class Thinking(Shape, frozen=True, tag="thinking"):
-    """What the model thought, with the service's signature under it."""
+    """The model's reasoning, with the service's signature."""
 
     thinking: str
     signature: str = ""
 
 
 class RedactedThinking(Shape, frozen=True, tag="redacted_thinking"):
-    """What the model thought and only its service can read."""
+    """Reasoning that only its service can read."""
 
     data: str
 
@@ -155,7 +155,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool; with another type than `custom` it is one that a service brings along."""
+    """A tool; a type other than `custom` means a tool that the service provides."""
 
     name: str = ""
     type: str | None = None
@@ -177,7 +177,7 @@ class ChosenTool(msgspec.Struct, frozen=True):
 
 
 class ThinkingConfig(msgspec.Struct, frozen=True):
-    """Whether the model shall think before it answers, and how much."""
+    """Whether the model should think before it answers, and how much."""
 
     type: Literal["enabled", "adaptive", "between_tools", "disabled"]
     budget_tokens: Count | None = None
@@ -216,7 +216,7 @@ class MessagesBody(msgspec.Struct, frozen=True, kw_only=True):
     top_p: Share | None = None
     stream: bool | None = None
     cache_control: Mark = None
-    # What cannot be honoured.
+    # Fields that cannot be honoured.
     top_k: Anything = None
     container: Anything = None
     mcp_servers: list[Anything] | None = None

@@ -1,8 +1,8 @@
-"""One answer as the events of a streamed message: blocks open, grow and close one after another.
+"""Writes one answer as the events of a streamed message: blocks open, grow and close in turn.
 
-Pure. A call whose arguments are not whole yet keeps its block: what comes meanwhile for others
-waits. A thought is sealed where it ends, so that blocks keep the order in which they came. Whatever
-the pieces have not shown is written at the end.
+Pure. A call whose arguments are incomplete keeps its block open: pieces for others wait meanwhile.
+A thought is sealed where it ends, so that blocks keep their order of arrival. Whatever was not
+streamed is written at the end.
 """
 
 import msgspec
@@ -36,7 +36,7 @@ _DELTA = (
     b'"delta":{"type":"%b","%b":'
 )
 _TAIL = b"}}\n\n"
-# The delta of each type of block, and the field that grows.
+# The delta of each type of block, and the field that it extends.
 _GROWING = {
     "text": (b"text_delta", b"text"),
     "thinking": (b"thinking_delta", b"thinking"),
@@ -49,7 +49,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Call:
-    """A tool call as far as it was shown."""
+    """A tool call and how much of it was sent."""
 
     __slots__ = ("id", "index", "pieces")
 
@@ -70,7 +70,7 @@ class _Call:
 
 
 class MessagesStream:
-    """Writes one answer; what it has written so far decides what the end still has to say."""
+    """Writes one answer; what was written so far decides what the end still has to add."""
 
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         self._call = call
@@ -104,7 +104,7 @@ class MessagesStream:
         return self._written()
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Write what the pieces have not shown, why it stopped, the usage and the end marker."""
+        """Write what was not streamed, the stop reason, the usage and the end marker."""
         end = answer.end
         self._begin()
         self._finish_calls(end.parts)
@@ -116,7 +116,7 @@ class MessagesStream:
         return self._written()
 
     def failed(self, error: HermesError) -> bytes:
-        """Write that the answer broke off; nothing is closed, so that nothing looks whole."""
+        """Write that the answer failed; close nothing, so that nothing looks complete."""
         self._frames.append(frame("error", anthropic_error(error)))
         return self._written()
 
@@ -133,7 +133,7 @@ class MessagesStream:
             return
         self._begun = True
         head = message_head(self._stamp, model=self._call.model)
-        # What the service counted is known at the end; clients show this number until then.
+        # The service's own count is known at the end; clients show this number until then.
         head["usage"] = usage_of(Usage(tokens_in=input_tokens(self._call.request)))
         self._event("message_start", {"message": head})
         self._frames.append(PING)
@@ -191,14 +191,14 @@ class MessagesStream:
             self._release()
 
     def _release(self) -> None:
-        """Close the call that others were waiting for, and let them come."""
+        """Close the call that others were waiting for, and write what waited."""
         self._close()
         held, self._held = self._held, []
         for piece in held:
             self._take(piece)
 
     def _finish_calls(self, parts: tuple[Part, ...]) -> None:
-        """Write what is missing of the open call, and everything that waited for it."""
+        """Write the missing part of the open call, and everything that waited for it."""
         known = {part.id: part.arguments for part in tool_calls_of(parts)}
         while self._calling is not None:
             call = self._calling
@@ -236,7 +236,9 @@ class MessagesStream:
         self._grow("text", text[shown:])
 
     def _write_thought(self, thought: Thought, place: int) -> list[ForeignThought]:
-        """Write a thought that was not shown; of one that was, return what is still to be told."""
+        """Write a thought that was not streamed; for one that was, return what is still to
+        be sent.
+        """
         if thought in self._ended:
             return []
         if not self._thoughts and not self._seals and not self._ended:
@@ -281,7 +283,7 @@ class MessagesStream:
         self._frames.append(b"%b%b%b" % (self._head, _encode(text), _TAIL))
 
     def _sign(self, signature: str) -> None:
-        """Write the signature, which is the last that comes of a thought."""
+        """Write the signature, which is the last event of a thought."""
         if self._block != "thinking":
             self._open("thinking", **_THINKING)
         self._frames += (_DELTA % (self._count, *_SIGNATURE), _encode(signature), _TAIL)

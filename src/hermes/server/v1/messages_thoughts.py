@@ -1,7 +1,7 @@
-"""Reasoning of any service as thinking blocks, so that a client brings it back unchanged: pure.
+"""Carries any service's reasoning in thinking blocks, so that a client returns it unchanged. Pure.
 
-Anthropic's own blocks stay as they are. What another service thought, signed or sealed travels in
-the block's signature, which clients keep and never read.
+Anthropic's own blocks stay as they are. Reasoning, signatures and seals of other services travel in
+the block's signature, which clients store and never read.
 """
 
 import base64
@@ -17,14 +17,14 @@ from hermes.server.v1.messages_shape import RedactedThinking, Thinking
 
 DIALECT = "anthropic"
 _PREFIX = "hermes."
-# What is sealed goes back into a service's JSON: it must not be able to end the place it stands in.
+# A seal goes back into a service's JSON: it must not be able to break out of its string.
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]*")
 
 
 class ForeignThought(msgspec.Struct, frozen=True, array_like=True):
-    """A foreign thought, and how many blocks that are no thoughts stand before it.
+    """A thought of another service, and how many blocks other than thoughts precede it.
 
-    A `text` of None is the block's own, or else that of the message's unsigned thinking.
+    A `text` of None means the block's own text, or else that of the message's unsigned thinking.
     """
 
     place: int
@@ -40,24 +40,24 @@ _decode = msgspec.json.Decoder(list[ForeignThought]).decode
 
 
 def luggage_of(part: ReasoningPart, place: int, *, text: str | None = None) -> ForeignThought:
-    """Return what brings `part` back to its place."""
+    """Return the data that brings `part` back to its place."""
     return ForeignThought(place, text, part.dialect, part.signature, part.sealed, part.id)
 
 
 def packed(luggage: Sequence[ForeignThought]) -> str:
-    """Return a signature that holds the luggage."""
+    """Return a signature that holds the data."""
     return _PREFIX + base64.urlsafe_b64encode(_encode(luggage)).decode()
 
 
 class Thoughts:
-    """The reasoning of one message that is being read, until all of its blocks are known."""
+    """Collects the reasoning of one message until all of its blocks are read."""
 
     def __init__(self) -> None:
         self._unsigned: list[str] = []
         self._foreign: list[tuple[int, ForeignThought, str]] = []
 
     def take(self, block: Thinking | RedactedThinking, *, path: str) -> ReasoningPart | None:
-        """Return the part of Anthropic's own block; others are kept for `put_back`."""
+        """Return Anthropic's own block as a part; keep others for `put_back`."""
         if isinstance(block, RedactedThinking):
             return ReasoningPart("", DIALECT, sealed=block.data)
         if block.signature.startswith(_PREFIX):
@@ -69,12 +69,12 @@ class Thoughts:
         return ReasoningPart(block.thinking, DIALECT, block.signature or None)
 
     def put_back(self, parts: list[Part]) -> tuple[Part, ...]:
-        """Return the message's parts with the reasoning of other services where it was."""
+        """Return the message's parts with the reasoning of other services in its place."""
         if not self._foreign:
             return tuple(parts)
         spoken = "".join(self._unsigned)
         waiting = [(place, _part(bag, shown or spoken)) for place, bag, shown in self._foreign]
-        # Unsigned thinking is what the luggage belongs to, not a thought of its own.
+        # Unsigned thinking is the text of the packed data, not a separate thought.
         kept = [p for p in parts if not isinstance(p, ReasoningPart) or p.signature or p.sealed]
         placed: list[Part] = []
         passed = 0
@@ -99,7 +99,7 @@ def _unpacked(signature: str, path: str) -> list[ForeignThought]:
         found = []
     if not found or any(bag.place < 0 or not _is_safe(bag.sealed) for bag in found):
         raise BadRequest(
-            f"{path}.signature: it is not one that Hermes gave; send thinking blocks back"
+            f"{path}.signature: not a signature from Hermes; send thinking blocks back"
             " unchanged, or leave them out."
         )
     return found

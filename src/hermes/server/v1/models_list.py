@@ -1,6 +1,6 @@
-"""`/v1/models`: the same list in OpenAI's and in Anthropic's shape; pure.
+"""`/v1/models`: the same list in OpenAI's and in Anthropic's shape. Pure.
 
-Both clients ask at the same address; Anthropic's are known by the header that all of them send.
+Both clients ask at the same address; Anthropic's are recognised by a header that all of them send.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ _LARGEST_PAGE = 1000
 
 
 class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that may be called; `created` are seconds since 1970, 0 where nobody knows."""
+    """A model that may be called; `created` is in seconds since 1970, 0 if unknown."""
 
     id: str
     owner: str
@@ -30,14 +30,14 @@ class ListedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def speaks_anthropic(headers: Mapping[str, str]) -> bool:
-    """Return whether one of Anthropic's clients asks; names of headers are in small letters."""
+    """Return whether one of Anthropic's clients asks; header names are in lower case."""
     return "anthropic-version" in headers
 
 
 def write_models(
     models: Sequence[ListedModel], headers: Mapping[str, str], *, query: Mapping[str, str]
 ) -> bytes:
-    """Return the list in the shape that the caller's client knows; raises `BadRequest`."""
+    """Return the list in the shape that the caller's client expects; raise `BadRequest`."""
     if not speaks_anthropic(headers):
         return _encode({"object": "list", "data": [_openai(model) for model in models]})
     page, more = _page(models, query)
@@ -57,9 +57,7 @@ def write_model(
     """Return one model of the list; raises `NotFound`."""
     found = next((model for model in models if model.id == model_id), None)
     if found is None:
-        raise NotFound(
-            f"There is no model {model_id[:80]!r}: GET /v1/models lists those there are."
-        )
+        raise NotFound(f"There is no model {model_id[:80]!r}: GET /v1/models lists the models.")
     return _encode(_anthropic(found) if speaks_anthropic(headers) else _openai(found))
 
 
@@ -70,7 +68,7 @@ def _openai(model: ListedModel) -> Json:
         "created": model.created,
         "owned_by": model.owner,
     }
-    # No words of OpenAI's; clients of local servers and of OpenRouter look for them.
+    # Not OpenAI's fields; clients of local servers and of OpenRouter look for them.
     if model.display_name:
         told["name"] = model.display_name
     if model.context_tokens:
@@ -95,7 +93,7 @@ def _anthropic(model: ListedModel) -> Json:
 def _page(
     models: Sequence[ListedModel], query: Mapping[str, str]
 ) -> tuple[Sequence[ListedModel], bool]:
-    """Return the page that a client asks for, and whether there is more in its direction."""
+    """Return the requested page, and whether there is more in its direction."""
     limit = _limit(query.get("limit"))
     if "before_id" in query:
         end = _place(models, query["before_id"], name="before_id")
@@ -121,5 +119,5 @@ def _place(models: Sequence[ListedModel], model_id: str, *, name: str) -> int:
         if model.id == model_id:
             return place
     raise BadRequest(
-        f"{name} is {model_id[:80]!r}, which is no model here: take an id from the page before."
+        f"{name} is {model_id[:80]!r}, which is not a model here: use an id from the previous page."
     )

@@ -1,8 +1,8 @@
-"""Errors in OpenAI's shape: chat completions, Responses and embeddings answer with these.
+"""Errors in OpenAI's shape, for chat completions, Responses and embeddings.
 
 `{"error": {"message", "type", "param", "code"}}`, with the status and headers that OpenAI's clients
-decide by. What a caller cannot do anything about (the database, a wrong setting) is told without
-its text: that belongs in the log.
+decide by. Errors that a caller can do nothing about (the database, a wrong setting) are reported
+without their text, which belongs in the log.
 """
 
 from hermes.errors import (
@@ -65,13 +65,13 @@ _KINDS = Kinds(
 
 
 def openai_refusal(error: HermesError) -> HttpResponse:
-    """Return the answer that tells `error` to one of OpenAI's clients."""
+    """Return the HTTP answer that reports `error` to one of OpenAI's clients."""
     kind = _KINDS.of(error)
     return json_response(openai_error(error), kind.status, headers=headers_for(error, kind))
 
 
 def openai_error(error: HermesError) -> dict[str, object]:
-    """Return the JSON object that tells `error`, in a body or inside a stream."""
+    """Return the JSON object that reports `error`, in a body or inside a stream."""
     kind = _KINDS.of(error)
     told = {
         "message": _KINDS.words_of(error),

@@ -1,7 +1,7 @@
-"""Whether the caller of a request is still there while nothing is sent to them yet.
+"""Detects that the caller has disconnected before anything was sent.
 
-A caller who hangs up before the first output must not keep a place among the model calls. The
-edge of the server tells of a lost connection; under another server the request is listened to.
+A caller who disconnects before the first output must not occupy a slot among the model calls. The
+server's edge reports a lost connection; under another server the request is awaited instead.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The story of one call under `/v1`, for `hermes why` and the ledger: ids, names and numbers."""
+"""The record of one call under `/v1`, for `hermes why` and the ledger: ids, names and numbers."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from hermes.server.v1.dialect import Stamp
 
 
 class Record:
-    """Hears a call and writes it down once, however it ends."""
+    """Follows a call and writes its record once, however it ends."""
 
     def __init__(
         self, stamp: Stamp, caller: ApiCaller, *, ledger: CallLedger, clock: Clock
@@ -47,16 +47,16 @@ class Record:
                 self._attempts[-1]["dropped_calls"] = event.dropped_calls
 
     def answered(self) -> None:
-        """Note that there is an answer."""
+        """Record that there is an answer."""
         self._outcome = "answered"
 
     def refused(self, response: HttpResponse) -> HttpResponse:
-        """Return an error's answer with the id by which `hermes why` explains it."""
+        """Return an error's answer with the id that `hermes why` explains."""
         headers = {**response.headers, "x-request-id": self.stamp.id, "request-id": self.stamp.id}
         return msgspec.structs.replace(response, headers=headers)
 
     def failed(self, error: HermesError) -> None:
-        """Note why there is no answer."""
+        """Record why there is no answer."""
         self._outcome = error.code
         if isinstance(error, OverBudget):
             self._limit = error.limit
@@ -70,7 +70,7 @@ class Record:
                 self._attempts[-1]["status"] = error.status
 
     def write(self) -> None:
-        """Hand the call to the ledger; a second time does nothing."""
+        """Write the call to the ledger; a second call does nothing."""
         if self._is_written:
             return
         self._is_written = True

@@ -1,4 +1,4 @@
-"""What the compatible wires share in telling errors: which kind one is, and the headers it has.
+"""What the compatible wires share in reporting errors: the kind of an error, and its headers.
 
 Each wire has its own table of kinds and its own JSON; what a caller can do about an error is the
 same on all of them.
@@ -19,15 +19,15 @@ from hermes.errors import (
 )
 from hermes.server.v1.blame import Blame, blame_of
 
-INTERNAL = "Something went wrong inside Hermes; its log tells what. Trying again may help."
-# Clients wait as long as Retry-After says only up to here, and try again at once beyond it.
+INTERNAL = "Something went wrong inside Hermes; see its log. Trying again may help."
+# Clients respect Retry-After only up to this; above it they retry at once.
 _LONGEST_RETRY_S = 60.0
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """How a class of errors is told; a `code` of None is the error's own.
+    """How a class of errors is reported; a `code` of None means the error's own code.
 
-    `final` ones are not worth a client's own retries.
+    For `final` errors a client should not retry by itself.
     """
 
     status: int
@@ -37,7 +37,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 class Kinds(msgspec.Struct, frozen=True, kw_only=True):
-    """The table of one wire: by class, by what a service did not like, and for everything else."""
+    """The table of one wire: kinds by class, by what the service rejected, and the default."""
 
     by_class: Mapping[type[HermesError], Kind]
     by_blame: Mapping[Blame, Kind]
@@ -55,7 +55,7 @@ class Kinds(msgspec.Struct, frozen=True, kw_only=True):
         return self.unknown
 
     def words_of(self, error: HermesError) -> str:
-        """Return an error's text; what a caller can do nothing about belongs in the log."""
+        """Return an error's text, or a general one if the caller can do nothing about it."""
         return INTERNAL if self.of(error) is self.unknown else str(error)
 
 

@@ -1,4 +1,4 @@
-"""OpenAI's Responses as a dialect: what the SDKs, Codex and others speak at `/v1/responses`."""
+"""OpenAI's Responses API as a dialect: what the SDKs, Codex and others send to `/v1/responses`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The end of the items of a Responses stream: what is left to show, then that each is done."""
+"""Closes the items of a Responses stream: sends what is left, then that each item is done."""
 
 import msgspec
 
@@ -20,7 +20,7 @@ from hermes.server.v1.responses_slots import StreamItem
 
 
 def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: bool = False) -> Json:
-    """Return an item as it stands at the end; without a `group` it is what was shown of it."""
+    """Return an item in its final form; without a `group` it is what was sent of it."""
     status: Status = "incomplete" if is_cut else "completed"
     if slot.kind == "thought":
         parts = group.parts if isinstance(group, Thought) else ()
@@ -37,7 +37,7 @@ def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: boo
 
 
 def _said(group: Group | None, slot: StreamItem) -> str:
-    """Return the text of a message; what was shown stays, whatever the answer is now."""
+    """Return the text of a message; text already sent stays, whatever the answer is now."""
     shown = slot.text
     if isinstance(group, OutputMessage) and group.text.startswith(shown):
         return group.text
@@ -45,7 +45,7 @@ def _said(group: Group | None, slot: StreamItem) -> str:
 
 
 def _call(group: Group | None, slot: StreamItem) -> ToolCallPart:
-    """Return a call under the id that it was shown with."""
+    """Return a call under the id that it was sent with."""
     assert slot.call is not None
     arguments = group.arguments if isinstance(group, ToolCallPart) else slot.text
     return msgspec.structs.replace(slot.call, arguments=arguments)
@@ -61,7 +61,7 @@ class ItemCloser:
     def close(self, group: Group | None, slot: StreamItem, *, item: Json) -> bytes:
         """Write what is left of an item, and that it is done."""
         if slot.kind == "call" and group is None:
-            # It broke off: called done, a client would run half a call.
+            # The call is incomplete: marked as done, a client would run half of it.
             return b""
         at = {"item_id": slot.id, "output_index": slot.place}
         if slot.kind == "thought":

@@ -19,13 +19,13 @@ class Frames:
         return b"event: %b\ndata: %b\n\n" % (kind.encode(), data)
 
     def delta(self, head: bytes, text: str) -> bytes:
-        """Return one delta behind a head that `delta_head` has made: this is the hot path."""
+        """Return one delta that starts with the bytes from `delta_head`: this is the hot path."""
         number = self._next
         self._next = number + 1
         return b'%b%b,"sequence_number":%d}\n\n' % (head, _encode(text), number)
 
 
 def delta_head(kind: str, **fields: object) -> bytes:
-    """Return everything of a delta that is the same in all deltas of its item."""
+    """Return the bytes that all deltas of an item have in common."""
     head = _encode({"type": kind, **fields})[:-1]
     return b'event: %b\ndata: %b,"delta":' % (kind.encode(), head)

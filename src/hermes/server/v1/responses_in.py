@@ -1,7 +1,7 @@
-"""A Responses request as a model request: pure.
+"""Converts a Responses request to a model request. Pure.
 
-Nothing is kept here from one call to the next, so whatever would need it is refused; what has no
-effect is named. The answer repeats parts of the request: `Echo` holds them, encoded once.
+Nothing is stored between calls, so options that need storage are refused; options without effect
+are listed. The answer repeats parts of the request: `Echo` holds them, encoded once.
 """
 
 import re
@@ -47,11 +47,11 @@ _REFUSED = {
     "previous_response_id": _WHOLE,
     "conversation": _WHOLE,
     "prompt": "stored prompts are OpenAI's; send their text as `instructions` and `input`",
-    "background": "the answer comes with the call or not at all; leave it out and use `stream`",
+    "background": "there are no background responses; leave it out and use `stream`",
     "moderation": "answers are not moderated here; leave it out",
-    "top_logprobs": "not every model tells probabilities; leave it out, or set it to 0",
+    "top_logprobs": "not every model reports probabilities; leave it out, or set it to 0",
 }
-# Names of the chat-completions wire: without effect, each would change the answer unnoticed.
+# Names of the chat-completions wire: ignoring them would change the answer silently.
 _CHAT_NAMES = {
     "messages": "send them as `input`",
     "max_tokens": "it is `max_output_tokens` here",
@@ -60,13 +60,13 @@ _CHAT_NAMES = {
     "reasoning_effort": "it is `reasoning.effort` here",
     "stop": "this wire has no stop sequences; use /v1/chat/completions for them",
     "n": "send the call several times",
-    "logprobs": "not every model tells probabilities; leave it out",
+    "logprobs": "not every model reports probabilities; leave it out",
     "functions": "send them as `tools`",
 }
 
 
 class Echo(msgspec.Struct, frozen=True):
-    """What the answer repeats, as the inside of a JSON object, and how its tools are shown."""
+    """What the answer repeats, as the inside of a JSON object, and how its tools are written."""
 
     fields: bytes
     shapes: dict[str, FunctionShape]
@@ -117,7 +117,7 @@ def echo_of(call: WireCall) -> Echo:
 
 
 def one_line(json: bytes) -> bytes:
-    """Return JSON without line breaks, which in an event would end it; in strings there are none."""
+    """Return JSON without line breaks, which would end an event; JSON strings contain none."""
     return json.replace(b"\n", b" ").replace(b"\r", b" ")
 
 
@@ -133,10 +133,12 @@ def _refuse(asked: ResponsesBody, unknown: tuple[str, ...]) -> None:
             raise BadRequest(f"`{name}` cannot be honoured here: {what}.")
     for name in unknown:
         if name in _CHAT_NAMES:
-            raise BadRequest(f"`{name}` is no field of a Responses request: {_CHAT_NAMES[name]}.")
+            raise BadRequest(
+                f"`{name}` is not a field of a Responses request: {_CHAT_NAMES[name]}."
+            )
     if _LOGPROBS in (asked.include or ()):
         raise BadRequest(
-            f"`include` asks for {_LOGPROBS}: not every model tells probabilities; leave it out."
+            f"`include` asks for {_LOGPROBS}: not every model reports probabilities; leave it out."
         )
 
 
@@ -169,7 +171,7 @@ def _without_effect(asked: ResponsesBody) -> list[str]:
         "text.format.description": described,
     }
     included = [name for name in asked.include or () if name != _SEALED]
-    # The names go into a header: only those that are names.
+    # Sent in a header, so only values that look like names.
     named = [f"include.{name}" if _NAME.fullmatch(name) else "include" for name in included]
     return [name for name, is_given in found.items() if is_given] + named[:_MAX_NAMED]
 

@@ -1,8 +1,8 @@
-"""The input items of a Responses request as a conversation: pure.
+"""Converts the input items of a Responses request to a conversation. Pure.
 
-Items are smaller than messages: what the model thought, said and called in a row is one message,
-and so are the results that follow. Leading system and developer messages become the stacked system
-blocks; later ones stay where they are. The last item always stays a message.
+Items are smaller than messages: consecutive reasoning, text and calls of the model form one
+message, and so do the results that follow. Leading system and developer messages become the stacked
+system blocks; later ones stay in place. The last item always stays a message.
 """
 
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ _OTHER = "calls of tools that run at OpenAI cannot be passed on; leave it out, o
 
 
 class ItemReader:
-    """Takes the items of one request in their order."""
+    """Reads the items of one request in order."""
 
     def __init__(self, tools: Toolbox) -> None:
         self.system: list[str] = []
@@ -85,7 +85,7 @@ class ItemReader:
         }
 
     def read(self, given: str | list[msgspec.Raw]) -> None:
-        """Take the whole input."""
+        """Read the whole input."""
         if isinstance(given, str):
             self.messages.append(user_text(given))
             return
@@ -129,7 +129,7 @@ class ItemReader:
         self._end_results()
         has_text = any(isinstance(part, TextPart) for part in self._said)
         if has_text and not any(isinstance(part, ToolCallPart) for part in self._said):
-            # Two messages in a row stay two: together their words would run into each other.
+            # Two consecutive messages stay separate: joined, their words would run together.
             self._end_said()
         parts = tuple(self._parts(message.content, where))
         _only_text(parts, where, role="assistant")
@@ -181,7 +181,7 @@ class ItemReader:
             if isinstance(part, TextPart):
                 words.append(part.text)
                 continue
-            # A result is text on most wires: its pictures follow in a message of their own.
+            # A result is text on most wires: its pictures follow in a separate message.
             seen = 1 + sum(isinstance(picture, ImagePart) for picture in self._pictures)
             words.append(f"[image {seen}, shown below]")
             self._pictures += [TextPart(f"[image {seen}, from the result of {name}]"), part]
@@ -203,7 +203,7 @@ class ItemReader:
             self._tools.add(raw, f"{where}.tools[{place}]", again=True)
 
     def _skip_search(self, _raw: msgspec.Raw, _where: str) -> None:
-        # Codex keeps it when a session changes its provider; it holds a query and no result.
+        # Codex keeps this item when a session changes its provider; it holds a query and no result.
         self.ignored["input.web_search_call"] = None
 
     def _known_call(self, item: CallOutput | SearchOutput, where: str) -> tuple[str, str]:

@@ -1,7 +1,7 @@
-"""An answer as OpenAI's Response object and its output items: pure.
+"""Converts an answer to OpenAI's Response object and its output items. Pure.
 
-What the model thought, said and called becomes one item each, in its order; a call is shown in the
-shape that its tool has on this wire.
+Each thought, text and call of the model becomes one item, in order; a call has the shape that its
+tool has on this wire.
 """
 
 from collections.abc import Sequence
@@ -38,18 +38,18 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Thought(msgspec.Struct, frozen=True):
-    """Reasoning that is one item."""
+    """Reasoning that forms one item."""
 
     parts: tuple[ReasoningPart, ...]
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What a person can read of it, piece by piece."""
+        """Its readable text, piece by piece."""
         return tuple(part.text for part in self.parts if part.text)
 
 
 class OutputMessage(msgspec.Struct, frozen=True):
-    """Text that is one message."""
+    """Text that forms one message."""
 
     text: str
 
@@ -58,7 +58,7 @@ Group = Thought | OutputMessage | ToolCallPart
 
 
 def groups_of(parts: Sequence[Part]) -> list[Group]:
-    """Return the parts of an answer, put together as items."""
+    """Return the parts of an answer, grouped into items."""
     groups: list[Group] = []
     for part in parts:
         last = groups[-1] if groups else None
@@ -78,7 +78,7 @@ def groups_of(parts: Sequence[Part]) -> list[Group]:
 
 
 def _text(part: Part) -> str:
-    """Return what this wire, which knows words only, can say of a part."""
+    """Return a part as text, the only content that this wire has."""
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, ImagePart | AudioPart | FilePart):
@@ -88,7 +88,7 @@ def _text(part: Part) -> str:
 
 
 def message_item(item_id: str, text: str, *, status: Status, refused: bool = False) -> Json:
-    """Return a message of the model's; in progress it is still empty."""
+    """Return a message of the model; while in progress it is empty."""
     content = [] if status == "in_progress" else [content_part(text, refused=refused)]
     return {
         "id": item_id,
@@ -109,7 +109,7 @@ def content_part(text: str, *, refused: bool = False) -> Json:
 def reasoning_item(
     item_id: str, texts: Sequence[str] = (), *, parts: Sequence[ReasoningPart] = ()
 ) -> Json:
-    """Return a reasoning item: what of it can be read, and what has to come back."""
+    """Return a reasoning item: its readable text, and the data that the client must send back."""
     return {
         "id": item_id,
         "type": "reasoning",
@@ -121,7 +121,9 @@ def reasoning_item(
 def call_item(
     item_id: str, call: ToolCallPart, *, shape: FunctionShape | None, status: Status
 ) -> Json:
-    """Return a tool call in the shape of its tool; arguments that do not fit it stay a function's."""
+    """Return a tool call in the shape of its tool; arguments that do not fit make it a function
+    call.
+    """
     shape = shape or FunctionShape("function", call.name)
     item: Json = {"id": item_id, "call_id": call.id, "status": status}
     if shape.kind == "custom":
@@ -137,7 +139,7 @@ def call_item(
 
 
 def custom_input(call: ToolCallPart) -> str:
-    """Return the free text for a custom tool; some models write it without its wrapping."""
+    """Return the free text for a custom tool; some models omit its JSON wrapper."""
     found = _object(call)
     text = None if found is None else found.get("input")
     return text if isinstance(text, str) else call.arguments
@@ -160,7 +162,7 @@ def _action(call: ToolCallPart) -> Json | None:
 
 
 class Ids:
-    """Names the items of one answer; the same place has the same name."""
+    """Generates the ids of one answer's items; the same place always has the same id."""
 
     def __init__(self, stamp: Stamp) -> None:
         self._stamp = stamp
@@ -185,7 +187,9 @@ def cut_reason(stop: StopReason) -> str | None:
 
 
 def is_refusal(stop: StopReason, echo: Echo) -> bool:
-    """Tell whether the text is a refusal: where a schema was asked for, it cannot be the answer."""
+    """Return whether the text is a refusal: if a schema was requested, plain text cannot be the
+    answer.
+    """
     return stop == "refusal" and echo.has_schema
 
 
@@ -212,7 +216,7 @@ def output_items(answer: FullAnswer, echo: Echo, *, ids: Ids) -> list[Json]:
 
 
 def usage_of(usage: Usage) -> Json:
-    """Return the tokens that the answer took."""
+    """Return the tokens that the answer used."""
     return {
         "input_tokens": usage.tokens_in,
         "input_tokens_details": {
@@ -226,9 +230,10 @@ def usage_of(usage: Usage) -> Json:
 
 
 class ResponseWriter:
-    """Writes the Response object of one call, at any point of its life, under one model's name.
+    """Writes the Response object of one call, in any state, under one model's name.
 
-    A stream begins before it is known who answers, so its name is what the caller asked for.
+    A stream begins before the answering model is known, so it uses the name that the caller asked
+    for.
     """
 
     def __init__(self, call: WireCall, stamp: Stamp, *, model: str | None = None) -> None:
@@ -238,7 +243,7 @@ class ResponseWriter:
         self._at = int(stamp.at)
 
     def running(self) -> bytes:
-        """Return the response before anything is in it."""
+        """Return the response without any output yet."""
         return self._write("in_progress")
 
     def ended(self, answer: FullAnswer, output: Sequence[Json]) -> bytes:
@@ -252,7 +257,7 @@ class ResponseWriter:
         )
 
     def failed(self, error: Json, output: Sequence[Json]) -> bytes:
-        """Return the response that broke off, with what there is of it."""
+        """Return the failed response, with the output so far."""
         return self._write("failed", output=output, error=error)
 
     def _write(self, status: str, *, output: Sequence[Json] = (), **more: Any) -> bytes:

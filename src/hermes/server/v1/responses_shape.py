@@ -1,8 +1,7 @@
-"""The body of a Responses request as its clients write it; only shapes, no meaning.
+"""The body of a Responses request: only shapes, no meaning.
 
-Input items and tools stay raw in the body: an item may leave its type out, and clients send types
-that are newer than any list. `decode_at` reads one of them and says where a fault is. A `Raw` field
-that is empty was not sent.
+Input items and tools stay raw: an item may omit its type, and clients send types newer than any
+list. `decode_at` decodes one and names the place of an error. An empty `Raw` field was not sent.
 """
 
 from collections.abc import Callable
@@ -25,25 +24,25 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class InputText(msgspec.Struct, frozen=True, tag_field="type", tag="input_text"):
-    """What somebody says to the model."""
+    """Text for the model."""
 
     text: str
 
 
 class OutputText(msgspec.Struct, frozen=True, tag_field="type", tag="output_text"):
-    """What the model said."""
+    """Text of the model."""
 
     text: str
 
 
 class PlainText(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """Text by the name that other wires have for it."""
+    """Text, under the name that other wires use."""
 
     text: str
 
 
 class Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
-    """What the model said instead of an answer."""
+    """The model's refusal instead of an answer."""
 
     refusal: str
 
@@ -68,14 +67,14 @@ Content = InputText | OutputText | PlainText | Refusal | InputImage | InputFile 
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What tells items apart: only messages may leave their type out."""
+    """The fields that identify an item's type: only messages may omit the type."""
 
     type: str | None = None
     role: str | None = None
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A message of anybody's."""
+    """A message of any role."""
 
     role: Literal["user", "assistant", "system", "developer"]
     content: str | list[Content]
@@ -89,7 +88,7 @@ class SummaryText(msgspec.Struct, frozen=True):
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """What the model thought; only its service can read what is encrypted."""
+    """The model's reasoning; only its service can read the encrypted part."""
 
     id: str | None = None
     summary: list[SummaryText] | None = None
@@ -115,7 +114,7 @@ class CustomCall(msgspec.Struct, frozen=True):
 
 
 class ShellAction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A command: the program and its arguments, and where and how long it runs."""
+    """A command: the program and its arguments, its folder and its time limit."""
 
     command: list[str]
     working_directory: str | None = None
@@ -149,7 +148,7 @@ class CallOutput(msgspec.Struct, frozen=True):
 
 
 class SearchOutput(msgspec.Struct, frozen=True):
-    """Which tools a search has found."""
+    """The tools that a search has found."""
 
     tools: list[Raw]
     call_id: CallId | None = None
@@ -157,13 +156,13 @@ class SearchOutput(msgspec.Struct, frozen=True):
 
 
 class MoreTools(msgspec.Struct, frozen=True):
-    """Tools that stand in the conversation."""
+    """Tools listed inside the conversation."""
 
     tools: list[Raw]
 
 
 class ToolHead(msgspec.Struct, frozen=True):
-    """What tells tools apart."""
+    """The field that identifies a tool's type."""
 
     type: str
     external_web_access: bool | None = None
@@ -179,7 +178,7 @@ class FunctionTool(msgspec.Struct, frozen=True):
 
 
 class Grammar(msgspec.Struct, frozen=True):
-    """What the text for a custom tool must look like."""
+    """The grammar that the text for a custom tool must match."""
 
     type: Literal["text", "grammar"] = "text"
     syntax: str | None = None
@@ -195,7 +194,7 @@ class CustomTool(msgspec.Struct, frozen=True):
 
 
 class Namespace(msgspec.Struct, frozen=True):
-    """Tools that belong together."""
+    """A group of tools."""
 
     name: Name
     tools: list[Raw]
@@ -203,7 +202,7 @@ class Namespace(msgspec.Struct, frozen=True):
 
 
 class SearchTool(msgspec.Struct, frozen=True):
-    """The search for tools: the service's, or the client's."""
+    """The tool search, run by the service or by the client."""
 
     execution: str | None = None
     description: str | None = None
@@ -218,7 +217,7 @@ class NamedTool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One tool, or the tools that are allowed for now."""
+    """One tool, or the tools that are allowed for this request."""
 
     type: str
     name: str | None = None
@@ -227,7 +226,7 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TextFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """An answer in words."""
+    """An answer in plain text."""
 
 
 class ObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
@@ -246,14 +245,14 @@ class SchemaFormat(
 
 
 class TextConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the answer's text shall be like."""
+    """The format of the answer's text."""
 
     format: TextFormat | ObjectFormat | SchemaFormat | None = None
     verbosity: str | None = None
 
 
 class ReasoningConfig(msgspec.Struct, frozen=True):
-    """How much the model shall think, and what of it is shown."""
+    """How much the model should think, and what of it is returned."""
 
     effort: Effort | None = None
     summary: str | None = None
@@ -263,7 +262,7 @@ class ReasoningConfig(msgspec.Struct, frozen=True):
 
 
 class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
-    """A request; every field that this struct lacks has no effect here."""
+    """A request; fields that this struct lacks have no effect."""
 
     model: Annotated[str, Meta(min_length=1, max_length=256)]
     input: str | Annotated[list[Raw], Meta(max_length=MAX_ITEMS)] | None = None
@@ -291,7 +290,7 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode_at(decode: Callable[[Raw], T], raw: Raw, *, where: str) -> T:
-    """Return what `raw` holds; `where` names its place in the body for the error."""
+    """Decode `raw`; `where` names its place in the body for errors."""
     try:
         return decode(raw)
     except msgspec.ValidationError as problem:
@@ -299,6 +298,6 @@ def decode_at(decode: Callable[[Raw], T], raw: Raw, *, where: str) -> T:
         place = where + path.removesuffix("`") if fault else where
         raise BadRequest(f"{place}: {(fault or path)[:MAX_QUOTE]}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise BadRequest(f"{where}: this is no valid JSON; {str(problem)[:MAX_QUOTE]}.") from None
+        raise BadRequest(f"{where}: not valid JSON; {str(problem)[:MAX_QUOTE]}.") from None
     except RecursionError:
         raise BadRequest(f"{where}: nested too deeply; send something flatter.") from None

@@ -1,7 +1,7 @@
-"""What a stream has shown so far, item by item, and how it meets the whole answer: pure.
+"""Tracks what a stream has sent so far, item by item, and matches it with the whole answer. Pure.
 
-Pieces and parts need not be cut alike: a service may think in several items that came as one text,
-seal what was never shown, or leave out a call that broke off.
+Pieces and parts need not be divided the same way: a service may think in several items that were
+streamed as one text, seal what was never sent, or drop an incomplete call.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ SlotKind = Literal["thought", "said", "call"]
 
 @dataclass(slots=True)
 class StreamItem:
-    """An item of the stream; `head` begins its deltas, once it may have any.
+    """An item of the stream; `head` is the start of its deltas, if it may have any.
 
-    An item that is not `announced` is one that can only be shown whole. A `reserved` one keeps the
-    first place for a thought that may come.
+    An item that is not `announced` can only be sent whole. A `reserved` item keeps the first place
+    for a thought that may still come.
     """
 
     kind: SlotKind
@@ -35,7 +35,7 @@ class StreamItem:
 
     @property
     def text(self) -> str:
-        """What was shown of it, or taken for it."""
+        """The text that was sent for it, or collected for it."""
         return "".join(self.pieces)
 
 
@@ -43,14 +43,14 @@ Pair = tuple[Group | None, StreamItem | None]
 
 
 def kind_of(group: Group) -> SlotKind:
-    """Return the kind of the item that a group becomes."""
+    """Return the type of item that a group becomes."""
     if isinstance(group, Thought):
         return "thought"
     return "said" if isinstance(group, OutputMessage) else "call"
 
 
 def pair_up(groups: Sequence[Group], slots: Sequence[StreamItem]) -> list[Pair]:
-    """Return the answer's items in their order, each with what was shown of it."""
+    """Return the answer's items in order, each with what was sent of it."""
     waiting: dict[SlotKind, list[StreamItem]] = {"thought": [], "said": [], "call": []}
     for slot in slots:
         waiting[slot.kind].append(slot)
@@ -68,7 +68,7 @@ def pair_up(groups: Sequence[Group], slots: Sequence[StreamItem]) -> list[Pair]:
 def _in_vain(
     groups: Sequence[Group], waiting: dict[SlotKind, list[StreamItem]]
 ) -> list[StreamItem]:
-    """Take out the place that was reserved for a thought, if all thoughts were shown elsewhere."""
+    """Remove the place reserved for a thought, if all thoughts were sent elsewhere."""
     shown = [slot for slot in waiting["thought"] if not slot.reserved]
     if len(shown) < sum(isinstance(group, Thought) for group in groups):
         return []
@@ -78,7 +78,7 @@ def _in_vain(
 
 
 def _as_shown(groups: Sequence[Group], slots: Sequence[StreamItem]) -> Sequence[Group]:
-    """Return the groups with their text cut as it was shown, where all of it was."""
+    """Return the groups with their text divided as it was sent, if all of it was sent."""
     told = [group for group in groups if isinstance(group, OutputMessage)]
     if "".join(said.text for said in told) != "".join(slot.text for slot in slots):
         return groups
@@ -92,7 +92,7 @@ def _as_shown(groups: Sequence[Group], slots: Sequence[StreamItem]) -> Sequence[
 
 
 def _insert(pairs: list[Pair], slot: StreamItem) -> None:
-    """Put an item that the whole answer does not name where the stream had it."""
+    """Insert an item that the whole answer does not contain where the stream had it."""
     for position, (_, other) in enumerate(pairs):
         if other is not None and other.place > slot.place:
             pairs.insert(position, (None, slot))

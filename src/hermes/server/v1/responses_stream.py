@@ -1,8 +1,8 @@
-"""A streamed answer as the events of the Responses wire.
+"""Writes a streamed answer as the events of the Responses wire.
 
-Items open as their first piece comes, and deltas leave at once. All items close at the end: only
-then is it known what a service has sealed of its reasoning, and clients keep items in the order in
-which they close.
+An item opens with its first piece, and deltas are sent at once. All items close at the end: only
+then is it known what a service has sealed of its reasoning, and clients order items by when they
+close.
 """
 
 import msgspec
@@ -38,7 +38,7 @@ from hermes.server.v1.responses_out import (
 from hermes.server.v1.responses_slots import Pair, SlotKind, StreamItem, kind_of, pair_up
 from hermes.server.v1.responses_thoughts import DIALECT, own_id
 
-# Their items hold more than text: they are shown once they are whole.
+# These items hold more than text: they are sent once they are complete.
 _WHOLE_ONLY = frozenset({"local_shell", "tool_search"})
 
 
@@ -72,7 +72,7 @@ class ResponsesStream:
         return opening + self._frames.delta(slot.head, piece.text)
 
     def _feed_seal(self, piece: ReasoningDelta) -> bytes:
-        """Give a thought that ends its place; what is sealed of it comes when all items close."""
+        """Assign a place to a finished thought; its seal is sent when all items close."""
         if not (piece.whole or piece.sealed or piece.signature):
             return b""
         frames = self._begin()
@@ -82,11 +82,11 @@ class ResponsesStream:
             frames += opening
         slot.reserved = False
         if piece.whole and piece.whole[-1].dialect == DIALECT:
-            self._current = None  # the next thought is an item of its own
+            self._current = None  # the next thought is a separate item
         return frames
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Write what the pieces have not shown, then the end of every item and of the answer."""
+        """Write what was not streamed, then the end of every item and of the answer."""
         frames = [self._begin()]
         stop = answer.end.stop_reason
         pairs = pair_up(groups_of(answer.end.parts), self._slots)
@@ -103,7 +103,7 @@ class ResponsesStream:
         return b"".join(frames)
 
     def failed(self, error: HermesError) -> bytes:
-        """Write that the answer broke off: no item of it is called done."""
+        """Write that the answer failed: no item is marked as done."""
         output = [item_of(None, slot, is_cut=True) for slot in self._slots]
         opening = self._begin()
         response = self._response.failed(failure_of(error), output)
@@ -120,7 +120,7 @@ class ResponsesStream:
         frames = self._tell("response.created", running)
         frames += self._tell("response.in_progress", running)
         if self._echo.wants_reasoning:
-            # What is sealed comes last and belongs first: its place is kept from the beginning.
+            # A seal arrives last and belongs first: its place is reserved from the beginning.
             kept, opening = self._add("thought")
             kept.reserved = True
             frames += opening
@@ -190,7 +190,7 @@ class ResponsesStream:
         return slot, added
 
     def _open_late(self, pair: Pair, frames: list[bytes]) -> StreamItem:
-        """Open an item that no piece has shown."""
+        """Open an item that was not streamed."""
         group = pair[0]
         assert group is not None
         if isinstance(group, ToolCallPart):
@@ -204,7 +204,7 @@ class ResponsesStream:
 
 
 def failure_of(error: HermesError) -> Json:
-    """Return why a response failed, in the words that clients decide by."""
+    """Return why a response failed, in the codes that clients decide by."""
     told = openai_error(error)["error"]
     assert isinstance(told, dict)
     message = str(told["message"])
@@ -214,7 +214,7 @@ def failure_of(error: HermesError) -> Json:
         code = "insufficient_quota"
     elif wait is not None:
         code = "rate_limit_exceeded"
-        # Codex reads the time from here.
+        # Codex reads the delay from this text.
         message = f"{message} Please try again in {max(1, round(wait))}s."
     elif isinstance(error, BadRequest) or (
         isinstance(error, ProviderRejected) and error.everywhere

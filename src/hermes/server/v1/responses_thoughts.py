@@ -1,7 +1,7 @@
-"""Reasoning of any service as reasoning items, so that a client brings it back unchanged: pure.
+"""Carries any service's reasoning in reasoning items, so that a client returns it unchanged. Pure.
 
-OpenAI's own sealed reasoning stays as it is where its item keeps its id: the service refuses it
-under another one. Everything else travels whole in `encrypted_content`, which clients never read.
+OpenAI's own sealed reasoning stays as it is if its item keeps its id: the service refuses it under
+another id. Everything else travels whole in `encrypted_content`, which clients never read.
 """
 
 import re
@@ -13,10 +13,10 @@ from hermes.errors import BadRequest
 from hermes.message.parts import ReasoningPart
 from hermes.server.v1.responses_shape import Reasoning
 
-# The dialect of the provider that speaks this wire to OpenAI.
+# The dialect of the provider that uses this wire with OpenAI.
 DIALECT = "responses"
 _PREFIX = "hermes:"
-# What is sealed goes back into a service's JSON: it must not be able to end the place it stands in.
+# A seal goes back into a service's JSON: it must not be able to break out of its string.
 _OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]*")
 
 _encode = msgspec.json.Encoder().encode
@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(list[ReasoningPart]).decode
 
 
 def begins_item(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Return whether `part` is another thought than `before`, and not more of the same one."""
+    """Return whether `part` starts another thought instead of continuing `before`."""
     if part.dialect != before.dialect:
         return True
     return part.dialect == DIALECT and (part.sealed is not None or part.id != before.id)
@@ -44,7 +44,7 @@ def sealed(parts: Sequence[ReasoningPart], *, item_id: str) -> str:
 
 
 def unsealed(item: Reasoning, where: str) -> tuple[ReasoningPart, ...]:
-    """Return the thought in an item; without its seal no service would take it back."""
+    """Return the thought in an item; without its seal no service would accept it."""
     seal = item.encrypted_content
     if not seal:
         return ()
@@ -58,8 +58,8 @@ def unsealed(item: Reasoning, where: str) -> tuple[ReasoningPart, ...]:
         parts = ()
     if not parts or not all(_is_safe(part.sealed) for part in parts):
         raise BadRequest(
-            f"{where}.encrypted_content: it is not as Hermes wrote it; send reasoning items back"
-            " unchanged, or leave them out."
+            f"{where}.encrypted_content: not written by Hermes, or changed; send reasoning items"
+            " back unchanged, or leave them out."
         )
     return parts
 

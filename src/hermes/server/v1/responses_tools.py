@@ -1,8 +1,8 @@
-"""The tools of a Responses request as functions that every model takes, and the way back.
+"""Converts the tools of a Responses request to functions that every model accepts, and back.
 
-Freeform tools, the client's shell, its search for tools and its namespaces exist on this wire only.
-Each becomes a plain function for the model; a `FunctionShape` remembers what the client has to be shown.
-Tools that OpenAI runs itself cannot run here.
+Freeform tools, the client's shell, its tool search and its namespaces exist on this wire only. Each
+becomes a plain function for the model; a `FunctionShape` remembers the form that the client
+expects. Tools that OpenAI runs itself cannot run here.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _COMMAND = msgspec.Raw(
 )
 _SHELL_WORDS = "Runs a command in the user's shell and returns its output."
 _SEARCH_WORDS = "Searches for more tools; the tools that it finds can be called afterwards."
-# Codex adds these by itself, whatever model it talks to; it works as well without them.
+# Codex always adds these, whatever the model; it works as well without them.
 _ADDED_BY_CODEX = frozenset({"web_search", "image_generation"})
 _HEAD = msgspec.json.Decoder(ToolHead).decode
 _FUNCTION = msgspec.json.Decoder(FunctionTool).decode
@@ -54,7 +54,7 @@ _SEARCH = msgspec.json.Decoder(SearchTool).decode
 
 
 class FunctionShape(msgspec.Struct, frozen=True):
-    """What a function is called on this wire."""
+    """The form of a function on this wire."""
 
     kind: Literal["function", "custom", "local_shell", "tool_search"]
     name: str
@@ -62,7 +62,7 @@ class FunctionShape(msgspec.Struct, frozen=True):
 
 
 def flat_name(name: str, namespace: str | None = None) -> str:
-    """Return the name that a model calls a tool of a namespace by; the same one every time."""
+    """Return the flat name of a tool of a namespace; it is always the same."""
     if not namespace:
         return name
     full = namespace + name if namespace.endswith("__") else f"{namespace}__{name}"
@@ -73,7 +73,7 @@ def flat_name(name: str, namespace: str | None = None) -> str:
 
 
 class Toolbox:
-    """The tools of one request by the names that the model sees, in their order."""
+    """The tools of one request by the names that the model sees, in order."""
 
     def __init__(self, *, by_codex: bool) -> None:
         self._by_codex = by_codex
@@ -83,7 +83,7 @@ class Toolbox:
         self.ignored: dict[str, None] = {}
 
     def add(self, raw: msgspec.Raw, where: str, *, again: bool = False) -> None:
-        """Take one tool; `again` lets a tool that is found a second time replace the first."""
+        """Add one tool; with `again`, a tool found a second time replaces the first."""
         head = decode_at(_HEAD, raw, where=where)
         if head.type == "namespace":
             self._add_namespace(decode_at(_NAMESPACE, raw, where=where), where, again=again)
@@ -118,7 +118,7 @@ class Toolbox:
             self._add_named(
                 raw, inner, kind=kind, again=again, namespace=space.name, words=words or ""
             )
-            # Once is enough: the words are about the namespace, not about each of its tools.
+            # Once is enough: the text is about the namespace, not about each of its tools.
             words = None
 
     def _add_named(
@@ -162,14 +162,14 @@ class Toolbox:
     def _put(self, spec: ToolSpec, shape: FunctionShape, *, where: str, again: bool) -> None:
         if spec.name in self.specs and not again:
             raise BadRequest(
-                f"{where}: another tool is named {spec.name[:MAX_QUOTE]!r}, too; give every tool"
+                f"{where}: another tool is also named {spec.name[:MAX_QUOTE]!r}; give every tool"
                 " a name of its own."
             )
         self.specs[spec.name] = spec
         self.shapes[spec.name] = shape
         if len(self.specs) > MAX_TOOLS:
             raise BadRequest(
-                f"{where}: this is the tool number {len(self.specs)}; at most {MAX_TOOLS} can be"
+                f"{where}: this is tool number {len(self.specs)}; at most {MAX_TOOLS} can be"
                 " offered to a model. Leave out what the conversation does not need."
             )
 
@@ -189,7 +189,7 @@ def _grammar(wanted: Grammar | None) -> str:
 
 
 def choose(choice: str | Choice | None, tools: Toolbox) -> tuple[ToolChoice, tuple[ToolSpec, ...]]:
-    """Return whether and which tools are to be used, and those that may be."""
+    """Return whether and which tools must be used, and which may be."""
     offered = tuple(tools.specs.values())
     if choice is None or choice == "auto":
         return ToolChoice(), offered
@@ -212,7 +212,7 @@ def choose(choice: str | Choice | None, tools: Toolbox) -> tuple[ToolChoice, tup
 
 
 def _named(kind: str, name: str | None, *, tools: Toolbox) -> str:
-    """Return the name that the model sees of the tool that a choice means."""
+    """Return the name that the model sees for the chosen tool."""
     shapes: Mapping[str, FunctionShape] = tools.shapes
     wanted = name or kind
     for seen, shape in shapes.items():
@@ -220,5 +220,5 @@ def _named(kind: str, name: str | None, *, tools: Toolbox) -> str:
             return seen
     raise BadRequest(
         f"tool_choice asks for {wanted[:MAX_QUOTE]!r} of the type {kind[:MAX_QUOTE]!r}, which is"
-        " not among the tools that can run here; send it in `tools`, or choose another one."
+        " not among the tools that can run here; send it in `tools`, or choose another tool."
     )

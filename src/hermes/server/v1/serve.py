@@ -1,7 +1,7 @@
-"""One call under `/v1`, whatever its wire: who calls, which model, the call, the answer.
+"""One call under `/v1`, whatever its wire: authentication, model choice, the call, the answer.
 
-The answer begins only when something of it is there: whatever fails before that has a status of
-its own, whatever fails after it is said in the stream.
+The answer begins only once there is output: a failure before that has its own status, a failure
+after it is reported in the stream.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
-_LEFT = 499  # nobody reads it: the caller is gone
+_LEFT = 499  # nobody reads it: the caller has disconnected
 
 
 class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the endpoints work with."""
+    """The dependencies of the endpoints."""
 
     callers: Callers
     planner: Planner
@@ -58,7 +58,7 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WireEndpoint:
-    """The endpoint of one wire, whose dialect is loaded by the first call."""
+    """The endpoint of one wire; its dialect is loaded by the first call."""
 
     def __init__(self, load: Callable[[], ApiDialect], parts: V1Parts) -> None:
         self._load = load
@@ -69,7 +69,7 @@ class WireEndpoint:
         return self._load()
 
     async def post(self, exchange: HttpExchange) -> Answer:
-        """Serve one call; every error has the wire's own shape."""
+        """Serve one call; report every error in the wire's own shape."""
         parts = self._parts
         try:
             refuse_url_credentials(exchange)
@@ -82,7 +82,7 @@ class WireEndpoint:
         except HermesError as error:
             return self._refused(error, record)
         except asyncio.CancelledError:
-            # Only the server cancels a call whose caller is there: the gateway stops. What was sent to
+            # If the caller is still there, only a stopping gateway cancels a call. What was sent to
             # a model is paid for all the same.
             return self._refused(stopping(), record)
 
@@ -97,7 +97,7 @@ class WireEndpoint:
         call = self._dialect.read(body, exchange.headers)
         record.wanted = call.model
         if not call.model.isprintable():
-            raise BadRequest("The model's name holds characters that no name has.")
+            raise BadRequest("The model's name contains invalid characters.")
         if call.request.schema is not None:
             check_schema(call.request.schema)
         await self._check_pictures(call.request)
@@ -143,7 +143,9 @@ class WireEndpoint:
         return parts.calls.run(spec, plan, receipt=record.receipt)
 
     def _remembers(self, caller: ApiCaller, exchange: HttpExchange) -> bool:
-        """Whether the answer may be one from memory: as the call says, else as the settings do."""
+        """Return whether the answer may come from the cache: as the call says, otherwise as the
+        settings say.
+        """
         if caller.key is None:
             return False
         said = exchange.headers.get("x-hermes-cache")
@@ -175,19 +177,19 @@ class WireEndpoint:
 
 
 def stopping() -> Overloaded:
-    """Return the error of a call that is cut off because the gateway stops."""
+    """Return the error for a call that is cut off because the gateway stops."""
     return Overloaded("Hermes is stopping. Send this again in a moment.", _STOP_RETRY_S)
 
 
 def _cut_off(writer: StreamWriter, record: Record) -> bytes:
-    """Return the end of a stream that has begun when the gateway stops."""
+    """Return the end of a stream that is cut off because the gateway stops."""
     error = stopping()
     record.failed(error)
     return writer.failed(error)
 
 
 def new_record(parts: V1Parts, caller: ApiCaller) -> Record:
-    """Begin the story of one call."""
+    """Start the record of one call."""
     stamp = Stamp(parts.make_id("v"), parts.clock.now())
     return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
 
@@ -198,7 +200,7 @@ def handler_of(load: Callable[[], ApiDialect], parts: V1Parts) -> Handler:
 
 
 def ask_of(call: WireCall) -> CallNeeds:
-    """Return what routing has to know of a call."""
+    """Return what routing needs to know about a call."""
     request = call.request
     last = next((m for m in reversed(request.messages) if m.role == "user"), None)
     return CallNeeds(
@@ -210,7 +212,7 @@ def ask_of(call: WireCall) -> CallNeeds:
 
 
 def allowed_plan(caller: ApiCaller, wanted: str, plan: Plan) -> Plan:
-    """Return the plan with the candidates that the caller's key allows."""
+    """Return the plan reduced to the candidates that the caller's key allows."""
     if caller.may_use(wanted):
         return plan
     kept = tuple(
@@ -237,7 +239,7 @@ def _limited(request: ModelRequest, caller: ApiCaller) -> ModelRequest:
 def headers_of(
     call: WireCall, record: Record, *, answer: FullAnswer | None = None
 ) -> dict[str, str]:
-    """Return the headers of an answer: its id, and what had no effect."""
+    """Return the headers of an answer: its id, and the fields without effect."""
     headers = {"x-request-id": record.stamp.id, "request-id": record.stamp.id}
     if call.ignored:
         headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
@@ -253,7 +255,7 @@ def headers_of(
 
 
 async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piece | FullAnswer:
-    """Return the next thing that a caller sees."""
+    """Return the next event for the caller."""
     while True:
         event = await anext(events, None)
         if event is None:
@@ -278,7 +280,8 @@ async def _frames(
                 event = await _next(events, record)
             record.write()
             if event.dropped_calls:
-                # The headers are gone; a comment is what every client skips and people can read.
+                # The headers are already sent; every client skips a comment, and people can read
+                # it.
                 yield b": x-hermes-dropped-calls: %d\n\n" % event.dropped_calls
             yield writer.end(event)
     except HermesError as error:

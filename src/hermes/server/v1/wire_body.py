@@ -1,7 +1,7 @@
-"""The JSON body of a compatible wire, decoded into its struct, and the names that have no place.
+"""Decodes the JSON body of a compatible wire into its struct, and lists unknown fields.
 
-Unlike Hermes's own API these wires take fields that they do not know: clients are newer than any
-list. They are named, so that the answer can say what had no effect.
+Unlike Hermes's own API these wires accept unknown fields: clients are newer than any list. Unknown
+fields are listed, so that the answer can say what had no effect.
 """
 
 import re
@@ -12,13 +12,14 @@ import msgspec
 from hermes.errors import BadRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
-# How much a caller lets a model write. No model writes nearly as much, and sums of it stay countable.
+# The largest output limit a caller may set. No model writes nearly as much, and sums of it stay
+# countable.
 OutputTokens = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _MAX_NAMES = 32
 _MAX_NAME = 80
-# A little more than the quoted input, which stands behind a few words of msgspec's.
+# A little more than the quoted input, which follows a few words from msgspec.
 _MAX_FAULT = 95
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]", re.ASCII)
 _NULL = b"null"
@@ -26,7 +27,7 @@ _TOO_DEEP = "The request body is nested too deeply: send a flatter schema or con
 
 
 class WireBody(Generic[T]):
-    """Decodes bodies of one wire; every fault is a `BadRequest` that says where it is."""
+    """Decodes bodies of one wire; raises a `BadRequest` that says where a fault is."""
 
     def __init__(self, model: type[T], what: str) -> None:
         self._decode = msgspec.json.Decoder(model).decode
@@ -34,11 +35,11 @@ class WireBody(Generic[T]):
         self._what = what
 
     def decode(self, raw: bytes) -> tuple[T, tuple[str, ...]]:
-        """Return the request, and the names of the fields that it has and the struct has not."""
+        """Return the request, and the names of the fields that the struct does not have."""
         try:
             return self._decode(raw), self._unknown(raw)
         except msgspec.ValidationError as problem:
-            raise BadRequest(f"This is no {self._what}: {_shortened(str(problem))}.") from None
+            raise BadRequest(f"This is not a {self._what}: {_shortened(str(problem))}.") from None
         except UnicodeDecodeError:
             raise BadRequest("The request body is not UTF-8: encode the JSON as UTF-8.") from None
         except msgspec.DecodeError as problem:
@@ -65,7 +66,7 @@ def is_given(raw: msgspec.Raw) -> bool:
 
 
 def checked_object(raw: msgspec.Raw, field: str) -> msgspec.Raw:
-    """Return the JSON object in `raw`, checked to its depth, as others will have to read it."""
+    """Return the JSON object in `raw`, its depth checked, because others will parse it again."""
     try:
         msgspec.json.decode(raw, type=dict)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -76,6 +77,6 @@ def checked_object(raw: msgspec.Raw, field: str) -> msgspec.Raw:
 
 
 def _shortened(fault: str) -> str:
-    """Return msgspec's words with its path, and without more than a line of the input."""
+    """Return msgspec's message with its path, and with at most a line of the input."""
     words, at, path = fault.rpartition(" - at ")
     return f"{words[:_MAX_FAULT]}{at}{path}" if at else fault[:_MAX_FAULT]

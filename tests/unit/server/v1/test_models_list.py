@@ -95,7 +95,7 @@ def test_anthropic_clients_turn_pages(
         ({"limit": "9" * 500}, "limit is '9{80}'"),
         ({"limit": "-1"}, "limit is '-1'"),
         ({"limit": "ten"}, "limit is 'ten'"),
-        ({"after_id": "gone"}, "after_id is 'gone', which is no model here"),
+        ({"after_id": "gone"}, "after_id is 'gone', which is not a model here"),
         ({"before_id": "gone"}, "before_id is 'gone'"),
     ],
 )

@@ -12,7 +12,7 @@ const scroll = find("scroll");
 const messages = find("messages");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-// State of the conversation: its epoch once loaded, the epoch of the oldest message on the page, the ids of
+// State of the conversation: its epoch once loaded, the epoch of the oldest message shown, the ids of
 // the messages on the page, and the key of the page before them.
 const nothingShown = () => ({ epoch: null, oldest: 0, shown: new Set(), earlier: null });
 const state = { conversation: "", turns: new Set(), sticks: true, ...nothingShown() };
