@@ -93,10 +93,7 @@ def restore_advice(home: Path) -> str:
     )
     rescued = newest_rescued(home / DATABASE)
     if rescued is not None:
-        return (
-            f"{first}{rescued} holds the data of the lost {DATABASE}: rename it to "
-            f"{DATABASE}"
-        )
+        return f"{first}{rescued} holds the data of the lost {DATABASE}: rename it to {DATABASE}"
     # Next to an empty database a missing key file is refused, too.
     both = f" and {home / DATABASE}" if (home / DATABASE).exists() else ""
     return (

@@ -1,1 +1,1 @@
-"""One folder per platform, all of one shape; no channel knows another."""
+"""One folder per platform, all with the same structure; no channel knows another."""

@@ -1,1 +1,3 @@
-"""Plugins that come along: each a folder that `plugins:` names, and that nothing in the core names."""
+"""Plugins that come with Hermes: each a folder that the setting `plugins` lists; the core names
+none of them.
+"""

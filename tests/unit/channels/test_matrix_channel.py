@@ -287,7 +287,7 @@ async def test_an_encrypted_room_is_told_once_and_the_operator_is_told(rig: Rig)
         rig.server.say_encrypted("c")
         await rig.server.taken()
 
-    with pytest.raises(BadRequest, match="all 3 messages heard since the start were end-to-end"):
+    with pytest.raises(BadRequest, match="all 3 messages received since the start were end-to-end"):
         await channel.probe()
     await channel.disconnect()
     await rig.connected()

@@ -1,4 +1,6 @@
-"""How many mails of one address are answered within an hour; the rest wait. Pure but for the clock."""
+"""Limits how many mails of one address are answered per hour; the rest wait. Pure but for the
+clock.
+"""
 
 from collections import deque
 from typing import Final
@@ -10,7 +12,7 @@ _MAX_ADDRESSES: Final = 10_000
 
 
 class AnswerRate:
-    """Counts the mails that were taken of each address."""
+    """Counts the accepted mails of each address."""
 
     def __init__(self, per_hour: int, clock: Clock) -> None:
         self._per_hour = per_hour
@@ -25,9 +27,9 @@ class AnswerRate:
         return max(0.0, times[0] + _HOUR_S - self._clock.monotonic())
 
     def took(self, address: str) -> None:
-        """Note that a mail was taken."""
+        """Record that a mail was accepted."""
         if len(self._taken) >= _MAX_ADDRESSES and address not in self._taken:
-            # Whoever was counted first is the likeliest to have nothing left to count.
+            # The address counted first is the most likely to have nothing left to count.
             self._taken.pop(next(iter(self._taken)))
         times = self._taken.setdefault(address, deque(maxlen=self._per_hour))
         self._recent(times).append(self._clock.monotonic())

@@ -1,7 +1,7 @@
-"""Whether the receiving server vouches for the address that a mail says it is from (RFC 8601). Pure.
+"""Checks whether the receiving server has verified a mail's sender address (RFC 8601). Pure.
 
-Only the topmost `Authentication-Results` of the configured server counts: it writes its own above
-whatever was in the mail when it came, and anybody could have written that.
+Only the topmost `Authentication-Results` of the configured server counts: the server adds its own
+above all headers that were in the mail when it arrived, and anyone could have written those.
 """
 
 import re
@@ -19,17 +19,19 @@ _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"', re.S)
 _COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.S)
 _PLAIN: Final = re.compile(r'[^"(]++')
 _PAIR: Final = re.compile(r"\\(.)", re.S)
-# What has a meaning outside of quotes; none of the values that matter here holds any of it.
+# Characters with a meaning outside of quotes; no value that matters here contains any of them.
 _MARKS: Final = re.compile(r'[;=@\s"\\()]')
-# Only these part words. Other white space may be in a sender's address, where no quotes are needed.
+# Only these separate words. Other white space may be in a sender's address, where no quotes are
+# needed.
 _SPACE: Final = re.compile(r"[ \t]+")
-# No server writes control characters or other white space here: a sender wants to be misread.
+# No server writes control characters or other white space here: such a line is an attempt to
+# deceive.
 _UNSAFE: Final = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _METHOD: Final = re.compile(r"([a-z0-9-]{1,40})(?:/[0-9.]{1,5})?")
 
 
 class AuthResult(NamedTuple):
-    """What the server says of one method."""
+    """The server's result for one method."""
 
     method: str
     said: str
@@ -37,7 +39,7 @@ class AuthResult(NamedTuple):
 
 
 def is_vouched(headers: Headers, *, domain: str, authserv_id: str) -> bool:
-    """Return whether the server says that the mail is from the domain that it names."""
+    """Return whether the server confirms that the mail is from the domain that it names."""
     results = results_of(headers, authserv_id=authserv_id)
     if _is_denied(results):
         return False
@@ -60,7 +62,7 @@ def results_of(headers: Headers, *, authserv_id: str) -> tuple[AuthResult, ...]:
             continue
         server, results = _read(value)
         if results is None:
-            # It may be the server's own, and what it says is not known: the mail is refused.
+            # It may be the server's own line, but its content is unknown: the mail is refused.
             return ()
         if server == authserv_id:
             found.append(results)
@@ -70,13 +72,13 @@ def results_of(headers: Headers, *, authserv_id: str) -> tuple[AuthResult, ...]:
 
 
 def topmost_server(headers: Headers) -> str:
-    """Return the name of the server that wrote the topmost of these lines; empty if there is none."""
+    """Return the name of the server that wrote the topmost line; empty if there is none."""
     lines = (value for name, value in _lines(headers) if name != "received")
     return _read(next(lines, b""))[0]
 
 
 def _lines(headers: Headers) -> Iterator[tuple[str, bytes]]:
-    """Yield the lines that matter, from the top: at most some, so that a mail cannot cost much."""
+    """Yield the relevant lines from the top, up to a maximum, so that a mail cannot cost much."""
     seen = 0
     for name, value in headers.fields:
         seen += name == "authentication-results"
@@ -87,7 +89,7 @@ def _lines(headers: Headers) -> Iterator[tuple[str, bytes]]:
 
 
 def _read(value: bytes) -> tuple[str, list[AuthResult] | None]:
-    """Return who wrote a line and its results: None for a line that is too long or malformed."""
+    """Return a line's author and its results; None for a line that is too long or malformed."""
     text = value[: _MAX + 1].decode("utf-8", "replace")
     flat = None if len(value) > _MAX or _UNSAFE.search(text) else _flat(text)
     if flat is None:
@@ -102,10 +104,11 @@ def _words(text: str) -> list[str]:
 
 
 def _flat(text: str) -> str | None:
-    """Return a line without comments, its quotes without what has a meaning outside of them.
+    """Return a line without comments; inside quotes, drop characters with a meaning outside of
+    them.
 
-    None if a comment or a quote does not end. The quotes themselves stay: what they hold is never a
-    domain, and an @ in them is part of a name.
+    None if a comment or a quote does not end. The quotes themselves stay: a quoted part is never a
+    domain, and an @ in it is part of a name.
     """
     kept: list[str] = []
     at = 0
@@ -129,7 +132,9 @@ def _flat(text: str) -> str | None:
 
 
 def _end_of_comment(text: str, begin: int) -> int:
-    """Return where the comment that begins here ends; comments hold comments. -1 for no end."""
+    """Return where the comment that begins here ends; comments can be nested. -1 if it does not
+    end.
+    """
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, begin):
         depth += (mark[0] == "(") - (mark[0] == ")")
@@ -150,7 +155,7 @@ def _result(said: list[str]) -> AuthResult | None:
 
 
 def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is said as names and values; there may be space on both sides of the sign."""
+    """Yield names and values; there may be space on both sides of the equals sign."""
     rest = iter(said)
     name = ""
     for word in rest:
@@ -161,10 +166,10 @@ def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _is_denied(results: tuple[AuthResult, ...]) -> bool:
-    """Return whether what failed outweighs every pass.
+    """Return whether a failure outweighs every pass.
 
     A forwarded mail fails SPF and one of several signatures may be broken, so a single failure of
-    these two says nothing.
+    these two proves nothing.
     """
     failed = {one.method for one in results if one.said == "fail"}
     passed = {one.method for one in results if one.said == "pass"}
@@ -174,7 +179,7 @@ def _is_denied(results: tuple[AuthResult, ...]) -> bool:
 def _is_for(result: AuthResult, domain: str) -> bool:
     told = result.properties
     if result.method == "dmarc":
-        # Without the property it is about the one From there is.
+        # Without the property it is about the only From.
         return "header.from" not in told or _domain(told["header.from"]) == domain
     if result.method == "dkim":
         signer = told.get("header.d") or told.get("header.i", "")
@@ -185,7 +190,7 @@ def _is_for(result: AuthResult, domain: str) -> bool:
 
 
 def _domain(value: str) -> str:
-    """Return the domain of an address, or the domain that the value is; empty for neither."""
+    """Return the domain of an address, or the value if it is a domain; empty for neither."""
     try:
         return read_domain(value.rpartition("@")[2])
     except BadRequest:
@@ -193,9 +198,9 @@ def _domain(value: str) -> str:
 
 
 def _is_above(signer: str, domain: str) -> bool:
-    """Return whether whoever signs rules over the domain: it is theirs, or lies below theirs.
+    """Return whether the signing domain is the domain itself or a parent of it.
 
-    The other way round would let a customer's subdomain speak for its provider.
+    The other way round, a customer's subdomain could sign for its provider.
     """
     is_parent = "." in signer and domain.endswith("." + signer)
     return bool(signer) and (domain == signer or is_parent)

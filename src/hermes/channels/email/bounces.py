@@ -1,4 +1,4 @@
-"""Reports of mail servers that a reply of ours did not, or did, arrive (RFC 3464). Pure."""
+"""Parses delivery reports of mail servers about our replies (RFC 3464). Pure."""
 
 import re
 from typing import Final
@@ -34,7 +34,7 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def returned(self) -> ReturnedDelivery | None:
-        """Which delivery came back, if the server has given up and says of which mail."""
+        """The delivery that was returned, if the server has given up and names the mail."""
         key = threads.key_in(self.message_id)
         if not self.is_final or key is None:
             return None
@@ -45,7 +45,7 @@ class Bounce(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_bounce(headers: Headers, raw: bytes, *, domain: str) -> Bounce | None:
-    """Return what a report says; None for a mail that is no report."""
+    """Return a parsed report; None if the mail is not a report."""
     kind = mail_text.decode_header(headers.first("content-type")[:2000]).lower()
     if not kind.startswith(_REPORT) or "delivery-status" not in kind:
         return None

@@ -1,7 +1,7 @@
 """The mail channel: IMAP in, SMTP out.
 
-Fits `PushChannel`, `LiveChannel` and `ProbingChannel`. It verifies and translates; order, pace and
-retries are the outbox's.
+Fits `PushChannel`, `LiveChannel` and `ProbingChannel`. It verifies and translates; the outbox
+handles order, rate and retries.
 """
 
 import asyncio
@@ -38,9 +38,9 @@ from hermes.ports.channel_setup import ChannelSetup
 log = structlog.get_logger(__name__)
 
 _TIMEOUT_S: Final = 20.0
-# A copy in the sent folder must not hold up what was sent.
+# Filing a copy in the sent folder must not delay what was sent.
 _FILING_S: Final = 10.0
-# Nor must looking up what is answered hold up the answer.
+# Nor may looking up the answered mail delay the answer.
 _LOOKING_S: Final = 10.0
 _GRACE_S: Final = 60.0
 
@@ -55,7 +55,7 @@ class EmailChannel:
         self._capabilities = msgspec.structs.replace(
             setup.capabilities,
             history=bool(settings.sent_folder),
-            # Our own copy is filed after the send: a crash in between leaves none.
+            # Our own copy is filed after the send: after a crash in between there is none.
             history_whole=settings.sent_by == "server",
         )
         self._answer_rate = AnswerRate(settings.replies_per_hour, setup.clock)
@@ -69,11 +69,13 @@ class EmailChannel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What mail can do, as the manifest says, and what the sent folder adds."""
+        """The capabilities from the manifest, plus those that the sent folder adds."""
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; return once both servers have let us in and the folder is open."""
+        """Start receiving; return once both servers have accepted the sign-in and the folder is
+        open.
+        """
         self._ended, self._why = asyncio.Event(), None
         settings, setup = self._settings, self._setup
         await self._prove_smtp()
@@ -100,7 +102,7 @@ class EmailChannel:
         self._watching = asyncio.create_task(self._watch(self._mailbox), name="email folder")
 
     async def disconnect(self) -> None:
-        """Stop receiving; mail that is not taken stays unread on the server."""
+        """Stop receiving; mail that was not accepted stays unread on the server."""
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.cancel()
@@ -112,14 +114,14 @@ class EmailChannel:
         self._mailbox = None
 
     async def lost(self) -> None:
-        """Wait until nothing more comes in; raises why."""
+        """Wait until receiving has ended; raise why."""
         await self._ended.wait()
         raise self._why or NotDelivered(
-            "email: the folder is not watched any more", FailureClass.SERVICE_UNAVAILABLE
+            "email: the folder is no longer watched", FailureClass.SERVICE_UNAVAILABLE
         )
 
     async def probe(self) -> None:
-        """Return if the server answers us and the folder was heard of lately."""
+        """Return if the server responds and the folder was checked lately."""
         try:
             await self._folders.prove()
         except ImapRefusal as error:
@@ -128,7 +130,7 @@ class EmailChannel:
         if mailbox is None or mailbox.silent_s > mailbox.longest_silence_s + _GRACE_S:
             silent_s = 0.0 if mailbox is None else mailbox.silent_s
             raise NotDelivered(
-                f"email: the IMAP server has said nothing for {silent_s:.0f} s; no mail is heard",
+                f"email: no IMAP response for {silent_s:.0f} s; no mail is received",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
 
@@ -151,11 +153,11 @@ class EmailChannel:
         return Receipt(draft.message_id)
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """A mail cannot be changed; the manifest says so, and nobody asks."""
+        """A mail cannot be edited; the manifest says so, and this is not called."""
         raise DeliveryRejected("email: a sent mail cannot be changed", FailureClass.REJECTED)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """Look in the sent folder for the mail that a delivery became."""
+        """Look in the sent folder for the mail of a delivery."""
         message_id = outbound.id_for(target, key, domain=self._settings.address.domain)
         try:
             is_there = await self._folders.is_sent(message_id)
@@ -202,7 +204,8 @@ class EmailChannel:
             self._end(error)
         except ImapRefusal as error:
             self._end(NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE))
-        # Boundary: the folder's own task; without this end nobody would know that it is deaf.
+        # Boundary: the folder's own task; without this, nobody would notice that mail no longer
+        # arrives.
         except Exception as error:
             log.exception("email.watch_failed")
             self._end(
@@ -232,7 +235,7 @@ class EmailChannel:
         await smtp.close()
 
     async def _answered(self, target: Target) -> ParentMail:
-        """Return what is known of the mail that is answered, by memory or from its folder."""
+        """Return what is known about the answered mail, from memory or from its folder."""
         message_id = message_id_of(target.reply_to)
         if not message_id:
             return ParentMail()
@@ -248,7 +251,7 @@ class EmailChannel:
             return ParentMail()
 
     async def _file(self, mail: bytes) -> None:
-        """Keep a copy of what was sent; without it the mail is sent all the same."""
+        """File a copy of the sent mail; if that fails, the mail was sent all the same."""
         if not self._settings.sent_folder or self._settings.sent_by == "server":
             return
         try:
@@ -262,7 +265,9 @@ class EmailChannel:
     async def _load_all(
         self, attached: list[Part], delivery: Delivery
     ) -> tuple[tuple[MailFile, ...], tuple[str, ...]]:
-        """Return what is attached, and the names of what cannot be; all text goes out without them."""
+        """Return the attachments, and the names of those that cannot be read; the text is sent
+        without them.
+        """
         uploads: list[MailFile] = []
         missing: list[str] = []
         for part in attached:
@@ -283,7 +288,9 @@ class EmailChannel:
 
 
 def _judged(error: ImapRefusal) -> HermesError:
-    """Return what a refused sign-in means: a server in trouble says so, all else is the password."""
+    """Return what a refused sign-in means: a temporary failure if the server says so, else the
+    password.
+    """
     if error.status.code in {"UNAVAILABLE", "INUSE", "LIMIT", "SERVERBUG", "CONTACTADMIN"}:
         return NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE)
     return outbound.wrong_password("IMAP", error.status.text or error.status.word)

@@ -1,6 +1,6 @@
-"""One connection to a mail server: lines, bytes, TLS; bounded in size and in time.
+"""One connection to a mail server: lines, bytes, TLS; limited in size and in time.
 
-Both protocols lie over it. What goes wrong leaves as a `NetError`; nothing that was sent is in it.
+Both protocols use it. Failures are raised as `NetError`; the error never contains what was sent.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ _CHUNK: Final = 1 << 16
 
 
 class MailConnection:
-    """A connection that stands."""
+    """An open connection."""
 
     def __init__(
         self,
@@ -32,7 +32,9 @@ class MailConnection:
 
     @classmethod
     async def open(cls, server: Server, *, timeout_s: float) -> Self:
-        """Connect; raises `ConnectFailed` if nobody listens, `TlsFailed` if it is not them."""
+        """Connect; raise `ConnectFailed` if nothing listens, `TlsFailed` if the certificate is
+        wrong.
+        """
         context = tls_context(server) if server.security == "tls" else None
         try:
             async with asyncio.timeout(timeout_s):
@@ -47,12 +49,12 @@ class MailConnection:
 
     @property
     def is_protected(self) -> bool:
-        """Whether nobody can read along."""
+        """Whether the connection is encrypted."""
         return self._writer.get_extra_info("ssl_object") is not None
 
     async def start_tls(self) -> None:
-        """Protect the connection; whatever was sent before in the open is forgotten."""
-        # Bytes that came unprotected behind the answer would be taken for the server's later.
+        """Encrypt the connection; discard whatever was received before."""
+        # Plaintext bytes after the answer would later count as the server's own.
         if await self._has_more():
             raise TlsFailed(f"{_name(self._server)} sent more than was asked before TLS began")
         try:
@@ -88,7 +90,7 @@ class MailConnection:
         return line.rstrip(b"\r\n")
 
     async def poll_line(self, timeout_s: float) -> bytes | None:
-        """Return the next line, or None if none came in time; the connection stays as it is."""
+        """Return the next line, or None if none came in time; the connection stays usable."""
         try:
             async with asyncio.timeout(timeout_s):
                 line = await self._reader.readuntil(b"\n")
@@ -101,7 +103,7 @@ class MailConnection:
         return line.rstrip(b"\r\n")
 
     async def exactly(self, size: int) -> bytes:
-        """Return the next bytes; the time limit counts again for every piece of them."""
+        """Return the next bytes; the time limit restarts for every piece."""
         pieces: list[bytes] = []
         left = size
         while left:
@@ -115,7 +117,7 @@ class MailConnection:
         return b"".join(pieces)
 
     async def write(self, data: bytes) -> None:
-        """Send; returns once the kernel has most of it."""
+        """Send; return once the kernel has most of it."""
         try:
             for start in range(0, len(data), _CHUNK):
                 self._writer.write(data[start : start + _CHUNK])
@@ -125,7 +127,7 @@ class MailConnection:
             raise self._lost(error) from None
 
     async def close(self) -> None:
-        """End the connection, whatever it is in the middle of."""
+        """Close the connection, whatever it is doing."""
         self._writer.close()
         try:
             async with asyncio.timeout(1.0):
@@ -138,7 +140,7 @@ class MailConnection:
 
 
 def tls_context(server: Server) -> ssl.SSLContext:
-    """Return what a server has to prove."""
+    """Return the TLS requirements for a server."""
     try:
         return ssl.create_default_context(cafile=server.ca_file or None)
     except (OSError, ssl.SSLError) as error:
@@ -149,7 +151,7 @@ def tls_context(server: Server) -> ssl.SSLContext:
 
 def _no_tls(server: Server, error: ssl.SSLError) -> TlsFailed:
     reason = getattr(error, "verify_message", "") or error.reason or "no TLS there"
-    return TlsFailed(f"{_name(server)} could not prove who it is ({reason})")
+    return TlsFailed(f"{_name(server)} has no valid certificate ({reason})")
 
 
 def _name(server: Server) -> str:

@@ -1,6 +1,7 @@
-"""A reply as the bytes of a mail: headers that nobody can add to, text and HTML, attachments. Pure.
+"""Formats a reply as the bytes of a mail: headers safe from injection, text and HTML, attachments.
+Pure.
 
-Written by hand because Python's own folding encodes long ids, which tears threads apart.
+Written by hand because Python's own folding encodes long ids, which breaks threads.
 """
 
 import base64
@@ -16,7 +17,7 @@ import msgspec
 from hermes.channels.email.addresses import MailAddress
 
 _WIDTH: Final = 76
-# Bytes of UTF-8 that fit an encoded word of 75 signs.
+# Bytes of UTF-8 that fit an encoded word of 75 characters.
 _WORD_BYTES: Final = 45
 _RE: Final = re.compile(
     r"(?:\s*+(?:re|aw|sv|antw|odp|rif|res|vs)\s*+(?:\[\d++\]\s*+)?:)++\s*+", re.I
@@ -26,7 +27,7 @@ _MIME: Final = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}")
 
 
 class MailFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that goes along."""
+    """An attached file."""
 
     name: str
     mime: str
@@ -34,7 +35,7 @@ class MailFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MailDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail before it is bytes; ids are without brackets."""
+    """A mail before it is encoded; ids are without brackets."""
 
     message_id: str
     sender: MailAddress
@@ -51,7 +52,7 @@ class MailDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(draft: MailDraft) -> bytes:
-    """Return the mail as it goes over the wire."""
+    """Return the mail as it is sent."""
     lines = [
         f"From: {_named(draft.sender_name, draft.sender)}",
         f"To: <{draft.recipient.text}>",
@@ -77,14 +78,14 @@ def reply_subject(subject: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text that ends no header: on one line, without control characters."""
+    """Return a text that cannot end a header: on one line, without control characters."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     spaced = " ".join(whole.split())
     return "".join(one for one in spaced if one >= " " and one != "\x7f")[:_MAX_SUBJECT]
 
 
 def header_text(text: str, *, used: int = 0) -> str:
-    """Return words as a header holds them: folded, and encoded unless they are plain ASCII."""
+    """Return words in header form: folded, and encoded unless they are plain ASCII."""
     line = one_line(text)
     if line.isascii() and line.isprintable() and "=?" not in line and _folds(line, used):
         return _folded(line.split(" "), used=used)
@@ -158,10 +159,10 @@ def _multipart(kind: str, mark: str, parts: Sequence[bytes]) -> bytes:
 
 
 def _text_part(kind: str, text: str) -> bytes:
-    """Return a text; quoted-printable keeps it readable, and its lines short."""
+    """Return a text part; quoted-printable keeps it readable, and its lines short."""
     data = text.encode("utf-8", "replace").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     coded = quopri.encodestring(data).replace(b"\n", b"\r\n")
-    # A line that is "From " or a dot alone is changed by some servers on the way.
+    # Some servers change a line that is "From " or a single dot.
     lines = (b"\n" + coded).replace(b"\nFrom ", b"\n=46rom ").replace(b"\n.", b"\n=2E")[1:]
     head = (
         f"Content-Type: text/{kind}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable"
@@ -171,7 +172,7 @@ def _text_part(kind: str, text: str) -> bytes:
 
 def _file_part(upload: MailFile) -> bytes:
     kind = upload.mime.partition(";")[0].strip().lower()
-    # A mail inside a mail, or parts of parts, would be read as such; bytes are bytes.
+    # A mail inside a mail, or parts of parts, would be parsed as such; send them as plain bytes.
     is_plain_kind = _MIME.fullmatch(kind) and not kind.startswith(("message/", "multipart/"))
     name = one_line(upload.name)[-120:] or "file"
     is_simple = name.isascii() and all(one.isalnum() or one in "._- " for one in name)

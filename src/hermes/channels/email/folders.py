@@ -1,5 +1,6 @@
 """A second IMAP connection, for what replies need while the first waits for mail: the sent folder,
-and the mail that is answered. Made when it is needed, and made again when it was lost."""
+and the answered mail. It is opened when needed, and reopened when it was lost.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -20,7 +21,7 @@ Found = TypeVar("Found")
 
 
 class MailFolders:
-    """What is looked up and filed; every call may raise a `NetError` or a `Refusal`."""
+    """Looks up and files mail; every call may raise a `NetError` or a `Refusal`."""
 
     def __init__(self, settings: EmailSettings) -> None:
         self._settings = settings
@@ -42,11 +43,11 @@ class MailFolders:
         return await self._with(look)
 
     async def answered(self, message_id: str) -> ParentMail | None:
-        """Return what a reply has to know of the mail that it answers; None if it is gone."""
+        """Return what a reply needs to know about the mail that it answers; None if it is gone."""
         return await self._with(lambda imap: self._look_up(imap, message_id))
 
     async def prove(self) -> None:
-        """Return if the server answers."""
+        """Return if the server responds."""
         await self._with(lambda imap: imap.noop())
 
     async def close(self) -> None:
@@ -72,7 +73,8 @@ class MailFolders:
                 try:
                     return await self._do(act, self._imap)
                 except NetError:
-                    # The server may have ended it for being silent so long: once more, anew.
+                    # The server may have closed it after a long silence: try once more on a new
+                    # connection.
                     pass
             self._imap = await Imap.open(self._settings.imap, timeout_s=_TIMEOUT_S)
             return await self._do(act, self._imap)
@@ -81,7 +83,7 @@ class MailFolders:
         try:
             return await act(imap)
         except (NetError, asyncio.CancelledError):
-            # Cut off in the middle, the next command would read this one's answers.
+            # After a cut in the middle, the next command would read this one's answers.
             await self._forget()
             raise
 
@@ -92,7 +94,7 @@ class MailFolders:
 
 
 def read_fields(raw: bytes) -> ParentMail:
-    """Return what the headers of a mail say of it."""
+    """Return the relevant header fields of a mail."""
     headers, _ = split_head(raw)
     chain = threads.ids_in(headers.first("references")) + threads.ids_in(
         headers.first("in-reply-to")

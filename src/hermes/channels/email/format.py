@@ -1,4 +1,6 @@
-"""Formatted text to the HTML of a mail: styles stand in the tags, for programs drop all others. Pure."""
+"""Formatted text to the HTML of a mail: styles are inside the tags, because mail programs drop all
+others. Pure.
+"""
 
 from typing import Final
 

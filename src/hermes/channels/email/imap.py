@@ -1,7 +1,7 @@
-"""IMAP, as much of it as is needed: sign in, look, fetch, mark, move, file, and wait for news.
+"""A minimal IMAP client: sign in, search, fetch, mark, move, append, and wait for new mail.
 
-One connection, one command at a time. A refusal leaves as `ImapRefusal`; a connection that is gone as a
-`NetError`. It reads no mail.
+One connection, one command at a time. A refusal is raised as `ImapRefusal`; a lost connection as a
+`NetError`. It does not parse mail.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _SMALL: Final = 1 << 20
 
 
 class ImapRefusal(Exception):
-    """The server said no to a command; it does not leave the channel."""
+    """The server refused a command; this error does not leave the channel."""
 
     def __init__(self, command: str, status: Status) -> None:
         why = f"[{status.code}] " if status.code else ""
@@ -31,7 +31,7 @@ class ImapRefusal(Exception):
 
 
 class MailSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a mail before it is read."""
+    """What is known about a mail before it is read."""
 
     uid: int
     size: int
@@ -39,19 +39,19 @@ class MailSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Imap:
-    """A connection that is signed in."""
+    """A signed-in connection."""
 
     def __init__(self, wire: MailConnection) -> None:
         self._wire = wire
         self._tags = 0
         self.abilities: frozenset[str] = frozenset()
-        # Set when mail has come since the last look.
+        # Set when mail has arrived since the last check.
         self.has_news = False
         self.validity = 0
 
     @classmethod
     async def open(cls, server: Server, *, timeout_s: float) -> Self:
-        """Connect, protect the connection and sign in."""
+        """Connect, encrypt the connection and sign in."""
         wire = await MailConnection.open(server, timeout_s=timeout_s)
         made = cls(wire)
         try:
@@ -65,7 +65,7 @@ class Imap:
         tag, _, rest = (await self._wire.line()).partition(b" ")
         greeting = notation.read_status(rest)
         if tag != b"*" or greeting.word not in {"OK", "PREAUTH"}:
-            raise ConnectFailed(f"the IMAP server does not let anybody in: {greeting.text}")
+            raise ConnectFailed(f"the IMAP server refuses all connections: {greeting.text}")
         if server.security == "starttls":
             await self._protect()
         await self.command("CAPABILITY")
@@ -83,7 +83,7 @@ class Imap:
         await self._wire.start_tls()
 
     async def select(self, folder: str, *, is_read_only: bool = False) -> None:
-        """Open a folder; `validity` then says which numbering its mails have."""
+        """Open a folder; `validity` then identifies the numbering of its mails."""
         self.validity = 0
         verb = "EXAMINE" if is_read_only else "SELECT"
         await self.command(verb, self._text(notation.folder_name(folder)))
@@ -91,7 +91,7 @@ class Imap:
             raise AnswerLost(f"the IMAP server gave no UIDVALIDITY for the folder {folder}")
 
     async def search(self, *criteria: bytes | str) -> tuple[int, ...]:
-        """Return the UIDs of the mails that fit, in order."""
+        """Return the UIDs of the matching mails, in order."""
         found: set[int] = set()
         for values in await self.command("UID SEARCH", *criteria):
             if values and values[0] in (b"SEARCH", b"search"):
@@ -100,7 +100,7 @@ class Imap:
         return tuple(sorted(found))
 
     async def letter(self, uid: int) -> MailSummary | None:
-        """Return what is known of a mail; None if it is gone."""
+        """Return a mail's summary; None if it is gone."""
         items = await self._fetch(uid, "(UID RFC822.SIZE INTERNALDATE)")
         size, at = (
             notation.number(items.get(b"RFC822.SIZE")),
@@ -129,17 +129,17 @@ class Imap:
         )
 
     async def noop(self) -> None:
-        """Ask whether the server is there."""
+        """Check that the server responds."""
         await self.command("NOOP")
 
     async def idle(self, seconds: float) -> None:
-        """Wait until mail comes or the time is over."""
+        """Wait until mail arrives or the time is over."""
         if self.has_news:
             return
         tag = self._tag()
         await self._wire.write(tag + b" IDLE\r\n")
         await self._until_continued(tag, "IDLE")
-        # Servers say now and then that they are still there; the time counts from the beginning.
+        # Servers send keep-alives now and then; the time counts from the beginning.
         clock = asyncio.get_running_loop()
         end = clock.time() + seconds
         while not self.has_news:
@@ -151,7 +151,7 @@ class Imap:
         await self._until_done(tag, "IDLE", limit=_SMALL)
 
     async def close(self) -> None:
-        """Sign out if the server is there, and end the connection."""
+        """Sign out if the server responds, and close the connection."""
         try:
             await self.command("LOGOUT")
         except (HermesError, ImapRefusal):
@@ -160,13 +160,13 @@ class Imap:
             await self._wire.close()
 
     async def drop(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         await self._wire.close()
 
     async def command(
         self, name: str, *arguments: bytes | str, limit: int = _SMALL
     ) -> list[list[Value]]:
-        """Give a command and return what was answered; raises `ImapRefusal` unless it is OK."""
+        """Send a command and return its answers; raise `ImapRefusal` unless it is OK."""
         tag = self._tag()
         line = tag + b" " + name.encode("ascii")
         for argument in arguments:
@@ -184,7 +184,7 @@ class Imap:
         room = _SMALL + limit
         for values in await self.command("UID FETCH", str(uid), items, limit=room):
             found = notation.pairs(values[2]) if len(values) == 3 and values[1] == b"FETCH" else {}
-            # Servers may tell of other mails in between.
+            # Servers may report about other mails in between.
             if notation.number(found.get(b"UID")) == uid and len(found) > 1:
                 return found
         return {}
@@ -205,7 +205,7 @@ class Imap:
             values, size = await self._untagged(line, room=room)
             room -= size
             if len(answers) >= _MAX_ANSWERS or room < 0:
-                raise AnswerTooLarge(f"the IMAP server answers {name} without end")
+                raise AnswerTooLarge(f"the IMAP server never finishes its answer to {name}")
             answers.append(values)
         status = notation.read_status(line[len(tag) + 1 :])
         if status.word != "OK":
@@ -213,7 +213,9 @@ class Imap:
         return answers
 
     async def _untagged(self, line: bytes, *, room: int = _SMALL) -> tuple[list[Value], int]:
-        """Read one answer to its end and note what it says of the folder; return its size, too."""
+        """Read one complete answer and record what it says about the folder; return its
+        size, too.
+        """
         pieces, size = [line], len(line)
         while (found := notation.LITERAL.search(pieces[-1])) is not None:
             length = int(found[1])

@@ -1,4 +1,4 @@
-"""IMAP's own notation: answers into values, and names and texts into what commands take. Pure."""
+"""IMAP's notation: parses answers into values, and encodes names and texts for commands. Pure."""
 
 import base64
 import re
@@ -23,11 +23,11 @@ _DEEPEST: Final = 20
 
 
 class Literal(bytes):
-    """Bytes that came as they are, with their length before them."""
+    """Bytes that were sent verbatim, with their length before them."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended, or what a server says by itself: OK, NO, BAD, BYE, PREAUTH."""
+    """How a command ended, or an unsolicited message of the server: OK, NO, BAD, BYE, PREAUTH."""
 
     word: str
     code: str = ""
@@ -36,7 +36,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_status(rest: bytes) -> Status:
-    """Return the status that stands behind a tag."""
+    """Return the status that follows a tag."""
     word, _, text = rest.partition(b" ")
     found = _CODE.match(text)
     return Status(
@@ -48,7 +48,7 @@ def read_status(rest: bytes) -> Status:
 
 
 def read_values(pieces: list[bytes]) -> list[Value]:
-    """Return an answer's values; its literals stand as pieces of their own."""
+    """Return an answer's values; literals are separate pieces."""
     top: list[Value] = []
     open_lists: list[list[Value]] = [top]
     for piece in pieces:
@@ -57,7 +57,7 @@ def read_values(pieces: list[bytes]) -> list[Value]:
         else:
             _read_piece(piece, open_lists)
     if len(open_lists) != 1:
-        raise AnswerLost("the IMAP server sent a list that does not end")
+        raise AnswerLost("the IMAP server sent an unfinished list")
     return top
 
 
@@ -71,7 +71,7 @@ def _read_piece(piece: bytes, open_lists: list[list[Value]]) -> None:
         word = token[0]
         if word == b"(":
             if len(open_lists) > _DEEPEST:
-                raise AnswerLost("the IMAP server sent lists too deep to be real")
+                raise AnswerLost("the IMAP server sent lists that are nested too deeply")
             inner: list[Value] = []
             open_lists[-1].append(inner)
             open_lists.append(inner)
@@ -98,13 +98,13 @@ def pairs(values: Value) -> dict[bytes, Value]:
 
 
 def number(value: Value | None) -> int | None:
-    """Return a number; None for what is none."""
+    """Return a number; None if it is not one."""
     is_number = isinstance(value, bytes) and value.isdigit() and len(value) <= 20
     return int(value) if is_number and isinstance(value, bytes) else None
 
 
 def read_date(value: Value | None) -> float | None:
-    """Return an INTERNALDATE in seconds since the epoch."""
+    """Return an INTERNALDATE in seconds since 1970."""
     found = _DATE.fullmatch(value) if isinstance(value, bytes) else None
     if found is None:
         return None
@@ -121,13 +121,13 @@ def read_date(value: Value | None) -> float | None:
 
 
 def search_day(at: float) -> str:
-    """Return the day before an instant as SEARCH takes it: servers judge days by their own zone."""
+    """Return the day before an instant in SEARCH format: servers use their own time zone."""
     day = datetime.fromtimestamp(max(at - 86400, 0), UTC)
     return f"{day.day}-{MONTHS[day.month - 1]}-{day.year}"
 
 
 def quoted(text: str) -> bytes | None:
-    """Return a text in quotes; None for one that must be sent as a literal."""
+    """Return a text in quotes; None if it must be sent as a literal."""
     if not all(32 <= ord(one) < 127 for one in text):
         return None
     return b'"' + text.replace("\\", "\\\\").replace('"', '\\"').encode("ascii") + b'"'

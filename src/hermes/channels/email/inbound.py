@@ -1,7 +1,7 @@
-"""The bytes of a mail as an event: who wrote, in which thread, what is new, what is attached. Pure.
+"""Converts the bytes of a mail to an event: sender, thread, new text, attachments. Pure.
 
-Who wrote is settled before the body is looked at. Mail of programs gives no event; what must not be
-believed leaves as a refusal.
+The sender is verified before the body is read. Mail from programs gives no event; mail that cannot
+be trusted raises a refusal.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,9 @@ _ENDINGS: Final = {"message/rfc822": "mail.eml", "text/calendar": "invite.ics"}
 
 
 class MailReadRules(msgspec.Struct, frozen=True, kw_only=True):
-    """How mail is read: the mailbox's own address, and whose word on the sender is taken."""
+    """How mail is read: the mailbox's own address, and which server's check of the sender
+    counts.
+    """
 
     own: MailAddress
     authserv_id: str | None
@@ -42,7 +44,7 @@ class IgnoredMail(msgspec.Struct, frozen=True):
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
-    """An attachment as it came."""
+    """An attachment as received."""
 
     mime: str
     name: str
@@ -50,7 +52,7 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mail(msgspec.Struct, frozen=True, kw_only=True):
-    """A mail of a person; ids are without brackets, and empty where the mail has none."""
+    """A mail from a person; ids are without brackets, and empty if the mail has none."""
 
     sender: MailAddress
     name: str
@@ -66,7 +68,7 @@ class Mail(msgspec.Struct, frozen=True, kw_only=True):
 def read_mail(
     raw: bytes, *, reading: MailReadRules, fallback_id: str
 ) -> Mail | IgnoredMail | Bounce:
-    """Return the mail that the bytes are; raises a refusal for one that is not to be believed.
+    """Return the parsed mail; raise a refusal for one that cannot be trusted.
 
     `fallback_id` names a mail that has no id of its own.
     """
@@ -108,9 +110,9 @@ def to_event(
     media: tuple[Media, ...],
     notes: str = "",
 ) -> MessageEvent | None:
-    """Return the event that a mail stands for; None for one that says nothing at all.
+    """Return the event of a mail; None if it is empty.
 
-    `media` is where its attachments are kept, `notes` says which are not.
+    `media` are its stored attachments, `notes` name those that are not stored.
     """
     text = "\n\n".join(filter(None, (mail.text, notes)))
     parts = (*((TextPart(text),) if text else ()), *map(_part, media))
@@ -138,12 +140,12 @@ def to_event(
 
 
 def event_id(mail: Mail, *, fallback_id: str) -> str:
-    """Return the id of a mail among all: its own and its sender's, so that nobody takes another's."""
+    """Return a unique id: the mail's own and its sender's, so that nobody can take another's."""
     return f"{mail.message_id or fallback_id} {mail.sender.text}"
 
 
 def message_id_of(external_id: str | None) -> str:
-    """Return the id of the mail that an event was, without brackets; empty if it had none."""
+    """Return the id of an event's mail, without brackets; empty if it had none."""
     named, _, _sender = (external_id or "").partition(" ")
     return named if threads.is_real(named) else ""
 
@@ -152,12 +154,12 @@ def _sender(headers: Headers) -> tuple[MailAddress, str]:
     values = headers.all("from")
     if len(values) != 1:
         raise BadRequest(f"the mail has {len(values)} From headers, expected one")
-    # Names are decoded one by one: an encoded comma must not make two senders of one.
+    # Names are decoded one by one: an encoded comma must not turn one sender into two.
     raw = mail_text.clean(values[0][:4000].decode("utf-8", "replace"))
     try:
         found = addresses_in(raw)
     except (ValueError, IndexError, AttributeError, RecursionError):
-        # Python's reader descends into comments as deep as they go.
+        # Python's parser recurses into comments without a limit.
         found = []
     if len(found) != 1:
         raise BadRequest(f"the mail's From names {len(found)} addresses, expected one")
@@ -168,26 +170,26 @@ def _sender(headers: Headers) -> tuple[MailAddress, str]:
 def _check(headers: Headers, sender: MailAddress, *, authserv_id: str) -> None:
     if not is_vouched(headers, domain=sender.domain, authserv_id=authserv_id):
         raise Unauthenticated(
-            f"{authserv_id} does not vouch for the sender: expected dmarc=pass, or dkim=pass or "
+            f"{authserv_id} did not verify the sender: expected dmarc=pass, or dkim=pass or "
             "spf=pass for the sender's domain, in its Authentication-Results. If no mail has any, "
             "correct platforms.email.authserv_id"
         )
 
 
 def _references(headers: Headers) -> tuple[str, ...]:
-    """Return what the mail answers, oldest first, its parent last."""
+    """Return the mails that this one answers, oldest first, its parent last."""
     chain = _ids(b" ".join(headers.all("references")))
     parent = _ids(headers.first("in-reply-to"))[:1]
     return threads.trimmed((*(one for one in chain if one not in parent), *parent))
 
 
 def _ids(value: bytes) -> tuple[str, ...]:
-    # Some programs encode ids that are longer than a line, which nobody may.
+    # Some programs encode ids that are longer than a line, which is not allowed.
     return threads.ids_in(mail_text.decode_header(value).encode() if b"=?" in value else value)
 
 
 def _content(leaves: tuple[MailPart, ...]) -> tuple[str, tuple[File, ...]]:
-    """Return the text of a mail, of two ways to say it the plain one, and its attachments."""
+    """Return the text of a mail, the plain one of two alternatives, and its attachments."""
     plain = _texts(leaves, "text/plain", most=MAX_TEXT)
     text = "\n\n".join(one for one in (said.strip() for said in plain) if one)
     if not text:
@@ -199,7 +201,7 @@ def _content(leaves: tuple[MailPart, ...]) -> tuple[str, tuple[File, ...]]:
 
 
 def _texts(leaves: tuple[MailPart, ...], kind: str, *, most: int) -> Iterator[str]:
-    """Yield the texts of a kind, together so many characters at most."""
+    """Yield the texts of a kind, up to a total number of characters."""
     for leaf in leaves:
         if most > 0 and _is_shown(leaf, kind):
             text = mail_text.decode_beginning(leaf.data, leaf.charset, most=most)

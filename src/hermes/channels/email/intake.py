@@ -1,7 +1,7 @@
-"""What becomes of one mail: an event for the inbox, the return of one of ours, or nothing.
+"""Handles one mail: an event for the inbox, the return of one of ours, or nothing.
 
-Between the mailbox, which fetches and marks, and the inbox. A mail is done once `take` returns;
-whatever must come again leaves as `TryLater`.
+Between the mailbox, which fetches and marks, and the inbox. A mail is done once `take` returns; a
+mail that must come again raises `TryLater`.
 """
 
 import asyncio
@@ -31,12 +31,12 @@ from hermes.ports.channel_setup import ChannelSetup
 log = structlog.get_logger(__name__)
 
 _REMEMBERED: Final = 1000
-# They share the threads of the whole process, so that these must be few.
+# They share the threads of the whole process, so there must be few.
 _MOST_READERS: Final = 3
 
 
 class MailIntake:
-    """Hands the mails of one mailbox on, and remembers for a while what replies will need."""
+    """Passes on the mails of one mailbox, and remembers for a while what replies will need."""
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class MailIntake:
         self._answered: dict[str, ParentMail] = {}
 
     def answered(self, message_id: str) -> ParentMail | None:
-        """Return what was seen of a mail that came lately."""
+        """Return what is known about a recent mail."""
         return self._answered.get(message_id)
 
     async def take(self, raw: bytes, *, validity: int, uid: int, at: float, is_whole: bool) -> None:
-        """Return once the mail is on disk, refused for good, or of a kind that is ignored."""
+        """Return once the mail is on disk, refused for good, or of an ignored kind."""
         fallback_id = threads.made_up(validity, uid)
         await self._wait_for_a_reader()
         try:
@@ -68,7 +68,7 @@ class MailIntake:
         except Refused as error:
             log.warning("email.refused", uid=uid, code=error.code, problem=str(error))
             return
-        # Boundary: one mail that cannot be read must not make the whole mailbox deaf.
+        # Boundary: one unreadable mail must not stop the whole mailbox.
         except Exception:
             log.exception("email.unreadable", uid=uid, bytes=len(raw))
             return
@@ -80,9 +80,10 @@ class MailIntake:
             await self._take_back(mail)
 
     async def _wait_for_a_reader(self) -> None:
-        """Return once another mail may be read; raises `TryLater` if none of the readers ends.
+        """Return once another mail may be read; raise `TryLater` if none of the readers ends.
 
-        One that was given up cannot be stopped: it holds up nobody as long as there are few of them.
+        A reader that timed out cannot be stopped: it delays nobody as long as there are few of
+        them.
         """
         if len(self._readers) >= _MOST_READERS:
             await asyncio.wait(
@@ -94,7 +95,7 @@ class MailIntake:
             )
 
     async def _read_mail(self, raw: bytes, fallback_id: str) -> Mail | IgnoredMail | Bounce:
-        """Read a mail in a thread; raises `TooLarge` for one that takes too long to be read."""
+        """Read a mail in a thread; raise `TooLarge` if that takes too long."""
         reading = asyncio.to_thread(read_mail, raw, reading=self._reading, fallback_id=fallback_id)
         reader = asyncio.create_task(reading)
         self._readers.add(reader)
@@ -119,7 +120,7 @@ class MailIntake:
         wait_s = self._answer_rate.wait_s(mail.sender.text)
         if wait_s > 0:
             log.warning("email.too_many", wait_s=round(wait_s), per="address and hour")
-            raise RateLimited("this address has had its answers for this hour", wait_s)
+            raise RateLimited("this address has used up its answers for this hour", wait_s)
         media, notes = await self._keep(mail.files if is_whole else ())
         if not is_whole:
             notes = "\n".join(filter(None, (notes, "[The mail was too large to be read whole.]")))
@@ -138,14 +139,14 @@ class MailIntake:
         try:
             accepted = await self._accept(event)
         except Refused as error:
-            # It would be refused the next time, too: it must not stay unread for ever.
+            # It would be refused the next time, too: it must not stay unread forever.
             log.info("email.not_taken", id=event.external_id, code=error.code)
             return
         if not accepted.duplicate:
             self._answer_rate.took(mail.sender.text)
 
     async def _keep(self, files: tuple[File, ...]) -> tuple[tuple[Media, ...], str]:
-        """Keep attachments; return where they are, and what to say of those that are not kept."""
+        """Store attachments; return where they are, and notes about those that are not stored."""
         kept: list[Media] = []
         notes: list[str] = []
         for file in files[:MAX_FILES]:
@@ -168,13 +169,13 @@ class MailIntake:
 
 
 def _forget(reading: asyncio.Task[Mail | IgnoredMail | Bounce]) -> None:
-    """Take the error of a reader: whoever waited for it may have been cancelled."""
+    """Retrieve the error of a reader: its waiter may have been cancelled."""
     if not reading.cancelled():
         reading.exception()
 
 
 def _log_given_up(reading: asyncio.Task[Mail | IgnoredMail | Bounce]) -> None:
-    """Log why a reader that was given up has failed; the mail was refused already."""
+    """Log why a reader that timed out has failed; the mail was already refused."""
     if not reading.cancelled() and reading.exception() is not None:
         log.info("email.given_up_unreadable", problem=str(reading.exception()))
 

@@ -1,4 +1,4 @@
-"""Which mails no person wrote, so that nobody answers a program and is answered by it. Pure."""
+"""Detects mail that no person wrote, so that two programs never answer each other. Pure."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ _LISTS: Final = ("list-id", "list-unsubscribe", "list-post", "list-help")
 
 
 def automatic(headers: Headers, *, sender: MailAddress, own: MailAddress) -> str | None:
-    """Return why a mail is not answered; None for one of a person."""
+    """Return why a mail is not answered; None for a person's mail."""
     if sender == own:
         return "it is our own"
     submitted = headers.text("auto-submitted").partition(";")[0].strip().lower()

@@ -1,6 +1,7 @@
-"""Bytes of a mail into text, whatever they claim to be: charsets, encoded words, header values. Pure.
+"""Decodes bytes of a mail to text, whatever they claim to be: charsets, encoded words, header
+values. Pure.
 
-Nothing here raises; what cannot be read is shown as well as it can be.
+Nothing here raises; unreadable parts are shown as well as possible.
 """
 
 import binascii
@@ -16,22 +17,22 @@ _WORD: Final = re.compile(r"=\?([^?\s]{1,40})\?([bBqQ])\?([^?\s]*)\?=")
 # The space between two encoded words belongs to neither.
 _BETWEEN: Final = re.compile(r"(\?=)[ \t]+(?==\?[^?\s]{1,40}\?[bBqQ]\?)")
 _MAX_HEADER: Final = 4000
-# Python's own inventions, and what costs more than it is worth.
+# Python's own inventions, and codecs that are too expensive.
 _NO_CHARSETS: Final = frozenset(
     {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"}
 )
-# Python keeps every name that it was ever asked for: mails must not make them up.
+# Python caches every codec name that it was ever asked for: mails must not add arbitrary ones.
 _KNOWN_CHARSETS: Final = frozenset(
     {*aliases, *aliases.values(), *(one.name for one in iter_modules(encodings.__path__))}
 )
 _BASE64: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _NOT_BASE64: Final = bytes(set(range(256)) - set(_BASE64))
-# Of the widest character; what a charset's own switches take is not counted.
+# Of the widest character; shift sequences of a charset are not counted.
 _MOST_BYTES: Final = 4
 
 
 def decode_text(data: bytes, charset: str) -> str:
-    """Return bytes as text in the charset that is claimed, or in one that fits."""
+    """Return bytes as text in the claimed charset, or in one that fits."""
     claimed = charset.strip().strip('"').lower()
     if claimed in {"", "us-ascii", "ascii", "utf-8", "utf8", "unknown-8bit", "x-unknown"}:
         return _guess(data)
@@ -48,10 +49,10 @@ def decode_text(data: bytes, charset: str) -> str:
 
 
 def decode_beginning(data: bytes, charset: str, *, most: int) -> str:
-    """Return at most so many characters of the text that the bytes are; the others are not read."""
+    """Return at most so many characters of the decoded text; the rest is not decoded."""
     end = _MOST_BYTES * most
     for _ in range(_MOST_BYTES - 1):
-        # Half a character would make all of the text look like another charset.
+        # Half a character would make the whole text look like another charset.
         if 0 < end < len(data) and data[end] & 0xC0 == 0x80:
             end -= 1
     return decode_text(data[:end], charset)[:most]
@@ -68,9 +69,9 @@ def decode_transfer(data: bytes, encoding: str) -> bytes:
 
 
 def decode_base64(data: bytes) -> bytes:
-    """Return what base64 holds, also where letters are missing or do not belong there."""
+    """Decode base64, also with missing or stray characters."""
     letters = data.translate(None, _NOT_BASE64)
-    # One letter left over holds no whole byte.
+    # One character left over holds no whole byte.
     whole = letters[: len(letters) - 1] if len(letters) % 4 == 1 else letters
     try:
         return binascii.a2b_base64(whole + b"=" * (-len(whole) % 4))
@@ -79,7 +80,7 @@ def decode_base64(data: bytes) -> bytes:
 
 
 def decode_header(value: bytes) -> str:
-    """Return a header's value as people read it, on one line and of bounded length."""
+    """Return a header's value as text, on one line and of limited length."""
     text = _guess(value[:_MAX_HEADER])
     if "=?" in text:
         text = _WORD.sub(_word, _BETWEEN.sub(r"\1", text))
@@ -87,7 +88,7 @@ def decode_header(value: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text without what is no text: lone surrogates and control characters."""
+    """Return a text without lone surrogates and control characters."""
     whole = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(one for one in whole if one >= " " or one in "\n\t").replace("\x7f", "")
 

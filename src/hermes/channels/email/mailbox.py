@@ -1,7 +1,7 @@
-"""Watches a folder: looks for unread mail, hands it on, and marks it only once it was taken.
+"""Watches a folder: finds unread mail, passes it on, and marks it only once it was accepted.
 
-After a crash in between, a mail is unread still and comes again; the inbox knows it by its id. The
-server's IDLE says when to look; where there is none, the clock does.
+After a crash in between, a mail is still unread and is read again; the inbox knows it by its id.
+The server's IDLE says when to look; without IDLE the clock does.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from hermes.ports.clock import Clock
 
 log = structlog.get_logger(__name__)
 
-# Routers forget a silent connection after some minutes; servers after half an hour.
+# Routers drop a silent connection after some minutes; servers after half an hour.
 _IDLE_S: Final = 240.0
 _BATCH: Final = 200
 # Enough of a mail that is too large: its headers and the beginning of its text.
@@ -50,22 +50,22 @@ class Mailbox:
         self._sleep = sleep
         self._later: dict[int, float] = {}
         self._paused_until = 0.0
-        # How often in a row the inbox has not taken a mail.
+        # How often in a row the inbox has not accepted a mail.
         self._refusals = 0
         self._heard_at = clock.monotonic()
 
     @property
     def silent_s(self) -> float:
-        """How long the server has not answered."""
+        """How long the server has not responded."""
         return self._clock.monotonic() - self._heard_at
 
     @property
     def longest_silence_s(self) -> float:
-        """How long the server may be silent in an ordinary life."""
+        """How long the server may normally be silent."""
         return _IDLE_S if self._can_idle else self._settings.poll_s
 
     async def run(self) -> None:
-        """Look and wait until the connection is gone."""
+        """Check and wait until the connection is lost."""
         while True:
             pause_s = await self.look()
             self._heard_at = self._clock.monotonic()
@@ -73,10 +73,11 @@ class Mailbox:
             self._heard_at = self._clock.monotonic()
 
     async def look(self) -> float | None:
-        """Take what is unread, oldest first; return when to look again if something must wait."""
+        """Process unread mail, oldest first; return when to check again if something must wait."""
         now = self._clock.monotonic()
         if now < self._paused_until:
-            # What the inbox could not take comes first, or a thread's mails would change places.
+            # Mail that the inbox could not accept comes first, or a thread's mails would change
+            # order.
             self._imap.has_news = False
             return self._paused_until - now
         self._imap.has_news = False
@@ -92,7 +93,7 @@ class Mailbox:
                 log.info("email.try_later", uid=uid, code=error.code, wait_s=error.retry_after)
                 self._later[uid] = self._clock.monotonic() + error.retry_after
             except (TryLater, StoreError) as error:
-                # The inbox is full, or its disk: none of the others would fare better.
+                # The inbox or its disk is full: no other mail would be accepted either.
                 return self._pause(uid, error)
             else:
                 self._refusals = 0
@@ -103,7 +104,7 @@ class Mailbox:
         return min((max(0.0, wait) for wait in waits), default=None)
 
     def _pause(self, uid: int, error: HermesError) -> float:
-        """Take nothing for a while; return how long."""
+        """Accept nothing for a while; return how long."""
         wait_s = pause_s(error, self._refusals)
         self._refusals += 1
         log.info("email.try_later", uid=uid, code=error.code, wait_s=wait_s)
@@ -113,7 +114,7 @@ class Mailbox:
     async def _take(self, uid: int) -> None:
         letter = await self._imap.letter(uid)
         if letter is None or letter.at < self._begun.floor:
-            # Gone meanwhile, or older than the mailbox is ours: it stays as it is.
+            # Gone meanwhile, or older than our use of the mailbox: it stays as it is.
             self._later[uid] = _NEVER
             return
         is_whole = letter.size <= self._settings.max_bytes
@@ -139,7 +140,7 @@ class Mailbox:
             await self._imap.idle(longest)
         else:
             await self._sleep(min(longest, self._settings.poll_s))
-            # Where there is no IDLE, this also proves that the connection stands.
+            # Without IDLE, this also proves that the connection works.
             await self._imap.noop()
 
     @property

@@ -1,4 +1,4 @@
-"""The little that the channel remembers on disk: since when mail of this mailbox is answered."""
+"""What the channel remembers on disk: since when mail of this mailbox is answered."""
 
 import contextlib
 from pathlib import Path
@@ -12,13 +12,13 @@ _FILE: Final = "mailbox.json"
 
 
 class MailboxStart(msgspec.Struct, frozen=True, kw_only=True):
-    """When the mailbox was first opened; mail that came before `floor` is never answered."""
+    """When the mailbox was first opened; mail from before `floor` is never answered."""
 
     floor: float
 
 
 def begun(folder: Path, *, now: float, age_s: float) -> MailboxStart:
-    """Return since when mail is answered; the first call of all decides it, and writes it down."""
+    """Return since when mail is answered; the very first call decides and stores it."""
     path = folder / _FILE
     with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(path.read_bytes(), type=MailboxStart)

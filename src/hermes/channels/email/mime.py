@@ -1,7 +1,7 @@
-"""The parts that a mail is made of, read from its bytes: bounded in depth, number and size. Pure.
+"""Parses the MIME parts of a mail: limited in depth, number and size. Pure.
 
-Python's own parser descends as deep as a mail says, so the tree is walked here; what a header's
-parameters mean is left to it. Attached mails are not entered.
+Python's own parser recurses as deep as a mail says, so the tree is walked here; Python parses the
+parameters of headers. Attached mails are not entered.
 """
 
 import re
@@ -18,7 +18,7 @@ MAX_HEADER_BYTES: Final = 262_144
 MAX_HEADERS: Final = 1000
 MAX_DEPTH: Final = 8
 MAX_PARTS: Final = 200
-# How often a large mail may be searched whole for boundaries; a small one at every depth.
+# How often a large mail may be searched completely for boundaries; a small one at every depth.
 _MAX_SEARCHES: Final = 4
 _SMALL: Final = 1_000_000
 _MAX_LINES: Final = 10_000
@@ -29,7 +29,7 @@ _NAME_UNSAFE: Final = re.compile(r'[/\\\x00-\x1f\x7f"<>|:*?]')
 
 
 class Headers:
-    """The headers of a mail or a part, in their order; names in lower case."""
+    """The headers of a mail or a part, in order; names in lower case."""
 
     def __init__(self, fields: tuple[tuple[str, bytes], ...]) -> None:
         self.fields = fields
@@ -47,24 +47,24 @@ class Headers:
         return any(known == name for known, _ in self.fields)
 
     def text(self, name: str) -> str:
-        """Return the first value as people read it."""
+        """Return the first value as decoded text."""
         return mail_text.decode_header(self.first(name))
 
 
 class MailPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that holds something; `data` is without its transfer encoding."""
+    """A part with content; `data` is without its transfer encoding."""
 
     mime: str
     data: bytes
     charset: str = ""
     name: str = ""
     is_attached: bool = False
-    # Whether it stands as one of several ways to say the same.
+    # Whether it is one of several alternatives.
     is_alternative: bool = False
 
 
 def split_head(raw: bytes) -> tuple[Headers, bytes]:
-    """Return the headers and the body; raises `TooLarge` for headers without end."""
+    """Return the headers and the body; raise `TooLarge` if the headers do not end."""
     start = 0
     if raw.startswith((b"\r\n", b"\n")):
         return Headers(()), raw[2 if raw.startswith(b"\r\n") else 1 :]
@@ -76,11 +76,11 @@ def split_head(raw: bytes) -> tuple[Headers, bytes]:
 
 
 def leaves_of(raw: bytes) -> tuple[MailPart, ...]:
-    """Return the parts of a mail in their order; raises `TooLarge` for more than anybody sends."""
+    """Return the parts of a mail in order; raise `TooLarge` for too many."""
     found: list[MailPart] = []
     seen = 0
     to_search = _MAX_SEARCHES * len(raw) + _SMALL
-    # What is still to be read, last first: the bytes, how deep, and whether it is an alternative.
+    # What is still to be read, last first: the bytes, the depth, and whether it is an alternative.
     waiting = [(raw, 0, False)]
     while waiting:
         part, depth, is_alternative = waiting.pop()
@@ -88,14 +88,14 @@ def leaves_of(raw: bytes) -> tuple[MailPart, ...]:
         if seen > MAX_PARTS:
             raise TooLarge(f"the mail has more than {MAX_PARTS} parts")
         if depth > MAX_DEPTH:
-            raise TooLarge(f"the mail's parts lie more than {MAX_DEPTH} deep in each other")
+            raise TooLarge(f"the mail's parts are nested more than {MAX_DEPTH} deep")
         headers, body = split_head(part)
         mime, params = _content_type(headers)
         inner = None
         if mime.startswith("multipart/"):
             to_search -= len(body)
             if to_search < 0:
-                raise TooLarge("the mail is too large for how deep its parts lie in each other")
+                raise TooLarge("the mail is too large for the depth of its nested parts")
             inner = _split(body, params.get("boundary", ""))
         if inner is None:
             found.append(_leaf(headers, body, mime=mime, params=params, alternative=is_alternative))
@@ -108,17 +108,17 @@ def leaves_of(raw: bytes) -> tuple[MailPart, ...]:
 def parameters(value: bytes, header: str) -> dict[str, str]:
     """Return the parameters of a header, by name in lower case."""
     probe = Message()
-    # Some programs write the name bare in UTF-8, or a line end where none may be.
+    # Some programs write the name as bare UTF-8, or a line end where none is allowed.
     probe[header] = mail_text.decode_header(value[:_MAX_VALUE])
     try:
         pairs = probe.get_params(failobj=[], header=header)
     except (ValueError, LookupError, TypeError, AttributeError):
         return {}
     read: dict[str, str] = {}
-    given: Any  # with a charset it is a tuple of three, which the annotations do not know
+    given: Any  # with a charset it is a tuple of three, which the annotations omit
     for name, given in pairs[1:]:
         known, text = name.lower(), mail_text.clean(_parameter(given)).strip()
-        # Programs write a name twice, and the one with a charset is the true one.
+        # Programs may write a name twice; the one with a charset is the correct one.
         read[known] = text if isinstance(given, tuple) else read.get(known, text)
     return read
 
@@ -157,7 +157,7 @@ def _content_type(headers: Headers) -> tuple[str, dict[str, str]]:
 
 
 def _split(body: bytes, boundary: str) -> list[bytes] | None:
-    """Return what stands between the boundaries; None if there are none, so that it is one text."""
+    """Return the pieces between the boundaries; None if there are none, so that it is one text."""
     if not boundary or len(boundary) > 200:
         return None
     parts: list[bytes] = []
@@ -178,9 +178,9 @@ def _split(body: bytes, boundary: str) -> list[bytes] | None:
 
 
 def _boundaries(body: bytes, mark: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Yield where each boundary's line begins and ends, and whether it is the one that closes.
+    """Yield where each boundary's line begins and ends, and whether it is the closing one.
 
-    An expression would keep every other thread waiting until it has searched all of a large body.
+    A regular expression would block every other thread while it searches a large body.
     """
     begin = 0 if body.startswith(mark) else _line_with(mark, body, 0)
     seen = 0
@@ -198,7 +198,7 @@ def _boundaries(body: bytes, mark: bytes) -> Iterator[tuple[int, int, bool]]:
 
 
 def _line_with(mark: bytes, body: bytes, at: int) -> int:
-    """Return where the next line begins that starts with the mark; -1 if there is none."""
+    """Return where the next line that starts with the mark begins; -1 if there is none."""
     found = body.find(b"\n" + mark, at)
     return found + 1 if found >= 0 else -1
 
@@ -211,7 +211,7 @@ def _leaf(
     name = parameters(shown, "content-disposition").get("filename") or params.get("name", "")
     encoding = mail_text.decode_header(headers.first("content-transfer-encoding")[:100])
     return MailPart(
-        # A multipart without parts is a text that somebody wrote.
+        # A multipart without parts is a plain text.
         mime="text/plain" if mime.startswith("multipart/") else mime,
         data=mail_text.decode_transfer(body, encoding),
         charset=params.get("charset", "")[:100],
@@ -222,7 +222,7 @@ def _leaf(
 
 
 def safe_name(name: str) -> str:
-    """Return a file's name without a path and of bounded length."""
+    """Return a file's name without a path and of limited length."""
     last = re.split(r"[/\\]", name)[-1]
     kept = _NAME_UNSAFE.sub("", mail_text.decode_header(last.encode("utf-8", "replace"))).strip(
         ". "

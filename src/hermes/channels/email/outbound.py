@@ -1,4 +1,4 @@
-"""Deliveries as drafts of mails, and what a server's refusal means for whoever wanted the send. Pure."""
+"""Converts deliveries to mail drafts, and a server's refusals to delivery errors. Pure."""
 
 from typing import Final
 
@@ -30,7 +30,7 @@ _NEW_SUBJECT: Final = "A message for you"
 
 
 class ParentMail(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the mail that a reply answers; empty for one that cannot be found any more."""
+    """What is known about the mail that a reply answers; empty if it can no longer be found."""
 
     subject: str = ""
     references: tuple[str, ...] = ()
@@ -42,14 +42,14 @@ def recipient_of(target: Target) -> MailAddress:
         return read_address(target.chat_id)
     except BadRequest:
         raise DeliveryRejected(
-            f"email: {target.chat_id[:60]!r} is no address: expected one such as ada@example.org; "
-            "correct the target",
+            f"email: {target.chat_id[:60]!r} is not an address: expected one such as "
+            "ada@example.org; correct the target",
             FailureClass.INVALID_RECIPIENT,
         ) from None
 
 
 def id_for(target: Target, key: str, *, domain: str) -> str:
-    """Return the id under which a delivery is a mail, on every try the same."""
+    """Return the mail id of a delivery, the same on every attempt."""
     return threads.own_id(key, thread=target.thread_id, domain=domain)
 
 
@@ -94,7 +94,7 @@ def media_of(part: Part) -> Media | None:
 
 
 def name_of(part: Part) -> str:
-    """Return what an attachment is called."""
+    """Return an attachment's file name."""
     media = media_of(part)
     return (media.name if media is not None else None) or "file"
 
@@ -102,7 +102,7 @@ def name_of(part: Part) -> str:
 def with_missing_files(
     delivery: Delivery, missing: tuple[str, ...], *, uploads: tuple[MailFile, ...]
 ) -> Delivery:
-    """Return a delivery whose text names what could not be attached; no mail has an empty body."""
+    """Return a delivery whose text names what could not be attached; a mail must not be empty."""
     text = text_of(delivery.parts)
     lines = [f"({_in_code(name)} could not be attached.)" for name in missing]
     if not text:
@@ -114,13 +114,13 @@ def with_missing_files(
 
 
 def _in_code(name: str) -> str:
-    """Return a name as Markdown shows it, whatever signs are in it."""
+    """Return a name as Markdown code, whatever characters it contains."""
     bare = name.replace("`", "'")
     return f"`{bare}`"
 
 
 def is_wrong_password(failed: SmtpFailed) -> bool:
-    """Return whether the server does not know us."""
+    """Return whether the server rejects our credentials."""
     answer = failed.answer
     return (
         failed.stage is Stage.SIGNING_IN and answer is not None and answer.code in _WRONG_PASSWORD
@@ -128,16 +128,16 @@ def is_wrong_password(failed: SmtpFailed) -> bool:
 
 
 def delivery_error(failed: SmtpFailed) -> DeliveryError:
-    """Return what is known of a mail whose submission ended so."""
+    """Return the delivery error for a submission that ended this way."""
     answer = failed.answer
     if answer is None:
         if failed.stage >= Stage.ENDED:
             return DeliveryUnknown(
-                f"email: {failed} after the whole mail had been sent; it may have been taken",
+                f"email: {failed} after the whole mail had been sent; it may have been accepted",
                 FailureClass.NETWORK_TIMEOUT,
             )
         return NotDelivered(
-            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+            f"email: {failed}; it will be sent again later", FailureClass.SERVICE_UNAVAILABLE
         )
     if is_wrong_password(failed):
         return DeliveryRejected(
@@ -147,12 +147,12 @@ def delivery_error(failed: SmtpFailed) -> DeliveryError:
         )
     if answer.code < 500:
         return NotDelivered(
-            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+            f"email: {failed}; it will be sent again later", FailureClass.SERVICE_UNAVAILABLE
         )
     if failed.stage < Stage.NAMING:
-        # A server that does not open is in trouble; the mail has done nothing wrong.
+        # A server that refuses connections has a problem of its own; the mail is not at fault.
         return NotDelivered(
-            f"email: {failed}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE
+            f"email: {failed}; it will be sent again later", FailureClass.SERVICE_UNAVAILABLE
         )
     is_nobody = failed.stage is Stage.NAMING and answer.code in _NO_RECIPIENT
     return DeliveryRejected(
@@ -162,9 +162,9 @@ def delivery_error(failed: SmtpFailed) -> DeliveryError:
 
 
 def wrong_password(protocol: str, said: str) -> ConfigurationError:
-    """Return what tells an operator that the password is not, or no longer, good."""
+    """Return the error that tells an operator that the password is wrong or no longer valid."""
     return ConfigurationError(
-        f"platforms.email.password: the {protocol} server does not let this mailbox in ({said}). "
+        f"platforms.email.password: the {protocol} server refused the sign-in ({said}). "
         "Set the password (where a provider wants one, an app password), or platforms.email.user if "
         "the name to sign in with is not the address"
     )

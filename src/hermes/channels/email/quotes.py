@@ -1,7 +1,7 @@
-"""What a person wrote now, apart from what their program quoted below it and from their signature. Pure.
+"""Separates what a person wrote from the quoted text below it and from their signature. Pure.
 
-Only what stands at the end is cut: an answer between quoted lines is left as it is, for it cannot be
-understood without them.
+Only quotes at the end are cut: an answer between quoted lines is left as it is, because it cannot
+be understood without them.
 """
 
 import re
@@ -12,7 +12,7 @@ _ORIGINAL: Final = re.compile(
     r"mensaje original|messaggio originale|oorspronkelijk bericht)\s*-{2,}\s*",
     re.I,
 )
-# "On Monday Ada wrote:" in the languages in which it is met most; it ends in a colon in all.
+# "On Monday Ada wrote:" in the most common languages; it ends with a colon in all of them.
 _SAID: Final = re.compile(
     r"(?:on|am|le|el|il|op|em|den|dnia|w dniu|pe|à|at)\b.{0,300}"
     r"(?:wrote|writes|schrieb|a écrit|escribió|ha scritto|schreef|escreveu|skrev|napisał\w*|scris).{0,200}[::]",
@@ -29,14 +29,14 @@ _MAX_SIGNATURE_LINES: Final = 15
 
 
 class MailText(NamedTuple):
-    """The text of a mail, and what it quotes at its end."""
+    """The text of a mail, and the quote at its end."""
 
     text: str
     quoted: str
 
 
 def cut(text: str) -> MailText:
-    """Return what is new and what was quoted; a mail that only quotes is left whole."""
+    """Return the new and the quoted text; a mail that only quotes is left whole."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     end = _end_of_new(lines)
     new = "\n".join(_without_signature(lines[:end])).strip()
@@ -63,7 +63,9 @@ def _is_outlook(lines: list[str], number: int) -> bool:
 
 
 def _before_quote(lines: list[str]) -> int:
-    """Return where the quoted lines at the end begin, with the line that names who is quoted."""
+    """Return where the quoted lines at the end begin, including the line that names the quoted
+    person.
+    """
     at = len(lines)
     has_quote = False
     while at and (not lines[at - 1].strip() or lines[at - 1].lstrip().startswith(">")):
@@ -71,7 +73,7 @@ def _before_quote(lines: list[str]) -> int:
         at -= 1
     if not has_quote:
         return len(lines)
-    # The line that names who said it may be broken in two or three.
+    # The attribution line may be broken into two or three.
     for height in (1, 2, 3):
         said = " ".join(line.strip() for line in lines[max(0, at - height) : at])
         if _SAID.fullmatch(said[:600]):

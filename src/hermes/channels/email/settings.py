@@ -1,4 +1,4 @@
-"""The mail channel's settings as checked values; the manifest says what they mean."""
+"""The mail channel's settings as checked values; the manifest explains them."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from hermes.errors import BadRequest, ConfigurationError
 
 Security = Literal["tls", "starttls", "plain"]
 _HOST_LENGTH: Final = 253
-# Who needs no name at the SMTP server writes this for one.
+# Written as the user name if the SMTP server needs no sign-in.
 _NOBODY: Final = "-"
 
 
 class Server(msgspec.Struct, frozen=True, kw_only=True):
-    """One server and how to sign in there; `user` is empty where nobody signs in."""
+    """One server and its sign-in; `user` is empty if there is no sign-in."""
 
     host: str
     port: int
@@ -53,7 +53,7 @@ class EmailSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(table: Mapping[str, Any]) -> EmailSettings:
-    """Return the settings; raises naming the one that keeps the channel from starting."""
+    """Return the settings; raise an error that names the wrong one."""
     address = _own_address(table["address"])
     return EmailSettings(
         address=address,
@@ -75,7 +75,7 @@ def read(table: Mapping[str, Any]) -> EmailSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine, by name or by number."""
+    """Return whether a host is this machine, by name or by address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -105,8 +105,8 @@ def _server(
         )
     if security == "plain" and not is_loopback(host):
         raise ConfigurationError(
-            f"platforms.email.{kind}_security: plain would send the password readable to {host}; "
-            "choose tls or starttls. plain is for a server on this machine only"
+            f"platforms.email.{kind}_security: plain would send the password unencrypted to "
+            f"{host}; choose tls or starttls. plain is for a server on this machine only"
         )
     user = str(table[f"{kind}_user"] or table["user"] or address.text)
     password = str(table[f"{kind}_password"] or table["password"])
@@ -129,7 +129,7 @@ def _folder(table: Mapping[str, Any], name: str) -> str:
     folder = str(table[name] or "")
     if any(ord(one) < 32 or ord(one) == 127 for one in folder):
         raise ConfigurationError(
-            f"platforms.email.{name}: a folder's name has no control characters"
+            f"platforms.email.{name}: a folder's name must not contain control characters"
         )
     return folder
 
@@ -144,7 +144,9 @@ def _number(table: Mapping[str, Any], name: str, *, least: float, most: float) -
 
 
 def _authserv_id(table: Mapping[str, Any]) -> str | None:
-    """Return whose word on the sender is taken; None for nobody's, if the operator wants it so."""
+    """Return the server whose sender checks count; None for no check, if the operator wants
+    that.
+    """
     if table["trust"] == "none":
         return None
     name = str(table["authserv_id"] or "").strip().lower()

@@ -1,7 +1,7 @@
-"""SMTP, as much of it as is needed: one mail to one address, over one connection.
+"""A minimal SMTP client: one mail to one address, over one connection.
 
-The stage at which something ends says what is known: until the final dot has been written the server
-cannot have taken the mail, after it only its answer tells.
+The stage of a failure says what is known: before the final dot the server cannot have accepted the
+mail, after it only the server's answer tells.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ class Stage(IntEnum):
 
 
 class SmtpReply(msgspec.Struct, frozen=True):
-    """What the server said."""
+    """The server's reply."""
 
     code: int
     text: str
 
     @property
     def is_ok(self) -> bool:
-        """Whether it agrees."""
+        """Whether the reply is positive."""
         return 200 <= self.code < 400
 
 
 class SmtpFailed(Exception):
-    """A submission ended without the server's word that it has the mail; it does not leave the channel.
+    """A submission ended without the server's confirmation; this error does not leave the channel.
 
-    `answer` is what the server refused with; None if the connection was lost.
+    `answer` is the server's refusal; None if the connection was lost.
     """
 
     def __init__(self, stage: Stage, why: str, answer: SmtpReply | None = None) -> None:
@@ -66,7 +66,7 @@ class Smtp:
 
     @classmethod
     async def open(cls, server: Server, *, timeout_s: float) -> Self:
-        """Connect, protect the connection and sign in; raises `SmtpFailed`."""
+        """Connect, encrypt the connection and sign in; raise `SmtpFailed`."""
         made = cls(server)
         try:
             made._wire = await MailConnection.open(server, timeout_s=timeout_s)
@@ -81,7 +81,7 @@ class Smtp:
         return made
 
     async def submit(self, sender: str, recipient: str, mail: bytes) -> None:
-        """Hand a mail over; return once the server has said that it has it."""
+        """Submit a mail; return once the server has confirmed it."""
         try:
             await self._submit(sender, recipient, mail)
         except NetError as error:
@@ -93,7 +93,7 @@ class Smtp:
         if is_international and "SMTPUTF8" not in self._abilities:
             raise SmtpFailed(
                 self._stage,
-                "the server takes no address with such letters",
+                "the server does not accept an address with such letters",
                 SmtpReply(553, "SMTPUTF8 is not offered"),
             )
         options = " SMTPUTF8" if is_international else ""
@@ -105,10 +105,10 @@ class Smtp:
         await self._must(f"RCPT TO:<{recipient}>", what="RCPT")
         await self._must("DATA", what="DATA", wanted=354)
         self._stage = Stage.WRITING
-        # Not by an expression: a mail with files is large, and the loop waits for it.
+        # Not by a regular expression: a mail with files is large, and the loop waits for it.
         body = (b"\n" + mail).replace(b"\n.", b"\n..")[1:]
         await self.wire.write(body if body.endswith(b"\r\n") else body + b"\r\n")
-        # From here on the mail may be there, whatever becomes of the answer.
+        # From here on the mail may have arrived, whatever happens to the answer.
         self._stage = Stage.ENDED
         await self.wire.write(b".\r\n")
         answer = await self._answer()
@@ -118,7 +118,7 @@ class Smtp:
             )
 
     async def close(self) -> None:
-        """Say goodbye, and end the connection."""
+        """Sign off, and close the connection."""
         try:
             await self.wire.write(b"QUIT\r\n")
             await self._answer()
@@ -128,14 +128,14 @@ class Smtp:
             await self.drop()
 
     async def drop(self) -> None:
-        """End the connection at once."""
+        """Close the connection at once."""
         wire, self._wire = self._wire, None
         if wire is not None:
             await wire.close()
 
     @property
     def wire(self) -> MailConnection:
-        """The connection that stands."""
+        """The open connection."""
         if self._wire is None:
             raise AnswerLost("the SMTP connection is closed")
         return self._wire
@@ -144,7 +144,9 @@ class Smtp:
         greeting = await self._answer()
         if greeting.code != 220:
             raise SmtpFailed(
-                self._stage, f"the server is not open ({greeting.code} {greeting.text})", greeting
+                self._stage,
+                f"the server refuses connections ({greeting.code} {greeting.text})",
+                greeting,
             )
         await self._hello()
         if self._server.security == "starttls":

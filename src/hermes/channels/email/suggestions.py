@@ -1,7 +1,8 @@
-"""Finds out, for `hermes channels add`, under which name the mail server writes Authentication-Results.
+"""Finds the name under which the mail server writes Authentication-Results, for `hermes channels
+add`.
 
-It looks at the newest mails of the mailbox and changes nothing. What it finds is only proposed: mail
-that other people wrote is what it was found in.
+It reads the newest mails of the mailbox and changes nothing. The result is only a suggestion: it
+comes from mail that other people wrote.
 """
 
 from collections.abc import Mapping
@@ -19,31 +20,31 @@ _MAILS: Final = 10
 _FIELDS: Final = "HEADER.FIELDS (AUTHENTICATION-RESULTS)"
 _MAX_FIELDS: Final = 64_000
 _BY_HAND: Final = (
-    "Send the mailbox a mail from elsewhere, look at its source, and take the first word of the "
+    "Send the mailbox a mail from elsewhere, look at its source, and use the first word of the "
     "topmost Authentication-Results line."
 )
 
 
 # Any: a setting's value is whatever the manifest says.
 async def suggest(setting: str, settings: Mapping[str, Any]) -> Suggestion:
-    """Return the name that stands in all of the newest mails, if it is one and the same."""
-    # Whose word is taken is what is to be found out.
+    """Return the name that all of the newest mails have, if there is exactly one."""
+    # The server to trust is what we are looking for.
     chosen = read({**settings, "trust": "none"})
     try:
         found = await _names(chosen)
     except ImapRefusal as error:
-        raise ConfigurationError(f"{setting}: the mailbox cannot be looked at: {error}") from None
+        raise ConfigurationError(f"{setting}: the mailbox cannot be read: {error}") from None
     return judged(found)
 
 
 def judged(found: tuple[str, ...]) -> Suggestion:
-    """Return what to propose by the names in some mails, one for each; empty where there is none."""
+    """Return a suggestion from the names in some mails, one for each; empty if there is none."""
     names = set(found)
     if len(names) == 1 and all(names):
         (name,) = names
         return Suggestion(
             name,
-            f"The newest mails in the mailbox ({len(found)}) were checked by {name}, they say. Take it "
+            f"The newest mails in the mailbox ({len(found)}) say that {name} checked them. Use it "
             "only if that is a name of your own mail server or provider.",
         )
     if not found:
@@ -52,7 +53,7 @@ def judged(found: tuple[str, ...]) -> Suggestion:
         return Suggestion(
             "",
             "No server has written into the newest mails of the mailbox that it checked who wrote. "
-            f"{_BY_HAND} If there never is one, trust has to be none; docs/channels/email.md tells "
+            f"{_BY_HAND} If there never is one, trust has to be none; docs/channels/email.md says "
             "what that means.",
         )
     known = ", ".join(sorted(name for name in names if name))

@@ -1,4 +1,6 @@
-"""The Matrix channel: the stream of a homeserver in, events out, idempotent by transaction id."""
+"""The Matrix channel: receives a homeserver's sync stream, and sends events, idempotent by
+transaction id.
+"""
 
 import asyncio
 from typing import Final
@@ -36,7 +38,7 @@ from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
 _TYPING_S: Final = 20.0
-# How long after its poll the stream may be silent before it counts as deaf.
+# How long after its poll the stream may be silent before it counts as not receiving.
 _SILENCE_S: Final = 45.0
 _Attached = ImagePart | AudioPart | FilePart
 _log = structlog.get_logger(__name__)
@@ -53,7 +55,7 @@ class MatrixChannel:
         self._client = MatrixClient(
             setup.client, settings.homeserver, on_revoked=self._credential_gone
         )
-        # Turns that go on after a restart fetch their pictures before the stream is open.
+        # Turns resumed after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
         self._keeper = SyncStateFile(setup.state)
         self._sync_loop: SyncLoop | None = None
@@ -64,7 +66,7 @@ class MatrixChannel:
         self._typing: set[str] = set()
 
     async def connect(self, accept: Accept) -> None:
-        """Sign in, learn the rooms, and listen."""
+        """Sign in, load the rooms, and start receiving."""
         await self.disconnect()
         self._gone.clear()
         self._why = None
@@ -84,19 +86,19 @@ class MatrixChannel:
         self._task = asyncio.create_task(self._listen(sync_loop), name="matrix stream")
 
     async def disconnect(self) -> None:
-        """Stop listening; replies can still be sent."""
+        """Stop receiving; replies can still be sent."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def lost(self) -> None:
-        """Wait until the stream has ended; raises why."""
+        """Wait until the stream has ended; raise why."""
         await self._gone.wait()
         raise self._why or NetError("matrix: the stream has ended; it is opened again")
 
     async def probe(self) -> None:
-        """Ask whether the account still stands, and look whether its stream does."""
+        """Check that the account is still valid and that its stream works."""
         await self._client.whoami()
         sync_loop = self._sync_loop
         if sync_loop is None:
@@ -134,23 +136,23 @@ class MatrixChannel:
         return Receipt(sent[0])
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Replace the text of a message; an edit that is repeated says the same."""
+        """Replace the text of a message; repeating an edit changes nothing."""
         self._check_readable(target.chat_id)
         content = edit_content(text, platform_message_id)
         check_size(content)
         await self._client.put_event(target.chat_id, content, txn=self._setup.make_id("e"))
 
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """Nothing is looked up: the key of a send finds it again."""
+        """Find nothing: sending again with the same key is safe."""
         return None
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
-        """Take a message back."""
+        """Delete (redact) a message."""
         txn = f"redact.{platform_message_id}"
         await self._client.redact(target.chat_id, platform_message_id, txn=txn)
 
     async def typing(self, target: Target) -> None:
-        """Show that the bot is writing."""
+        """Show the typing indicator."""
         await self._client.typing(target.chat_id, self._user_id, for_s=_TYPING_S)
         self._typing.add(target.chat_id)
 
@@ -158,11 +160,11 @@ class MatrixChannel:
         """Return the bytes behind an mxc address."""
         place = media_place(media.ref)
         if place is None:
-            raise BadRequest("matrix: the attachment's reference is no mxc address")
+            raise BadRequest("matrix: the attachment's reference is not an mxc address")
         return await self._client.download(*place, limit=limit)
 
     async def chat_info(self, target: Target) -> ChatInfo:
-        """Return what is known of a room that the bot is in."""
+        """Return what is known about a room that the bot is in."""
         sync_loop = self._sync_loop
         room = None if sync_loop is None else sync_loop.book.get(target.chat_id)
         if sync_loop is None or room is None:
@@ -194,7 +196,7 @@ class MatrixChannel:
         )
 
     async def _sign_in(self, kept: SyncState) -> SyncState:
-        """Prove who the bot is; return what was kept, if it was kept for the same account."""
+        """Sign in; return the stored state, if it belongs to the same account."""
         settings = self._settings
         if settings.access_token:
             self._client.token = settings.access_token
@@ -222,17 +224,17 @@ class MatrixChannel:
             await sync_loop.run()
         except HermesError as error:
             self._why = self._why or error
-        # Boundary: the stream's own task; whatever ends it is told, and the stream opened again.
+        # Boundary: the stream's own task; whatever ends it is reported, and the stream is reopened.
         except Exception:  # noqa: BLE001
             _log.exception("matrix.stream_failed")
         finally:
             self._gone.set()
 
     def _credential_gone(self, is_soft: bool) -> None:
-        """A token that was revoked is final; with a password the bot can sign in again."""
+        """A revoked token is final; with a password the bot can sign in again."""
         if self._settings.access_token and not self._settings.password:
             self._why = ConfigurationError(
-                "platforms.matrix.access_token: the homeserver no longer takes it"
+                "platforms.matrix.access_token: the homeserver no longer accepts it"
                 f"{' (it has expired)' if is_soft else ''}; sign in as the bot and set a new one"
             )
         else:
@@ -240,12 +242,12 @@ class MatrixChannel:
         self._gone.set()
 
     def _check_readable(self, room_id: str) -> None:
-        """Raise rather than say in the clear what people believe to be encrypted."""
+        """Raise rather than send in plain text what people believe to be encrypted."""
         room = None if self._sync_loop is None else self._sync_loop.book.get(room_id)
         if room is not None and room.is_encrypted:
             raise DeliveryRejected(
-                "matrix: the room is end-to-end encrypted, and nothing is sent there in the clear; "
-                "use a room without encryption",
+                "matrix: the room is end-to-end encrypted, and Hermes sends nothing there "
+                "unencrypted; use a room without encryption",
                 FailureClass.INVALID_RECIPIENT,
             )
 
@@ -263,7 +265,9 @@ class MatrixChannel:
         return media_content(part, media, uri=uri, size=len(data))
 
     async def _stop_typing(self, room_id: str) -> None:
-        """A message does not end what `typing` shows; a failure is only a sign that stays longer."""
+        """Stop the typing indicator, which a message does not end; a failure only leaves it on
+        longer.
+        """
         if room_id not in self._typing:
             return
         self._typing.discard(room_id)

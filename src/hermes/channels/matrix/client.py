@@ -1,6 +1,7 @@
 """The calls of the client-server API that a bot needs, over the one client.
 
-Beside the channel, which decides what they mean. The token stands in a header, never in an address.
+Used by the channel, which decides what the answers mean. The token is in a header, never in an
+address.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ from hermes.net.platform_call import PlatformAnswer, call
 
 _CLIENT: Final = "/_matrix/client/v3"
 SYNC_BYTES: Final = 64 << 20
-# A larger answer may take seconds to read, where it has to be mended.
+# Parsing a larger answer may take seconds if it has to be repaired.
 _LARGE_BYTES: Final = 262_144
-# What the homeserver may take longer than it was asked to hold the call.
+# How much longer the homeserver may take than it was asked to hold the call.
 _SYNC_GRACE_S: Final = 15.0
 _LOOK_S: Final = 25.0
 _REFUSAL_BYTES: Final = 16_384
@@ -57,18 +58,18 @@ class MatrixClient:
         self.token = ""
 
     async def whoami(self) -> Mapping[str, Any]:
-        """Return whose token it is; raises `ConfigurationError` if it is nobody's."""
+        """Return the owner of the token; raise `ConfigurationError` if it is not valid."""
         answer = await self._call("GET", f"{_CLIENT}/account/whoami")
         if answer.status == 401 or is_revoked(answer):
             raise ConfigurationError(
-                "platforms.matrix.access_token: the homeserver does not know it (any more); sign in "
-                "as the bot and set a new one"
+                "platforms.matrix.access_token: the homeserver does not accept it (any more); sign "
+                "in as the bot and set a new one"
             )
         self._check_is_matrix(answer)
         return _object(answer)
 
     async def login(self, user: str, password: str, *, device_id: str | None) -> Mapping[str, Any]:
-        """Sign in; the same device again if there was one, since keys of sends belong to it."""
+        """Sign in; reuse the previous device, since transaction ids belong to it."""
         body: Content = {
             "type": "m.login.password",
             "identifier": {"type": "m.id.user", "user": user},
@@ -80,14 +81,14 @@ class MatrixClient:
         answer = await self._call("POST", f"{_CLIENT}/login", body=body)
         if answer.status in {400, 401, 403}:
             raise ConfigurationError(
-                "platforms.matrix.user_id and password: the homeserver does not let them in "
+                "platforms.matrix.user_id and password: the homeserver refused them "
                 f"({answer.status} {refusal_of(answer).errcode[:40]}); check both, or set access_token"
             )
         self._check_is_matrix(answer)
         return _object(answer)
 
     async def sync(self, *, since: str | None, wait_s: float, asked: Mapping[str, Any]) -> Sync:
-        """Return what is new, waiting for it up to `wait_s`; `asked` is the filter."""
+        """Return new events, waiting up to `wait_s` for them; `asked` is the filter."""
         query = {"filter": _encode(asked).decode(), "timeout": str(int(wait_s * 1000))}
         if since is not None:
             query["since"] = since
@@ -102,7 +103,7 @@ class MatrixClient:
     async def messages(
         self, room_id: str, *, start: str | None, stop: str | None, asked: Mapping[str, Any]
     ) -> Page:
-        """Return a page of what was said before `start`, newest first."""
+        """Return a page of events before `start`, newest first."""
         query = {"dir": "b", "limit": "100", "filter": _encode(asked).decode()}
         query |= {name: token for name, token in (("from", start), ("to", stop)) if token}
         path = f"{_CLIENT}/rooms/{_part(room_id)}/messages?{urlencode(query)}"
@@ -110,7 +111,7 @@ class MatrixClient:
         return await _read(read_page, _success(answer).body)
 
     async def event(self, room_id: str, event_id: str) -> bytes:
-        """Return one event as it stands."""
+        """Return one event."""
         path = f"{_CLIENT}/rooms/{_part(room_id)}/event/{_part(event_id)}"
         return _success(await self._call("GET", path)).body
 
@@ -121,20 +122,20 @@ class MatrixClient:
         event_id = read_object(answer).get("event_id")
         if not isinstance(event_id, str) or not event_id:
             raise DeliveryUnknown(
-                "matrix: the homeserver took a message and named no event_id",
+                "matrix: the homeserver accepted a message but returned no event_id",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
         return event_id
 
     async def redact(self, room_id: str, event_id: str, *, txn: str) -> None:
-        """Take a message back; one that is gone is no error."""
+        """Delete (redact) a message; a message that is gone is not an error."""
         path = f"{_CLIENT}/rooms/{_part(room_id)}/redact/{_part(event_id)}/{_part(txn)}"
         answer = await self._call("PUT", path, body={})
         if refusal_of(answer).errcode != "M_NOT_FOUND" or answer.is_ok:
             _success(answer)
 
     async def typing(self, room_id: str, user_id: str, *, for_s: float) -> None:
-        """Show that the bot is writing, or with 0 that it is not."""
+        """Show the typing indicator; 0 hides it."""
         path = f"{_CLIENT}/rooms/{_part(room_id)}/typing/{_part(user_id)}"
         body: Content = {"typing": for_s > 0}
         if for_s > 0:
@@ -161,28 +162,28 @@ class MatrixClient:
         )
 
     async def display_name(self, user_id: str) -> str:
-        """Return what an account calls itself; empty if nothing."""
+        """Return an account's display name; empty if it has none."""
         answer = await self._call("GET", f"{_CLIENT}/profile/{_part(user_id)}/displayname")
         name = read_object(answer).get("displayname") if answer.is_ok else None
         return name if isinstance(name, str) else ""
 
     async def keep_direct(self, user_id: str, content: Content) -> None:
-        """Keep the account's list of direct chats."""
+        """Store the account's list of direct chats."""
         path = f"{_CLIENT}/user/{_part(user_id)}/account_data/m.direct"
         _success(await self._call("PUT", path, body=content))
 
     async def upload(self, data: bytes, *, mime: str, name: str) -> str:
-        """Put bytes on the homeserver and return their address; nothing is said by that."""
+        """Upload bytes to the homeserver and return their address; nobody is notified."""
         path = f"/_matrix/media/v3/upload?{urlencode({'filename': name})}"
         try:
             answer = await self._call("POST", path, data=data, mime=mime, timeout_s=_UPLOAD_S)
             uri = read_object(_success(answer)).get("content_uri")
         except DeliveryUnknown as error:
-            # Bytes that nothing refers to do no harm: sending them again is safe.
+            # Unreferenced bytes do no harm: uploading them again is safe.
             raise NotDelivered(str(error), error.failure) from error
         if not isinstance(uri, str) or not uri.startswith("mxc://"):
             raise NotDelivered(
-                "matrix: the homeserver took an attachment and named no address",
+                "matrix: the homeserver accepted an attachment but returned no address",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
         return uri
@@ -235,7 +236,7 @@ class MatrixClient:
             timeout_s=timeout_s,
             limit=limit,
         )
-        # What was asked before the bot signed in says nothing of the credential that it has now.
+        # A call from before the sign-in says nothing about the current credential.
         if token and token == self.token and is_revoked(answer):
             self._on_revoked(refusal_of(answer).soft_logout)
         return answer
@@ -253,12 +254,12 @@ def _part(text: str) -> str:
 
 
 async def _read(reader: Callable[[bytes], Read], body: bytes) -> Read:
-    """Return what a body says; a large one is read on another thread than the loop's."""
+    """Return a parsed body; a large one is parsed in another thread."""
     return await asyncio.to_thread(reader, body) if len(body) > _LARGE_BYTES else reader(body)
 
 
 def _success(answer: PlatformAnswer) -> PlatformAnswer:
-    """Return the answer if it is a success; raises what it means otherwise."""
+    """Return a successful answer; raise the error for any other."""
     problem = failure(answer)
     if problem is not None:
         raise problem

@@ -1,6 +1,6 @@
-"""Rooms that are end-to-end encrypted: whoever writes there is told once, and so is the operator.
+"""Handles end-to-end encrypted rooms: notifies the writer once, and the operator.
 
-The bot has no keys, so such a message cannot be answered; silence would be the worst answer.
+The bot has no keys, so it cannot answer such a message; not answering at all would be worse.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 
 
 class EncryptedRooms:
-    """Counts what could not be read, and says so once in each room; never in many at once."""
+    """Counts unreadable messages, and posts a notice once per room; never in many rooms at once."""
 
     def __init__(self, client: MatrixClient, kept: SyncState, *, clock: Clock) -> None:
         self._client = client
@@ -36,16 +36,16 @@ class EncryptedRooms:
 
     @property
     def problem(self) -> str | None:
-        """What the operator should know if nothing that was heard could be read; else None."""
+        """What the operator should know if no received message could be read; else None."""
         if self.readable or not self._rooms:
             return None
         return (
-            f"matrix: all {sum(self._rooms.values())} messages heard since the start were end-to-end "
-            f"encrypted, in {len(self._rooms)} rooms; use rooms without encryption"
+            f"matrix: all {sum(self._rooms.values())} messages received since the start were "
+            f"end-to-end encrypted, in {len(self._rooms)} rooms; use rooms without encryption"
         )
 
     async def met(self, room_id: str) -> None:
-        """Take note of a message that cannot be read."""
+        """Record a message that cannot be read."""
         known = self._rooms.get(room_id, 0)
         self._rooms[room_id] = known + 1
         if not known:

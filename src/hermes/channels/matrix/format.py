@@ -1,4 +1,4 @@
-"""Formatted text to the HTML that Matrix clients show: only tags that they all let through. Pure."""
+"""Formatted text to HTML for Matrix clients: only tags that all of them allow. Pure."""
 
 from typing import Final
 
@@ -9,12 +9,12 @@ _MATRIX: Final = HtmlDialect(names_language=True)
 
 
 def render(document: Document) -> str:
-    """Return the document as HTML; a single paragraph stands by itself."""
+    """Return the document as HTML; a single paragraph has no tag of its own."""
     return html_of(document, _MATRIX)
 
 
 def is_plain(document: Document) -> bool:
-    """Return whether the plain text says all, so that no HTML is needed."""
+    """Return whether the plain text is enough, so that no HTML is needed."""
     return all(
         isinstance(block, Paragraph) and all(isinstance(span, Text | Break) for span in block.spans)
         for block in document

@@ -1,6 +1,6 @@
-"""What was said while nobody listened: rooms are read backwards to the last event that is known.
+"""Loads messages that were missed: reads rooms backwards to the last known event.
 
-Beside the stream, which says that something is missing.
+Used by the stream, which reports gaps.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from hermes.errors import BadRequest
 _MOST_PAGES: Final = 50
 _log = structlog.get_logger(__name__)
 
-# The events that are of use; reactions, redactions and the like never come.
+# The useful event types; the server leaves out reactions, redactions and the like.
 TYPES: Final = (
     "m.room.message",
     "m.room.encrypted",
@@ -44,9 +44,9 @@ async def read_back(
     start: str | None = None,
     stop: str | None = None,
 ) -> tuple[list[msgspec.Raw], bool]:
-    """Return what came after the event that is the end, oldest first, and whether it was met.
+    """Return the events after the last known one, oldest first, and whether that one was found.
 
-    `start` is where to begin (now, without it), `stop` a place of the stream not to go beyond.
+    `start` is where to begin (default: now), `stop` a position of the stream not to go beyond.
     """
     found: list[msgspec.Raw] = []
     for _ in range(_MOST_PAGES):
@@ -65,7 +65,7 @@ async def read_back(
 
 
 def is_invitation(event: WireEvent, own: str) -> bool:
-    """Return whether with this event the bot was asked into a room, or came in unasked."""
+    """Return whether this event invited the bot into a room, or joined it without an invitation."""
     if event.type != "m.room.member" or event.state_key != own:
         return False
     before = event.unsigned.get("prev_content")

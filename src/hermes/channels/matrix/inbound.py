@@ -1,6 +1,6 @@
-"""Events of a room to `MessageEvent`s: what counts as said, by whom, to whom. Pure.
+"""Converts events of a room to `MessageEvent`s. Pure.
 
-Edits, reactions and redactions are no new messages and give nothing; nor does what the bot said.
+Edits, reactions, redactions and the bot's own messages are not new messages and give nothing.
 """
 
 import re
@@ -36,7 +36,7 @@ _QUOTED_CHARS = 2000
 
 
 class Bot(msgspec.Struct, frozen=True):
-    """Who the bot is: its id, and what it calls itself."""
+    """The bot's id and its display name."""
 
     user_id: str
     name: str = ""
@@ -50,7 +50,7 @@ class QuotedMessage(msgspec.Struct, frozen=True):
 
 
 class EventRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """The room of an event, and the name of its sender there."""
+    """The room of an event, and the sender's name there."""
 
     room_id: str
     is_direct: bool
@@ -60,16 +60,17 @@ class EventRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_message(event: WireEvent, own: str) -> bool:
-    """Return whether an event is something new that somebody else said."""
+    """Return whether an event is a new message of somebody else."""
     if event.type != "m.room.message" or event.sender == own or event.state_key is not None:
         return False
     return bool(event.content) and relation_of(event.content).get("rel_type") != "m.replace"
 
 
 def answered_id(event: WireEvent) -> str | None:
-    """Return the id of the message that an event really answers."""
+    """Return the id of the message that an event actually answers."""
     relation = relation_of(event.content)
-    # In a thread, clients name the message before as the one answered, for others that know none.
+    # In a thread, clients name the previous message as the answered one, for clients without
+    # threads.
     if relation.get("rel_type") == "m.thread" and relation.get("is_falling_back") is True:
         return None
     found = _table(relation, "m.in_reply_to").get("event_id")
@@ -86,7 +87,7 @@ def to_event(
     quoted: QuotedMessage | None = None,
     raw: msgspec.Raw = NO_RAW,
 ) -> MessageEvent | None:
-    """Return what was said; None for what is no message, `BadRequest` for one that cannot be read."""
+    """Return the event; None if it is not a message; raise `BadRequest` if it cannot be read."""
     if not is_message(event, bot.user_id):
         return None
     if not _is_id(event.event_id, "$") or not _is_id(event.sender, "@"):
@@ -126,7 +127,7 @@ def relation_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def plain_body(event: WireEvent) -> str:
-    """Return the text of a message as another quotes it, in its last version."""
+    """Return the text of a quoted message, in its latest version."""
     edit = _table(_table(event.unsigned, "m.relations"), "m.replace")
     new = _table(_table(edit, "content"), "m.new_content").get("body")
     body = new if isinstance(new, str) else event.content.get("body")
@@ -135,7 +136,7 @@ def plain_body(event: WireEvent) -> str:
 
 
 def without_quote(body: str) -> tuple[str, QuotedMessage | None]:
-    """Return a reply without the old kind of quotation above it, and what that says."""
+    """Return a reply without the old-style quotation above it, and the quoted text."""
     lines = body.split("\n")
     first = _OLD_QUOTE.match(lines[0])
     if first is None:
@@ -149,7 +150,7 @@ def without_quote(body: str) -> tuple[str, QuotedMessage | None]:
 
 
 def without_name(body: str, names: tuple[str, ...]) -> str:
-    """Return a text without the bot's name before it, and a command in the form of commands."""
+    """Return a text without the bot's name in front, and a command in its usual form."""
     text = body.strip()
     for name in names:
         start = re.match(rf"@?{re.escape(name)}(?:[:,]\s*|\s+)(?=\S)", text, re.IGNORECASE)
@@ -163,7 +164,7 @@ def without_name(body: str, names: tuple[str, ...]) -> str:
 
 
 def media_place(ref: str | None) -> tuple[str, str] | None:
-    """Return the server and the id in an mxc address; None if it is none."""
+    """Return the server and the id in an mxc address; None if it is not one."""
     found = _MXC.fullmatch(ref or "")
     return None if found is None else (found[1], found[2])
 
@@ -173,7 +174,7 @@ def _is_for(name: str | None, names: tuple[str, ...]) -> bool:
 
 
 def _names(bot: Bot) -> tuple[str, ...]:
-    """Return what the bot answers to, the longest first."""
+    """Return the names that the bot answers to, longest first."""
     known = (bot.user_id, bot.user_id.removeprefix("@"), bot.name, localpart(bot.user_id))
     return tuple(sorted({name for name in known if name.strip()}, key=lambda one: (-len(one), one)))
 
@@ -229,12 +230,12 @@ def _parts(
         uri = content.get("geo_uri")
         where = f"{text} ({uri})" if isinstance(uri, str) else text
         return ((TextPart(where),) if where.strip() else ()), "location"
-    # A kind that is not known has a body that says what it is, for clients as old as this one.
+    # An unknown message type has a body that describes it, for clients that do not know it.
     return ((TextPart(text),) if text.strip() else ()), "text"
 
 
 def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, ...]:
-    """Return an attachment, after what was said with it: the body beside a file name is a caption."""
+    """Return an attachment, after its caption: with a file name, the body is a caption."""
     said_as, usual = _ATTACHED[kind]
     ref = content.get("url")
     if not isinstance(ref, str) or media_place(ref) is None:
@@ -274,6 +275,6 @@ def _size(value: object) -> int | None:
 
 
 def _time(told_ms: float, now: float) -> float:
-    """Return when it was said; a clock that is ahead of ours, or none, is not believed."""
+    """Return when it was sent; a time in the future, or none, is replaced by now."""
     told = told_ms / 1000
     return told if 0 < told <= now else now

@@ -8,7 +8,7 @@ from hermes.errors import BadRequest
 
 
 class Invite(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody asks the bot into a room; `is_direct` as they meant it."""
+    """An invitation of the bot into a room; `is_direct` as the inviter meant it."""
 
     room_id: str
     inviter: str
@@ -16,7 +16,7 @@ class Invite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_invite(room_id: str, room: InvitedRoom, *, own: str) -> Invite | None:
-    """Return who asks; None if it is not said."""
+    """Return the invitation; None if its sender is not named."""
     for raw in room.invite_state.events:
         try:
             event = read_event(raw)
@@ -34,7 +34,7 @@ def read_invite(room_id: str, room: InvitedRoom, *, own: str) -> Invite | None:
 
 
 def accepts(invite: Invite, settings: MatrixSettings) -> bool:
-    """Return whether the bot goes where it is asked; a direct chat is where strangers can pair."""
+    """Return whether the bot accepts; strangers can pair in a direct chat."""
     if settings.join != "allowed":
         return settings.join == "all"
     if settings.allowed_users:

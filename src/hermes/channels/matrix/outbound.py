@@ -1,4 +1,4 @@
-"""Deliveries to the content of events, and the homeserver's refusals to delivery errors. Pure."""
+"""Converts deliveries to event content, and the homeserver's refusals to delivery errors. Pure."""
 
 import math
 from collections.abc import Mapping
@@ -22,10 +22,10 @@ from hermes.ports.channel import Target
 
 PLATFORM: Final = "matrix"
 HTML: Final = "org.matrix.custom.html"
-# Of the 65,536 bytes of an event its ids, hashes, signatures and references need some.
+# An event's ids, hashes, signatures and references need some of its 65,536 bytes.
 MAX_CONTENT_BYTES: Final = 60_000
 _MAX_BODIES_BYTES: Final = 58_000
-# Clients that know no edits show this much of one.
+# Clients without edits show this much of one.
 _EDIT_SHOWN_CHARS = 200
 _SAID_CHARS = 200
 _REVOKED = frozenset({"M_UNKNOWN_TOKEN", "M_MISSING_TOKEN", "M_USER_DEACTIVATED"})
@@ -37,7 +37,7 @@ Content = dict[str, Any]
 
 
 class MatrixError(msgspec.Struct):
-    """The body of a refusal; `soft_logout` says that signing in again helps."""
+    """The body of a refusal; with `soft_logout` signing in again helps."""
 
     errcode: str = ""
     error: str = ""
@@ -46,7 +46,7 @@ class MatrixError(msgspec.Struct):
 
 
 def text_content(markdown: str) -> Content:
-    """Return a text as a message: words for everybody, and HTML where it says more."""
+    """Return a text message: plain text, and HTML if it adds something."""
     body, html = _bodies(markdown)
     content: Content = {"msgtype": "m.text", "body": body, "m.mentions": {}}
     if html and len(_encode(body)) + len(_encode(html)) <= _MAX_BODIES_BYTES:
@@ -55,7 +55,7 @@ def text_content(markdown: str) -> Content:
 
 
 def edit_content(markdown: str, event_id: str) -> Content:
-    """Return the event that gives a message another text."""
+    """Return the event that replaces the text of a message."""
     new = text_content(markdown)
     shown = new["body"][:_EDIT_SHOWN_CHARS]
     return {
@@ -73,7 +73,7 @@ def notice_content(text: str) -> Content:
 
 
 def media_content(part: object, media: Media, *, uri: str, size: int) -> Content:
-    """Return an attachment that has been uploaded."""
+    """Return an uploaded attachment as content."""
     name = clean(media.name or "file")[:_SAID_CHARS]
     return {
         "msgtype": kind_of(part, media),
@@ -86,7 +86,7 @@ def media_content(part: object, media: Media, *, uri: str, size: int) -> Content
 
 
 def kind_of(part: object, media: Media) -> str:
-    """Return the kind of message that an attachment is."""
+    """Return the message type of an attachment."""
     if isinstance(part, ImagePart):
         return "m.image"
     if isinstance(part, AudioPart):
@@ -95,7 +95,7 @@ def kind_of(part: object, media: Media) -> str:
 
 
 def with_relation(content: Content, target: Target) -> Content:
-    """Return the content in the thread, and as the answer, that the target says."""
+    """Return the content with the target's thread and the answered message."""
     reply = {"m.in_reply_to": {"event_id": target.reply_to}} if target.reply_to else {}
     if target.thread_id:
         relation: Content = {
@@ -109,12 +109,12 @@ def with_relation(content: Content, target: Target) -> Content:
 
 
 def size_of(markdown: str) -> int:
-    """Return the bytes of both bodies of a text as they go over the wire."""
+    """Return the bytes of both bodies of a text as they are sent."""
     return sum(len(_encode(body)) - 2 for body in _bodies(markdown))
 
 
 def check_size(content: Content) -> None:
-    """Raise `DeliveryRejected` for what no homeserver takes."""
+    """Raise `DeliveryRejected` if it is too large for any homeserver."""
     size = len(_encode(content))
     if size > MAX_CONTENT_BYTES:
         raise DeliveryRejected(
@@ -125,13 +125,13 @@ def check_size(content: Content) -> None:
 
 
 def clean(text: str) -> str:
-    """Return a text that can stand in an event: whole characters, none that ends a string."""
+    """Return a text that is valid in an event: whole characters, no NUL."""
     whole = text if text.isascii() else text.encode("utf-8", "replace").decode()
     return whole.replace("\0", "\ufffd")
 
 
 def refusal_of(answer: PlatformAnswer) -> MatrixError:
-    """Return what a homeserver says about its refusal."""
+    """Return a homeserver's description of its refusal."""
     try:
         return msgspec.json.decode(answer.body, type=MatrixError)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -139,33 +139,33 @@ def refusal_of(answer: PlatformAnswer) -> MatrixError:
 
 
 def is_revoked(answer: PlatformAnswer) -> bool:
-    """Return whether the credential is no longer good."""
+    """Return whether the credential is no longer valid."""
     return answer.status in {401, 403} and refusal_of(answer).errcode in _REVOKED
 
 
 def failure(answer: PlatformAnswer) -> DeliveryError | None:
-    """Return what an answer means for a delivery; None for a success."""
+    """Return the delivery error for an answer; None for a success."""
     if answer.is_ok:
         return None
     told = refusal_of(answer)
-    # The code only: the words may repeat what was sent.
+    # Only the code: the text may repeat what was sent.
     code = told.errcode[:_SAID_CHARS] if told.errcode.startswith("M_") else ""
     if code == "M_LIMIT_EXCEEDED" or answer.status == 429:
         return NotDelivered(
-            f"matrix: the homeserver's rate limit is reached ({answer.status} {code}); it is sent "
-            "again later",
+            f"matrix: the homeserver's rate limit is reached ({answer.status} {code}); it will be "
+            "sent again later",
             FailureClass.RATE_LIMITED,
             retry_after=_wait(answer, told),
         )
     if answer.status in _IN_THE_MIDDLE and not code:
-        # A proxy speaks for the homeserver, which may have taken it.
+        # A proxy answered for the homeserver, which may have accepted the message.
         return DeliveryUnknown(
             f"matrix: a proxy answered {answer.status} for the homeserver",
             FailureClass.NETWORK_TIMEOUT,
         )
     if is_revoked(answer):
         return DeliveryRejected(
-            f"matrix: the homeserver no longer takes the credential ({code}); set a new "
+            f"matrix: the homeserver no longer accepts the credential ({code}); set a new "
             "platforms.matrix.access_token, and `hermes reload`",
             FailureClass.UNAUTHORIZED,
             credential=True,
@@ -173,22 +173,22 @@ def failure(answer: PlatformAnswer) -> DeliveryError | None:
     if code in {"M_FORBIDDEN", "M_NOT_FOUND", "M_GUEST_ACCESS_FORBIDDEN"}:
         return DeliveryRejected(
             f"matrix: the bot may not write there ({answer.status} {code}): it is not in the room, "
-            "or the room does not let it; invite it again and replay the dead letter",
+            "or the room does not allow it; invite it again and replay the dead letter",
             FailureClass.INVALID_RECIPIENT,
         )
     return failure_of(answer, platform=PLATFORM, said=code)
 
 
 def _bodies(markdown: str) -> tuple[str, str]:
-    """Return a text as words, and as HTML if that says more."""
+    """Return a text as plain text, and as HTML if that adds something."""
     text = clean(markdown)
     document = parse(text)
-    # Of what shows nothing, such as an empty list, the words are the text itself.
+    # If nothing is visible, such as for an empty list, use the source text.
     return clean(plain(document)) or text, "" if is_plain(document) else clean(render(document))
 
 
 def _wait(answer: PlatformAnswer, told: MatrixError) -> float | None:
-    """Return the seconds to wait; the body's milliseconds are what older homeservers give."""
+    """Return the seconds to wait; older homeservers give milliseconds in the body."""
     if answer.retry_after is not None:
         return answer.retry_after
     millis = told.retry_after_ms
@@ -196,12 +196,14 @@ def _wait(answer: PlatformAnswer, told: MatrixError) -> float | None:
 
 
 def read_object(answer: PlatformAnswer) -> Mapping[str, Any]:
-    """Return a success as an object; `DeliveryUnknown` when it is none: somebody else answered."""
+    """Return a successful answer as an object; raise `DeliveryUnknown` if it is not one, as from a
+    proxy.
+    """
     try:
         return msgspec.json.decode(answer.body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DeliveryUnknown(
-            f"matrix: answered {answer.status} with something that is no JSON object; check "
+            f"matrix: answered {answer.status} with something that is not a JSON object; check "
             "platforms.matrix.homeserver",
             FailureClass.SERVICE_UNAVAILABLE,
         ) from error

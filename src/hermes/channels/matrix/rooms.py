@@ -1,6 +1,6 @@
-"""What is known of the rooms: names, members as far as they spoke, who they are for. No sockets.
+"""What is known about the rooms: names, members who wrote, direct chats. No sockets.
 
-Beside the stream of events, which fills it; what people call themselves is only ever a name.
+The stream of events fills it; display names are never used to identify people.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _STATE = frozenset(
 
 
 class MatrixRoom(msgspec.Struct):
-    """One room as it was told; it changes as the stream goes on."""
+    """One room; it changes as the stream goes on."""
 
     id: str
     name: str = ""
@@ -39,7 +39,7 @@ class MatrixRoom(msgspec.Struct):
 
     @property
     def people(self) -> int | None:
-        """How many are in it or asked into it, the bot included; None if nobody said."""
+        """How many are in it or invited, including the bot; None if unknown."""
         return None if self.joined is None else self.joined + self.invited
 
 
@@ -53,12 +53,12 @@ class RoomBook:
 
     @property
     def rooms(self) -> tuple[MatrixRoom, ...]:
-        """All rooms, as they came."""
+        """All rooms, in order of appearance."""
         return tuple(self._rooms.values())
 
     @property
     def direct(self) -> dict[str, list[str]]:
-        """The account's own list of direct chats: whom they are with, and the rooms."""
+        """The account's own list of direct chats: the people and their rooms."""
         return {user: list(rooms) for user, rooms in self._direct.items()}
 
     def get(self, room_id: str) -> MatrixRoom | None:
@@ -66,15 +66,15 @@ class RoomBook:
         return self._rooms.get(room_id)
 
     def enter(self, room_id: str) -> MatrixRoom:
-        """Return a room, new if it was not known."""
+        """Return a room; create it if it is new."""
         return self._rooms.setdefault(room_id, MatrixRoom(id=room_id))
 
     def forget(self, room_id: str) -> None:
-        """The bot is no longer in it."""
+        """Remove a room that the bot has left."""
         self._rooms.pop(room_id, None)
 
     def hear_summary(self, room_id: str, summary: Summary) -> None:
-        """Take over who is in a room, as far as it was told."""
+        """Apply a room's member summary."""
         room = self.enter(room_id)
         if summary.joined is not None:
             room.joined = summary.joined
@@ -84,14 +84,14 @@ class RoomBook:
             room.heroes = tuple(summary.heroes)
 
     def hear(self, room_id: str, event: WireEvent) -> None:
-        """Take over what a state event says; others say nothing of the room."""
+        """Apply a state event; other events are ignored."""
         if event.state_key is None or event.type not in _STATE:
             return
         room, content = self.enter(room_id), event.content
         if event.type == "m.room.member":
             self._hear_member(room, event)
         elif event.type == "m.room.encryption":
-            # There is no way back: a room that was encrypted once stays so.
+            # There is no way back: an encrypted room stays encrypted.
             room.is_encrypted = True
         elif event.type == "m.room.name":
             room.name = text_in(content, "name")
@@ -101,7 +101,7 @@ class RoomBook:
             room.alias = text_in(content, "alias")
 
     def hear_direct(self, content: Mapping[str, Any]) -> None:
-        """Take over the account's list of direct chats."""
+        """Apply the account's list of direct chats."""
         self._direct = {
             user: [room for room in rooms if isinstance(room, str)]
             for user, rooms in content.items()
@@ -109,14 +109,14 @@ class RoomBook:
         }
 
     def add_direct(self, user_id: str, room_id: str) -> dict[str, list[str]]:
-        """Note a new direct chat; return the list as it is to be kept on the homeserver."""
+        """Add a direct chat; return the list to store on the homeserver."""
         rooms = self._direct.setdefault(user_id, [])
         if room_id not in rooms:
             rooms.append(room_id)
         return self.direct
 
     def is_direct(self, room_id: str) -> bool:
-        """Return whether a room is between the bot and one person; never with three in it."""
+        """Return whether a room is between the bot and one person; never with three members."""
         room = self._rooms.get(room_id)
         people = None if room is None else room.people
         if people is not None and people > _TWO:
@@ -124,7 +124,7 @@ class RoomBook:
         return people == _TWO or any(room_id in rooms for rooms in self._direct.values())
 
     def other_in(self, room_id: str) -> str | None:
-        """Return whose direct chat a room is, as far as anybody said."""
+        """Return the other person of a direct chat, if known."""
         for user, rooms in self._direct.items():
             if room_id in rooms:
                 return user
@@ -133,7 +133,7 @@ class RoomBook:
         return others[0] if len(others) == 1 else None
 
     def name_of(self, room_id: str) -> str | None:
-        """Return what a room is called: its name, its address, or who is in it."""
+        """Return a room's display name: its name, its address, or its members."""
         room = self._rooms.get(room_id)
         if room is None:
             return None
@@ -141,7 +141,7 @@ class RoomBook:
         return room.name or room.alias or heroes[:_NAME_CHARS] or None
 
     def member_name(self, room_id: str, user_id: str) -> str | None:
-        """Return what somebody calls themselves in a room."""
+        """Return a member's display name in a room."""
         room = self._rooms.get(room_id)
         return None if room is None else room.members.get(user_id)
 
@@ -164,6 +164,6 @@ def localpart(user_id: str) -> str:
 
 
 def text_in(content: Mapping[str, Any], name: str) -> str:
-    """Return a short text of an event's content; empty if it is none."""
+    """Return a short text of an event's content; empty if there is none."""
     value = content.get(name)
     return value.strip()[:_NAME_CHARS] if isinstance(value, str) else ""

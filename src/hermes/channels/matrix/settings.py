@@ -1,4 +1,4 @@
-"""What the operator says about the bot's account; who cannot sign in does not start."""
+"""The settings of the bot's account; without a way to sign in the channel does not start."""
 
 import re
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Join = Literal["allowed", "never", "all"]
 
 
 class MatrixSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings as checked; `homeserver` has no slash at its end."""
+    """The checked settings; `homeserver` has no trailing slash."""
 
     homeserver: str
     access_token: str | None = None
@@ -33,7 +33,7 @@ class MatrixSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(table: Mapping[str, Any]) -> MatrixSettings:
-    """Return the settings; raises `ConfigurationError` naming the one that is wrong."""
+    """Return the settings; raise a `ConfigurationError` that names the wrong one."""
     settings = msgspec.convert(dict(table), MatrixSettings)
     address = settings.homeserver.rstrip("/")
     if _ADDRESS.fullmatch(address) is None:

@@ -1,7 +1,7 @@
-"""The stream of events: a long poll after the other, each batch accepted before the place moves on.
+"""The stream of events: successive long polls; each batch is accepted before the position moves.
 
-Between the homeserver and the inbox. A batch that could not be accepted whole comes again; the inbox
-knows each event by its id.
+Between the homeserver and the inbox. A batch that was not accepted completely is fetched again; the
+inbox knows each event by its id.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _log = structlog.get_logger(__name__)
 
 
 class SyncLoop:
-    """Listens for one account."""
+    """Receives events for one account."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class SyncLoop:
         self.held: str | None = None
 
     async def look_around(self) -> None:
-        """Learn the rooms as they are; on the first start, from here on everything is heard."""
+        """Load the rooms' current state; on the first start, receive everything from here on."""
         sync = await self._client.sync(since=None, wait_s=0.0, asked=_filter(self._bot, limit=1))
         is_first = self._kept.since is None
         self._hear_rooms(sync)
@@ -97,7 +97,7 @@ class SyncLoop:
         self.heard_at = self._clock.monotonic()
 
     async def run(self) -> None:
-        """Listen until the homeserver is gone for good; raises what says so."""
+        """Receive until the homeserver is permanently lost; raise the error."""
         failures = 0
         while True:
             try:
@@ -119,14 +119,14 @@ class SyncLoop:
         await self._sleep(max(_RETRIES_S[failures], asked))
 
     async def _start_anew(self) -> None:
-        """The place is not known any more: take each room from its last event on."""
+        """The position is no longer valid: continue in each room after its last known event."""
         _log.warning("matrix.place_lost", rooms=len(self._kept.last))
         asked = _filter(self._bot, limit=1)
         sync = await self._client.sync(since=None, wait_s=0.0, asked=asked)
         self._hear_rooms(sync)
         for room_id in sync.rooms.join:
             last = self._kept.last.get(room_id)
-            # Where nothing was ever heard, nobody knows what is old.
+            # If nothing was ever received, it is unknown what is old.
             if last == "":
                 continue
             for raw in await self._missed(room_id, last=last, start=None, stop=None):
@@ -148,7 +148,9 @@ class SyncLoop:
             await self._move_on(sync.next_batch)
 
     async def _move_on(self, next_batch: str) -> None:
-        """Write the place down, now that everything before it was accepted; then say it was read."""
+        """Store the position, now that everything before it was accepted; then send read
+        receipts.
+        """
         self._kept.since = next_batch
         await self._keeper.save(self._kept)
         read, self._read = self._read, {}
@@ -161,7 +163,7 @@ class SyncLoop:
                 _log.info("matrix.receipt_failed", problem=str(error))
 
     def _hear_rooms(self, sync: Sync) -> None:
-        """Take over what is said of rooms, before what is said in them."""
+        """Apply changes of rooms, before the messages in them."""
         for raw in sync.account_data.events:
             event = _readable(raw)
             if event is not None and event.type == "m.direct":
@@ -186,7 +188,7 @@ class SyncLoop:
         events = timeline.events
         last = self._kept.last.get(room_id)
         if last is None:
-            # New to us: what was said since the bot was asked in counts, and nothing older.
+            # New to us: only messages since the bot's invitation count.
             events = await self._missed(room_id, last=None, start=None, stop=None)
         elif timeline.limited:
             missed = await self._missed(
@@ -213,7 +215,7 @@ class SyncLoop:
             _log.warning("matrix.gap_refused", room=room_id, problem=str(error))
             return []
         if last is None and not is_met:
-            # Without an invitation in sight nobody knows what is old.
+            # Without an invitation in sight it is unknown what is old.
             _log.warning("matrix.invitation_not_found", room=room_id, left_out=len(found))
             return []
         return found
@@ -260,7 +262,7 @@ class SyncLoop:
             return None
 
     async def _quoted(self, room_id: str, event: WireEvent) -> QuotedMessage | None:
-        """Look up what a message answers."""
+        """Look up the message that another answers."""
         answered = answered_id(event)
         if answered is None:
             return None
@@ -271,13 +273,13 @@ class SyncLoop:
         return None if found is None else QuotedMessage(found.sender, plain_body(found))
 
     async def _hand_over(self, message: MessageEvent) -> None:
-        """Give a message to the inbox, until it is on disk or refused for good."""
+        """Pass a message to the inbox, until it is on disk or refused for good."""
         try:
             await self._accept(message)
         except Refused as error:
             _log.info("matrix.refused", event_id=message.external_id, problem=str(error))
         except RateLimited as error:
-            # To wait for this sender would hold back everybody behind them.
+            # Waiting for this sender would delay everyone after them.
             _log.warning("matrix.passed_over", event_id=message.external_id, code=error.code)
         self.held = None
 
@@ -285,7 +287,7 @@ class SyncLoop:
         self.held = str(error)
 
     async def _answer_invites(self) -> None:
-        """Go where the bot is asked and may go; one that fails for now is tried again."""
+        """Accept allowed invitations; retry one that fails for now."""
         for invite, tries in tuple(self._invites.values()):
             if not accepts(invite, self._settings):
                 _log.warning(
@@ -316,7 +318,7 @@ class SyncLoop:
 
 
 def _filter(bot: Bot, *, limit: int) -> dict[str, Any]:
-    """Return what the homeserver is asked for: messages and names; no presence, no own echo."""
+    """Return the filter for the homeserver: messages and names; no presence, no echo of our own."""
     nothing = {"not_types": ["*"]}
     return {
         "presence": nothing,

@@ -1,7 +1,7 @@
-"""The little that outlives the process: where the stream stood, and the device that was signed in.
+"""What is stored on disk: the position in the stream, and the signed-in device.
 
-A file of the channel's own. It is written only after every event of a batch was accepted, so after a
-crash events come again, and none is missed.
+A file of the channel's own. It is written only after every event of a batch was accepted, so after
+a crash events are fetched again, and none is missed.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ _log = structlog.get_logger(__name__)
 
 
 class SyncState(msgspec.Struct, kw_only=True):
-    """Whose stream it is, where it stood, the last event of each room, and who was told what.
+    """The account, the position, the last event of each room, and the rooms with a notice.
 
     `told` are the encrypted rooms that have had their notice.
     """
@@ -36,11 +36,11 @@ class SyncStateFile:
         self._path = folder / _FILE
 
     async def load(self) -> SyncState:
-        """Return what was kept, or nothing on the first start."""
+        """Return the stored state; empty on the first start."""
         return await asyncio.to_thread(self._load)
 
     async def save(self, kept: SyncState) -> None:
-        """Write it down; return once it would survive a power cut."""
+        """Write the state; return once it would survive a power cut."""
         await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(kept))
 
     def _load(self) -> SyncState:

@@ -1,6 +1,6 @@
-"""The shapes of what a homeserver answers, and reading them; one bad event spoils no other. Pure.
+"""The shapes of a homeserver's answers, and their parsing; one bad event spoils no other. Pure.
 
-Events stay raw until each is looked at: what a stranger puts into one must not hold up the stream.
+Events stay raw until each is processed: a stranger's event must not block the stream.
 """
 
 import re
@@ -12,7 +12,7 @@ from hermes.errors import BadRequest
 
 MAX_DEPTH = 64
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-# A string that does not end reaches to the end of the body, so that nothing is read twice.
+# An unterminated string matches to the end of the body, so that nothing is read twice.
 _TOKENS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
 _PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u[dD](?:[89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|[c-fC-F][0-9a-fA-F]{2})"
@@ -22,7 +22,7 @@ Shape = TypeVar("Shape")
 
 
 class Timeline(msgspec.Struct):
-    """What was said in a room since; `limited` when older events were left out."""
+    """New events in a room; `limited` if older events were left out."""
 
     events: list[msgspec.Raw] = []
     limited: bool = False
@@ -43,7 +43,7 @@ class Summary(
         "invited": "m.invited_member_count",
     },
 ):
-    """Who is in a room, where that has changed."""
+    """The members of a room, if they have changed."""
 
     heroes: list[str] | None = None
     joined: int | None = None
@@ -59,7 +59,7 @@ class JoinedRoom(msgspec.Struct):
 
 
 class InvitedRoom(msgspec.Struct):
-    """A room that the bot is asked into."""
+    """A room that the bot is invited to."""
 
     invite_state: Events = msgspec.field(default_factory=Events)
 
@@ -89,20 +89,20 @@ class Page(msgspec.Struct):
 
 
 class WireEvent(msgspec.Struct, kw_only=True):
-    """An event of a room; its content is whatever its sender put there."""
+    """An event of a room; its sender may put anything into the content."""
 
     type: str
     sender: str = ""
     event_id: str = ""
     state_key: str | None = None
     origin_server_ts: float = 0.0
-    # Any: JSON of strangers, looked at field by field.
+    # Any: JSON of strangers, checked field by field.
     content: dict[str, Any] = {}
     unsigned: dict[str, Any] = {}
 
 
 def read_sync(body: bytes) -> Sync:
-    """Return an answer of /sync; raises `BadRequest`."""
+    """Return an answer of /sync; raise `BadRequest`."""
     return _read(body, Sync, what="/sync")
 
 
@@ -112,7 +112,7 @@ def read_page(body: bytes) -> Page:
 
 
 def read_event(raw: bytes | msgspec.Raw) -> WireEvent:
-    """Return one event; raises `BadRequest` for what is none."""
+    """Return one event; raise `BadRequest` if it is not one."""
     return _read(bytes(raw), WireEvent, what="an event")
 
 
@@ -128,11 +128,13 @@ def _read(body: bytes, shape: type[Shape], *, what: str) -> Shape:
         try:
             return msgspec.json.decode(_mended(body), type=shape)
         except _BROKEN as error:
-            raise BadRequest(f"matrix: {what} has not the shape of the API: {error}") from error
+            raise BadRequest(
+                f"matrix: {what} does not have the shape of the API: {error}"
+            ) from error
 
 
 def _mended(body: bytes) -> bytes:
-    """Return JSON that can be read: nothing nested too deep, no half characters."""
+    """Return valid JSON: nothing nested too deep, no lone surrogates."""
     text = body.decode("utf-8", "replace")
     whole = _PAIR.sub(lambda found: found[0] if found[2] else f"{found[1]}\\ufffd", text)
     return _flattened(whole.encode())

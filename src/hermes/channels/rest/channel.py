@@ -1,7 +1,7 @@
 """The REST channel: `POST /api/messages` and `GET /api/messages/{id}`.
 
-The order on every request is fixed: authenticate, then size, then parse, then accept. It keeps
-nothing; the gateway does.
+The order on every request is fixed: authenticate, check the size, parse, accept. It stores nothing;
+the gateway does.
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class RestChannel:
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Nothing to start: the server brings the requests."""
+        """Nothing to start: the server delivers the requests."""
 
     async def disconnect(self) -> None:
         """Nothing to release."""
@@ -207,7 +207,7 @@ def _wants_to_wait(exchange: HttpExchange) -> bool:
 
 
 def accepted_response(ticket: Ticket, *, state: MessageState = MessageState.NEW) -> HttpResponse:
-    """Return the answer for a message that is kept and not waited for."""
+    """Return the answer for a message that is stored and not waited for."""
     return json_response(
         {"id": ticket.id, "state": state, "duplicate": ticket.duplicate},
         202,

@@ -1,4 +1,4 @@
-"""The wire to an event: what `POST /api/messages` may carry. Pure."""
+"""Converts the body of `POST /api/messages` to an event. Pure."""
 
 import re
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a message; without `id` every request is a new message.
 
-    The name of a conversation belongs to its sender, unless the conversation is `shared`.
+    A conversation's name belongs to its sender, unless the conversation is `shared`.
     """
 
     sender: ShortText
@@ -39,14 +39,14 @@ def read_message(raw: bytes) -> RestMessage:
     """Return the message in a request body; raises `BadRequest`."""
     message = _body.decode(raw)
     if not message.text.strip():
-        raise BadRequest("The message's 'text' is empty: it holds nothing but white space.")
+        raise BadRequest("The message's 'text' is empty: it contains only white space.")
     if message.shared and message.conversation is None:
         raise BadRequest("The message is 'shared': name the 'conversation' that it is shared in.")
     return message
 
 
 def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = "") -> MessageEvent:
-    """Return the message as the one event shape; `token` is the id of the token that was shown."""
+    """Return the message as an event; `token` is the id of the token that was used."""
     return MessageEvent(
         account="default",
         route="api",
@@ -61,7 +61,7 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
 
 
 def _source(message: RestMessage) -> Source:
-    """Return where a message comes from: a direct chat, or a thread that several senders share."""
+    """Return the source of a message: a direct chat, or a thread that several senders share."""
     chat = message.conversation or message.sender
     if not message.shared:
         return Source(platform="rest", chat_id=chat, user_id=message.sender)

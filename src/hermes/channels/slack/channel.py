@@ -114,8 +114,10 @@ class SlackChannel:
         return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; return once Slack knows the token and, with a socket, has said hello."""
-        # A try that failed half-way may have left something open.
+        """Start receiving; return once Slack accepts the token and, with a socket, has sent
+        hello.
+        """
+        # A failed attempt may have left something open.
         await self.disconnect()
         self._over = asyncio.get_running_loop().create_future()
         me = await self._who_am_i()
@@ -153,7 +155,7 @@ class SlackChannel:
         await asyncio.gather(*self._answering, return_exceptions=True)
 
     async def lost(self) -> None:
-        """Wait until the socket is gone or the token is worthless; raises which."""
+        """Wait until the socket is lost or the token is invalid; raise which."""
         if self._over is None:
             raise ConnectFailed("slack is not connected")
         waits: list[asyncio.Future[None]] = [self._over]
@@ -172,7 +174,7 @@ class SlackChannel:
             await over
 
     async def probe(self) -> None:
-        """Return if Slack still knows the token and the socket, if there is one, stands."""
+        """Return if Slack still accepts the token and the socket, if there is one, is open."""
         await self._who_am_i()
         if self._settings.mode == "socket" and (self._socket is None or not self._socket.is_open):
             raise ConnectFailed("slack: the socket is closed; no message can come in")
@@ -195,7 +197,7 @@ class SlackChannel:
         )
 
     async def _verify(self) -> None:
-        """Ask whether the token is still good, since Slack says that one was revoked."""
+        """Check whether the token is still valid, since Slack reports that one was revoked."""
         try:
             await self._api.form("auth.test", {})
         except DeliveryError as error:
@@ -204,17 +206,19 @@ class SlackChannel:
     def _refused(self, error: SlackRejected) -> None:
         if error.said in REVOKED and self._over is not None and not self._over.done():
             self._over.set_exception(_wrong_token(error))
-            # Nobody has to ask for it.
+            # Retrieve the exception, so that asyncio does not warn.
             self._over.exception()
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that is unsigned, or not of now."""
+        """Raise for a call that is unsigned, or not recent."""
         if self._settings.mode != "http":
             raise NotFound("slack comes in by Socket Mode here; set platforms.slack.mode to http")
         self._signatures.glance(headers, now=self._setup.clock.now())
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one call: its signature over the raw bytes first, then its shape, then the inbox."""
+        """Handle one call: its signature over the raw bytes first, then its shape, then the
+        inbox.
+        """
         if request.method != "POST":
             return wrong_method(request.method, "POST")
         self.glance(request.headers, path=request.path)
@@ -250,8 +254,8 @@ class SlackChannel:
         task.add_done_callback(self._answered)
         await asyncio.wait({task}, timeout=_ANSWER_S)
         if not task.done():
-            # It goes on; when it comes again, it is known.
-            raise Overloaded("the message is not kept yet; send it again", retry_after=5.0)
+            # The task continues; if the message is sent again, it is known.
+            raise Overloaded("the message is not stored yet; send it again", retry_after=5.0)
         task.result()
         return _done()
 
@@ -316,13 +320,13 @@ class SlackChannel:
             if receipt is not None or not cursor:
                 return receipt
         raise DeliveryRejected(
-            f"slack: more was said in the chat than {_MOST_PAGES} pages of its history hold; look "
+            f"slack: the chat's history has more than {_MOST_PAGES} pages since then; look "
             "there whether the message stands",
             FailureClass.REJECTED,
         )
 
     async def typing(self, target: Target) -> None:
-        """Show a status in the target's thread; elsewhere Slack can show none."""
+        """Show a status in the target's thread; Slack can show none elsewhere."""
         thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
         if thread is not None:
             status = {"channel_id": target.chat_id, "thread_ts": thread, "status": _STATUS}
@@ -350,7 +354,7 @@ class SlackChannel:
         )
 
     async def chat_info(self, target: Target) -> ChatInfo:
-        """Return what Slack tells of a chat."""
+        """Return Slack's information about a chat."""
         channel = await self._file_sender.channel_of(target.chat_id)
         query: Json = {"channel": channel, "include_num_members": True}
         return chat_info_of(await self._api.form("conversations.info", query), chat_id=channel)

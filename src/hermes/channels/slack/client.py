@@ -1,7 +1,7 @@
-"""Slack's Web API and its files over the one client: one call each, failures as what is known.
+"""Slack's Web API and its files over the one client: one call each, failures as delivery errors.
 
-Addresses that Slack itself hands out (uploads, files, sockets) are used only on Slack's own hosts or
-on that of the configured API.
+Addresses from Slack itself (uploads, files, sockets) are used only on Slack's own hosts or on that
+of the configured API.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class SlackApi:
     async def form(
         self, method: str, body: Json, *, token: str | None = None, timeout_s: float | None = None
     ) -> Json:
-        """Call a method that takes a form, which all do; `token` stands in for the bot's."""
+        """Call a method with a form, which all methods accept; `token` replaces the bot's."""
         fields = {name: _field(value) for name, value in body.items()}
         data = urlencode(fields).encode()
         return await self._call(method, data, kind=_FORM, token=token, timeout_s=timeout_s)
@@ -78,7 +78,7 @@ class SlackApi:
             raise
 
     async def upload(self, url: str, data: bytes) -> None:
-        """Put the bytes of a file where Slack said; nobody sees them yet."""
+        """Upload the bytes of a file to Slack's address; nobody sees them yet."""
         headers = {"Content-Type": "application/octet-stream"}
         answer = await call(
             self._client,
@@ -94,7 +94,7 @@ class SlackApi:
             raise failure
 
     async def fetch(self, url: str, *, limit: int, mime: str) -> bytes:
-        """Return the bytes of a file that somebody shared; raises past `limit`."""
+        """Return the bytes of a shared file; raise above `limit`."""
         address = self.own_address(url)
         headers = {"Authorization": f"Bearer {self._token}"}
         async with self._client.request(
@@ -102,7 +102,7 @@ class SlackApi:
         ) as response:
             is_page = response.headers.get("Content-Type", "").startswith("text/html")
             if response.status != 200 or (is_page and mime != "text/html"):
-                # Without the scope Slack shows its sign-in page, by a redirect or at once.
+                # Without the scope Slack shows its sign-in page, by a redirect or directly.
                 raise DeliveryRejected(
                     f"slack: a shared file could not be read ({response.status}); the app needs the "
                     "scope files:read",
@@ -111,7 +111,7 @@ class SlackApi:
             return await response.read(limit)
 
     def own_address(self, url: str) -> str:
-        """Return an address that Slack handed out; raises `AddressRefused` for others' hosts."""
+        """Return an address from Slack; raise `AddressRefused` for other hosts."""
         try:
             found = URL(url)
         except ValueError:
@@ -127,7 +127,7 @@ class SlackApi:
 
 
 def _field(value: Any) -> str:
-    """Return an argument as a form holds it."""
+    """Return an argument in form encoding."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

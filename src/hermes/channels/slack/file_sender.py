@@ -1,6 +1,6 @@
-"""Files out: an address from Slack, the bytes to it, and one last call that shows them to people.
+"""Sends files: gets an address from Slack, uploads the bytes, and shares them with one last call.
 
-Only that last call can be of unknown outcome; everything before it leaves nothing that anybody sees.
+Only that last call can have an unknown outcome; everything before it is invisible to people.
 """
 
 from typing import Final

@@ -1,8 +1,9 @@
 """Formatted text as Slack's mrkdwn and as blocks. Pure.
 
-mrkdwn has no escape for its marks, only for `&`, `<` and `>`: one that is meant as it stands, and could
-be taken for a style, is written as the words for a date that is none, which are shown as they are. A style ends at the end of a line, and one
-that touches a letter is not seen. Headings become bold lines, tables fixed-width ones.
+mrkdwn has escapes only for `&`, `<` and `>`, not for its marks. A literal mark that could be taken
+for a style is written as the fallback text of an invalid date, which Slack shows as it is. A style
+ends at the end of a line, and a mark that touches a letter is ignored. Headings become bold lines,
+tables fixed-width ones.
 """
 
 import re
@@ -43,7 +44,7 @@ _RUN: Final = re.compile(r"([*_~`])\1*")
 _AS_IT_IS: Final = "<!date^00000000^{{_}}|{}>"
 _BULLETS: Final = ("•", "◦", "▪")
 _IN_ADDRESS: Final = (("&", "&amp;"), ("<", "%3C"), (">", "%3E"), ("|", "%7C"), (" ", "%20"))
-# Of a piece of text that is sent: mrkdwn lines, or None for a line across.
+# Of a piece of text that is sent: mrkdwn lines, or None for a divider.
 _Piece = str | None
 
 
@@ -79,7 +80,7 @@ def _packed(pieces: list[_Piece]) -> list[dict[str, Any]]:
             blocks += [_section(waiting)] if waiting else []
             blocks.append({"type": "divider"})
             waiting = ""
-    # The last one only closed what was waiting.
+    # The last one only closed what was open.
     return blocks[:-1]
 
 
@@ -88,7 +89,9 @@ def _section(text: str) -> dict[str, Any]:
 
 
 def _cut(piece: str) -> list[str]:
-    """Return a piece in parts that fit a section; code is closed before a cut and opened after."""
+    """Return a piece in parts that fit a section; code is closed before a cut and reopened after
+    it.
+    """
     if len(piece) <= SECTION_CHARS:
         return [piece]
     is_code = piece.startswith(_FENCE) and piece.endswith(_FENCE)
@@ -109,7 +112,7 @@ def _place(text: str, room: int) -> int:
         if end > 0:
             return end
     end = max(1, cut_before(text, room))
-    # An escape or a link is not cut in two, unless it is longer than all the room.
+    # An escape or a link is not split, unless it is longer than the whole section.
     for opening, closing in (("&", ";"), ("<", ">")):
         start = text.rfind(opening, 1, end)
         if start > end - 1000 and start >= 1 and closing not in text[start:end]:
@@ -143,7 +146,7 @@ def _fenced(text: str) -> str:
 
 def _quoted(blocks: tuple[Block, ...], depth: int) -> str:
     inner = "\n\n".join(filter(None, (_block(block, depth) for block in blocks)))
-    # Slack knows one level of quotes, and none inside of a list: there the sign is only shown.
+    # Slack has one level of quotes, and none inside a list: there the mark is only shown.
     mark = ">" if depth == 0 else "&gt;"
     return "\n".join(
         line if line.startswith(mark) else f"{mark} {line}".rstrip() for line in inner.split("\n")
@@ -179,7 +182,7 @@ def _spans(spans: tuple[Span, ...], within: frozenset[str] = frozenset()) -> str
 
 
 def _risky(spans: tuple[Span, ...], within: frozenset[str]) -> frozenset[str]:
-    """Return the marks that would style something if they stood in the words; a lone one does not."""
+    """Return the marks in the text that would start a style; a single one does not."""
     styles = {_STYLE_MARKS[type(span)] for span in spans if type(span) in _STYLE_MARKS}
     said = _words(spans)
     return frozenset(
@@ -188,7 +191,7 @@ def _risky(spans: tuple[Span, ...], within: frozenset[str]) -> frozenset[str]:
 
 
 def _literal(text: str, risky: frozenset[str]) -> str:
-    """Return words whose marks stand as they are; between letters, or spaces, Slack sees none."""
+    """Return text with literal marks; between letters, or spaces, Slack ignores them."""
     if risky.isdisjoint(text):
         return _escape(text)
     text = _escape(text)
@@ -232,7 +235,7 @@ def _marked(spans: tuple[Span, ...], mark: str, *, within: frozenset[str]) -> st
 
 
 def _styled(text: str, mark: str) -> str:
-    """Return the text with marks around every line of it, which stand at the words themselves."""
+    """Return the text with marks around every line, directly next to the words."""
     return "\n".join(_styled_line(line, mark) for line in text.split("\n"))
 
 
@@ -245,7 +248,7 @@ def _styled_line(line: str, mark: str) -> str:
 
 
 def _code(text: str) -> str:
-    # Slack has no way to write a backtick inside of code; the words matter more than the style.
+    # Slack cannot write a backtick inside code; the text matters more than the style.
     is_plain = "`" in text or not text.strip()
     return _literal(text, frozenset(_MARKS)) if is_plain else f"`{_escape(text)}`"
 
@@ -258,7 +261,7 @@ def _link(url: str, words: str) -> str:
 
 
 def _words(spans: tuple[Span, ...]) -> str:
-    """Return the words of a link, which cannot be styled inside of it."""
+    """Return the text of a link, which cannot be styled inside it."""
     return "".join(_plain(span) for span in spans)
 
 

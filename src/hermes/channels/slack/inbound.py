@@ -1,8 +1,8 @@
-"""Slack's events as `MessageEvent`: what was written, where, by whom. Pure.
+"""Converts Slack's events to `MessageEvent`. Pure.
 
 A message is named by its channel and its `ts`, so that the `message` and the `app_mention` event of
-one message are the same event. For the same reason nothing is taken from either that the other
-does not have. Edited messages keep their name and are left alone.
+one message are the same event. For the same reason only fields that both have are used. Edited
+messages keep their name and are ignored.
 """
 
 import re
@@ -34,7 +34,7 @@ _NO_NAMES: Final[Mapping[str, str]] = {}
 
 
 class SlackIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the bot is, by `auth.test`, and how it was told to read."""
+    """Who the bot is, by `auth.test`, and how it reads messages."""
 
     user_id: str
     bot_id: str | None = None
@@ -50,13 +50,13 @@ def message_id(channel: str, ts: str) -> str:
 
 
 def read_message_id(name: str) -> tuple[str, str] | None:
-    """Return the channel and the `ts` of a message's name; None for what is none."""
+    """Return the channel and the `ts` in a message's name; None if it is not one."""
     channel, _, ts = name.partition(":")
     return (channel, ts) if _ID.fullmatch(channel) and _TS.fullmatch(ts) else None
 
 
 def chat_type_of(channel: str) -> ChatType:
-    """Return what a channel is, by its id alone: an `app_mention` says nothing else."""
+    """Return the type of a channel, by its id alone: an `app_mention` says nothing else."""
     return {"D": "dm", "G": "group"}.get(channel[:1], "channel")  # type: ignore[return-value]
 
 
@@ -85,8 +85,8 @@ def message_event(
 ) -> MessageEvent | None:
     """Return a message as an event; None for the bot's own and for those without content.
 
-    `names` are those of the people in it, as far as they are known; `followed` are the threads in
-    which the bot takes part.
+    `names` are the known names of the people in it; `followed` are the threads in which the bot
+    takes part.
     """
     writer = message.user or message.bot_id
     if message.hidden or writer is None or is_own(message, me):
@@ -126,7 +126,7 @@ def thread_name(channel: str, thread_ts: str) -> str:
 def command_event(
     command: WireCommand, me: SlackIdentity, *, at: float, raw: bytes = b""
 ) -> MessageEvent:
-    """Return a slash command as an event: the text behind ours, any other as it was typed."""
+    """Return a slash command as an event: the text after ours, any other command as typed."""
     words = plain(without_mention(command.text, me.user_id), _NO_NAMES).strip()
     if command.command != me.command:
         words = f"{command.command} {words}".strip()
@@ -151,7 +151,7 @@ def command_event(
 def interaction_event(
     pressed: WireInteraction, me: SlackIdentity, *, at: float, raw: bytes = b""
 ) -> MessageEvent | None:
-    """Return what was pressed as if it had been written; None for other interactions."""
+    """Return a pressed button as if its text had been written; None for other interactions."""
     words = "\n".join(action.said for action in pressed.actions if action.said)
     channel, user = pressed.channel, pressed.user
     if pressed.type != "block_actions" or channel is None or user is None or not words:
@@ -180,7 +180,7 @@ def interaction_event(
 
 
 def read_form(body: bytes) -> WireCommand | WireInteraction:
-    """Return what an urlencoded call holds: an interaction in `payload`, or a slash command."""
+    """Return the content of a form: an interaction in `payload`, or a slash command."""
     fields = decode_form(body)
     payload = fields.get("payload")
     if payload is not None:
@@ -189,7 +189,7 @@ def read_form(body: bytes) -> WireCommand | WireInteraction:
 
 
 def _raw(raw: bytes) -> msgspec.Raw:
-    # Nothing is not JSON: it would spoil the whole event when that is written down.
+    # An empty value is not JSON: it would make the whole event impossible to store.
     return msgspec.Raw(raw) if raw else NO_RAW
 
 
@@ -209,7 +209,7 @@ def _is_addressed(message: WireMessage, me: SlackIdentity, *, followed: Collecti
 
 
 def _thread_of(message: WireMessage, me: SlackIdentity, *, addressed: bool) -> str | None:
-    """Return the thread: its own one, or the one that an answer to it begins."""
+    """Return the message's thread, or the one that an answer to it starts."""
     if message.thread_ts is not None:
         return message.thread_ts
     begins = addressed and me.reply_in_thread and chat_type_of(message.channel) != "dm"
@@ -267,12 +267,12 @@ _MOST_NAMES = 10
 
 
 def mentioned(text: str) -> tuple[str, ...]:
-    """Return the ids of the people that a text names, each once, the first few."""
+    """Return the ids of the people that a text mentions, each once, the first few."""
     return tuple(dict.fromkeys(_USER.findall(text)))[:_MOST_NAMES]
 
 
 def without_mention(text: str, user_id: str) -> str:
-    """Return the text without the naming of one user, and without what that leaves behind."""
+    """Return the text without the mention of one user, and without the space that it leaves."""
     found = re.compile(rf"<@{re.escape(user_id)}(?:\|[^<>]*)?>")
     start = found.match(text.lstrip())
     if start is not None:
@@ -283,7 +283,7 @@ def without_mention(text: str, user_id: str) -> str:
 
 
 def plain(text: str, names: Mapping[str, str]) -> str:
-    """Return the text as a person reads it; `names` are those of the people in it."""
+    """Return the text in readable form; `names` are those of the people in it."""
 
     def read(match: re.Match[str]) -> str:
         return _read(match.group(1), names)

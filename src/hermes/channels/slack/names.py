@@ -1,4 +1,4 @@
-"""The names of people, by `users.info`: bounded, remembered for a while, and never waited for long."""
+"""The names of people, by `users.info`: limited, cached for a while, and never waited for long."""
 
 import asyncio
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from hermes.ports.clock import Clock
 
 _MOST: Final = 10_000
 _KEPT_S: Final = 3600.0
-# After a failure nobody is asked about again for this long, so that it costs one message, not all.
+# After a failure no names are requested for this long, so that it delays one message, not all.
 _FAILED_S: Final = 60.0
 _WAIT_S: Final = 1.0
 
@@ -25,7 +25,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 class UserNames:
-    """What people are called, as far as Slack tells."""
+    """Display names of people, as far as Slack provides them."""
 
     def __init__(self, api: SlackApi, *, clock: Clock, is_on: bool) -> None:
         self._api = api
@@ -34,7 +34,7 @@ class UserNames:
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
     async def of(self, user_ids: Iterable[str]) -> dict[str, str]:
-        """Return the names that are known or can be had at once."""
+        """Return the names that are known or available at once."""
         wanted = tuple(user_ids)
         if self._is_on:
             missing = [user_id for user_id in wanted if not self._is_fresh(user_id)]
@@ -53,7 +53,7 @@ class UserNames:
                 found = await self._api.form("users.info", {"user": user_id}, timeout_s=_WAIT_S)
             name, kept_s = name_of(found), _KEPT_S
         except (HermesError, TimeoutError):
-            # A name that was known once is better than none.
+            # An outdated name is better than none.
             before = self._known.get(user_id)
             name = before.name if before is not None else None
         self._known[user_id] = _Known(name, self._clock.monotonic() + kept_s)
@@ -63,7 +63,7 @@ class UserNames:
 
 
 def name_of(found: Json) -> str | None:
-    """Return what a user is called: the display name, the real name, or the handle."""
+    """Return a user's name: the display name, the real name, or the handle."""
     user = found.get("user")
     told = user if isinstance(user, dict) else {}
     profile = told.get("profile")

@@ -1,4 +1,6 @@
-"""Replies as calls of Slack's Web API, and its answers as receipts or delivery errors. Pure."""
+"""Converts replies to calls of Slack's Web API, and its answers to receipts or delivery errors.
+Pure.
+"""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ Json = dict[str, Any]
 
 EVENT_TYPE: Final = "hermes_delivery"
 PAGE: Final = 200
-# The bot's own token is worthless from now on.
+# The bot's own token is no longer valid.
 REVOKED: Final = frozenset(
     {"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
 )
@@ -43,7 +45,7 @@ _NO_RECIPIENT = frozenset(
     }
 )
 _TOO_OFTEN = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
-# Slack says of these two that a part of the work may have been done.
+# Slack says of these two that part of the work may have been done.
 _PERHAPS = frozenset({"fatal_error", "internal_error"})
 _NOT_NOW = frozenset(
     {"service_unavailable", "request_timeout", "team_added_to_org", "update_failed"}
@@ -57,12 +59,12 @@ _HINTS: Final[Mapping[str, str]] = {
     "invalid_auth": "set platforms.slack.bot_token to the token that 'Install App' shows",
     "token_revoked": "install the app again and set platforms.slack.bot_token",
     "account_inactive": "install the app again and set platforms.slack.bot_token",
-    "msg_too_long": "the text is longer than Slack takes",
+    "msg_too_long": "the text is longer than Slack allows",
 }
 
 
 class SlackRejected(DeliveryRejected):
-    """Slack said no for good; `said` is its code for why."""
+    """Slack refused for good; `said` is its error code."""
 
     def __init__(self, text: str, failure: FailureClass, *, said: str) -> None:
         super().__init__(text, failure, credential=said in REVOKED)
@@ -70,7 +72,7 @@ class SlackRejected(DeliveryRejected):
 
 
 def read_answer(answer: PlatformAnswer, method: str) -> Json:
-    """Return the object of a call that succeeded; raises what is known of one that did not."""
+    """Return the object of a successful call; raise the delivery error of any other."""
     found = _object(answer.body)
     said = _code(found)
     if not answer.is_ok and not said:
@@ -79,8 +81,8 @@ def read_answer(answer: PlatformAnswer, method: str) -> Json:
             raise failure
     if found is None:
         raise DeliveryUnknown(
-            f"slack: {method} answered {answer.status} with what is no JSON object; something "
-            "between here and Slack answered for it",
+            f"slack: {method} answered {answer.status} with something that is not a JSON object; "
+            "something between here and Slack answered for it",
             FailureClass.SERVICE_UNAVAILABLE,
         )
     if found.get("ok") is True:
@@ -105,17 +107,17 @@ def _refusal(method: str, said: str, *, found: Json, answer: PlatformAnswer) -> 
     told = f"slack: {method} was refused ({said or 'without a code'})"
     if said in _TOO_OFTEN:
         return NotDelivered(
-            f"{told}; it is sent again later",
+            f"{told}; it will be sent again later",
             FailureClass.RATE_LIMITED,
             retry_after=answer.retry_after,
         )
     if said in _PERHAPS or not said:
         return DeliveryUnknown(
-            f"{told}; it may have happened all the same", FailureClass.SERVICE_UNAVAILABLE
+            f"{told}; it may have succeeded all the same", FailureClass.SERVICE_UNAVAILABLE
         )
     if said in _NOT_NOW:
         return NotDelivered(
-            f"{told}; it is sent again later",
+            f"{told}; it will be sent again later",
             FailureClass.SERVICE_UNAVAILABLE,
             retry_after=answer.retry_after,
         )
@@ -127,7 +129,7 @@ def _refusal(method: str, said: str, *, found: Json, answer: PlatformAnswer) -> 
 
 
 def class_of(said: str) -> FailureClass:
-    """Return how a refusal is sorted among the dead letters."""
+    """Return the error class of a refusal, for dead letters."""
     if said in _UNAUTHORIZED:
         return FailureClass.UNAUTHORIZED
     return FailureClass.INVALID_RECIPIENT if said in _NO_RECIPIENT else FailureClass.REJECTED
@@ -144,7 +146,7 @@ def thread_of(target: Target, *, reply_in_thread: bool) -> str | None:
 
 
 def post_body(delivery: Delivery, *, reply_in_thread: bool, unfurl: bool) -> Json:
-    """Return the arguments of `chat.postMessage`; the key travels as the message's metadata."""
+    """Return the arguments of `chat.postMessage`; the key is sent as the message's metadata."""
     target = delivery.target
     body: Json = {
         "channel": target.chat_id,
@@ -158,7 +160,7 @@ def post_body(delivery: Delivery, *, reply_in_thread: bool, unfurl: bool) -> Jso
 
 
 def update_body(target: Target, platform_message_id: str, *, text: str) -> Json:
-    """Return the arguments of `chat.update`; metadata that is not given stays as it is."""
+    """Return the arguments of `chat.update`; metadata that is not given stays unchanged."""
     return {**_place(target, platform_message_id), **_content(text)}
 
 
@@ -180,11 +182,11 @@ def _place(target: Target, platform_message_id: str) -> Json:
 
 
 def receipt_of(found: Json, *, chat_id: str) -> Receipt:
-    """Return where a message stands that was posted."""
+    """Return the receipt of a posted message."""
     channel, ts = found.get("channel"), found.get("ts")
     if not isinstance(ts, str) or not ts:
         raise DeliveryUnknown(
-            "slack: chat.postMessage succeeded without saying under which ts",
+            "slack: chat.postMessage succeeded but returned no ts",
             FailureClass.SERVICE_UNAVAILABLE,
         )
     return Receipt(message_id(channel if isinstance(channel, str) else chat_id, ts))
@@ -204,7 +206,7 @@ def history_query(channel: str, thread: str | None, *, oldest: float, cursor: st
 
 
 def find_key(found: Json, key: str, *, channel: str, file_id: str | None = None) -> Receipt | None:
-    """Return the message of one page of a history that carries our key, or our file."""
+    """Return the message on one page of a history that carries our key, or our file."""
     for message in _objects(found.get("messages")):
         metadata = message.get("metadata")
         payload = metadata.get("event_payload") if isinstance(metadata, dict) else None
@@ -260,7 +262,7 @@ def _entry(channel: Json, team: str | None) -> ChatEntry | None:
 
 
 def chat_info_of(found: Json, *, chat_id: str) -> ChatInfo:
-    """Return what `conversations.info` tells of a chat."""
+    """Return the information of `conversations.info` about a chat."""
     channel = found.get("channel")
     told = channel if isinstance(channel, dict) else {}
     name, topic, members = told.get("name"), told.get("topic"), told.get("num_members")

@@ -1,4 +1,5 @@
-"""What comes in from Slack, by either way in: read, named, kept in order, and then acknowledged.
+"""Handles everything that arrives from Slack, by socket or webhook: read, stored in order,
+acknowledged.
 
 Between the two ways in (`socket_mode.py`, and webhooks through `channel.py`) and the inbox.
 """
@@ -44,7 +45,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Threads:
-    """The threads in which the bot takes part, as far as this process has seen them."""
+    """The threads in which the bot takes part, as far as this process knows."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[str, None] = OrderedDict()
@@ -59,7 +60,7 @@ class Threads:
         return iter(self._names)
 
     def follow(self, channel: str, thread_ts: str) -> None:
-        """Hear what is said in a thread from now on."""
+        """Receive the messages of a thread from now on."""
         self._names[thread_name(channel, thread_ts)] = None
         self._names.move_to_end(thread_name(channel, thread_ts))
         while len(self._names) > _MOST_THREADS:
@@ -67,9 +68,10 @@ class Threads:
 
 
 class Receiver:
-    """Hands what is written on Slack to the inbox.
+    """Passes messages from Slack to the inbox.
 
-    `waits` says that it holds a message until the inbox takes it; otherwise Slack sends it again.
+    `waits` means that it holds a message until the inbox accepts it; otherwise Slack sends it
+    again.
     """
 
     def __init__(
@@ -93,9 +95,9 @@ class Receiver:
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, frame: Frame) -> bool:
-        """Take one envelope; return whether it is to be acknowledged.
+        """Handle one envelope; return whether to acknowledge it.
 
-        What can never be taken is acknowledged as well: sending it again would not help.
+        What can never be accepted is acknowledged as well: sending it again would not help.
         """
         payload = bytes(frame.payload)
         try:
@@ -113,7 +115,7 @@ class Receiver:
         return True
 
     async def form(self, body: bytes) -> None:
-        """Take an urlencoded call."""
+        """Handle a form-encoded call."""
         found = read_form(body)
         if isinstance(found, WireCommand):
             await self.command(found, raw=b"")
@@ -121,7 +123,7 @@ class Receiver:
             await self.interaction(found, raw=b"")
 
     async def call(self, call: WireCall) -> None:
-        """Take a call of the Events API."""
+        """Handle a call of the Events API."""
         raw = bytes(call.event)
         if call.type != "event_callback" or not raw:
             return
@@ -132,20 +134,20 @@ class Receiver:
             await self._verify()
 
     async def command(self, command: WireCommand, *, raw: bytes) -> None:
-        """Take a slash command."""
+        """Handle a slash command."""
         event = command_event(command, self._me, at=self._clock.now(), raw=raw)
         async with self._turn(event.source.chat_id):
             await self._keep(event)
 
     async def interaction(self, pressed: WireInteraction, *, raw: bytes) -> None:
-        """Take what was pressed."""
+        """Handle a pressed button."""
         event = interaction_event(pressed, self._me, at=self._clock.now(), raw=raw)
         if event is not None:
             async with self._turn(event.source.chat_id):
                 await self._keep(event)
 
     def _turn(self, chat_id: str) -> asyncio.Lock:
-        """Return the lock of a chat: a message that waits is not overtaken by a later one there."""
+        """Return the lock of a chat, so that no later message overtakes a waiting one."""
         return self._turns.setdefault(chat_id, asyncio.Lock())
 
     async def _message(self, message: WireMessage, *, team: str | None, raw: bytes) -> None:
@@ -163,7 +165,7 @@ class Receiver:
         try:
             await self._accept(event)
         except RateLimited as error:
-            # Slack turns off an app that does not take most of its events, for everybody.
+            # Slack disables an app for everyone if it does not acknowledge most of its events.
             _log.warning("slack.passed_over", id=event.external_id, code=error.code)
             return
         thread = event.source.thread_id

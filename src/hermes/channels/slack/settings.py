@@ -1,4 +1,4 @@
-"""What the operator told about Slack, as a typed value: which way in, and what each way needs."""
+"""The Slack settings as a typed value: the mode, and what each mode needs."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -29,7 +29,7 @@ class SlackSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(settings: Mapping[str, Any]) -> SlackSettings:
-    """Return the settings; raises `ConfigurationError` for a way in whose secret is missing."""
+    """Return the settings; raise `ConfigurationError` if the mode's secret is missing."""
     given = {name: value for name, value in settings.items() if value is not None}
     mode = given.get("mode") or ("socket" if given.get("app_token") else "http")
     try:
@@ -49,7 +49,7 @@ def _check(settings: SlackSettings) -> None:
     if settings.mode == "http" and not settings.signing_secret:
         raise ConfigurationError(
             "platforms.slack: set app_token (Socket Mode) or signing_secret (Events API over HTTP); "
-            "without one of them no message can be received, or its sender proven"
+            "without one of them no message can be received or its sender verified"
         )
     if settings.bot_token.startswith("xapp-"):
         raise ConfigurationError(

@@ -1,6 +1,6 @@
-"""Whether Slack sent these bytes: its v0 signature, the five-minute window, and no replays.
+"""Verifies that Slack sent a request: its v0 signature, the five-minute window, and no replays.
 
-The first thing that happens to a webhook; it knows no shape.
+The first step of a webhook; it does not parse the body.
 """
 
 import hashlib
@@ -23,17 +23,17 @@ def sign(secret: str, timestamp: str, *, body: bytes) -> str:
 
 
 class SignatureCheck:
-    """Checks webhooks by one signing secret, and remembers those that were taken."""
+    """Checks webhooks by one signing secret, and remembers accepted ones."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret
         self._taken: OrderedDict[str, int] = OrderedDict()
 
     def glance(self, headers: Mapping[str, str], *, now: float) -> None:
-        """Raise for a call that no body could make authentic: unsigned, or not of now."""
+        """Raise for a call that no body could make authentic: unsigned, or not recent."""
         timestamp = headers.get("x-slack-request-timestamp", "")
         if not _TIMESTAMP.fullmatch(timestamp):
-            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is no time")
+            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is not a time")
         if not headers.get("x-slack-signature", ""):
             raise Unauthenticated("X-Slack-Signature is missing")
         if abs(now - int(timestamp)) > WINDOW_S:
@@ -42,15 +42,15 @@ class SignatureCheck:
             )
 
     def check(self, headers: Mapping[str, str], body: bytes, *, now: float) -> str:
-        """Return the signature of an authentic, fresh and new call; raises `Unauthenticated`."""
+        """Return the signature of an authentic, recent and new call; raise `Unauthenticated`."""
         timestamp = headers.get("x-slack-request-timestamp", "")
         shown = headers.get("x-slack-signature", "")
         if not _TIMESTAMP.fullmatch(timestamp):
-            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is no time")
+            raise Unauthenticated("X-Slack-Request-Timestamp is missing or is not a time")
         expected = sign(self._secret, timestamp, body=body)
         if not hmac.compare_digest(shown.encode(errors="replace"), expected.encode()):
             raise Unauthenticated(
-                "X-Slack-Signature does not fit the body; check platforms.slack.signing_secret"
+                "X-Slack-Signature does not match the body; check platforms.slack.signing_secret"
             )
         if abs(now - int(timestamp)) > WINDOW_S:
             raise Unauthenticated(
@@ -58,11 +58,11 @@ class SignatureCheck:
             )
         self._forget(now)
         if shown in self._taken:
-            raise Unauthenticated("the call was taken before; a repetition is signed anew")
+            raise Unauthenticated("the call was already accepted; a retry has a new signature")
         return shown
 
     def taken(self, signature: str, *, now: float) -> None:
-        """Remember a call that was taken, so that nobody can play it again."""
+        """Remember an accepted call, so that nobody can replay it."""
         self._taken[signature] = int(now) + 2 * WINDOW_S
         while len(self._taken) > _MOST_REMEMBERED:
             self._taken.popitem(last=False)

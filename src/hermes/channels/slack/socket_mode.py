@@ -1,8 +1,8 @@
-"""Socket Mode: the standing connection over which Slack hands out envelopes.
+"""Socket Mode: the connection over which Slack sends envelopes.
 
-An envelope is acknowledged only after its message is kept. While too many are not, nothing more is
-read. When Slack announces that a connection ends, a new one stands before the old one is let go. It
-knows frames, not what is in them.
+An envelope is acknowledged only after its message is stored. While too many are not, nothing more
+is read. When Slack announces the end of a connection, a new one is opened before the old one is
+closed. It knows frames, not their contents.
 """
 
 import asyncio
@@ -25,19 +25,20 @@ from hermes.net.client import HttpClient
 
 _HELLO_S: Final = 10.0
 MAX_FRAME: Final = 4 << 20
-# Of what is not kept yet no more is read than this; an envelope counts for itself and its content.
+# The limit of unstored content; above it no more is read. An envelope counts for itself and its
+# content.
 MOST_HELD_BYTES: Final = 16 << 20
 _ENVELOPE_BYTES: Final = 2000
-# How long Slack leaves a connection open after its warning, and a little more.
+# How long Slack keeps a connection open after its warning, and a little more.
 _LINGER_S: Final = 15.0
 _log = structlog.get_logger(__name__)
 
-# Takes an envelope and returns whether it is to be acknowledged.
+# Takes an envelope and returns whether to acknowledge it.
 Take = Callable[[Frame], Awaitable[bool]]
 
 
 class SocketMode:
-    """The connections of one app: one, or two while they change over."""
+    """The connections of one app: one, or two during a changeover."""
 
     def __init__(
         self, client: HttpClient, api: SlackApi, *, app_token: str, ping_s: float, take: Take
@@ -55,22 +56,22 @@ class SocketMode:
 
     @property
     def is_open(self) -> bool:
-        """Whether a connection stands over which envelopes can come."""
+        """Whether a connection is open that can deliver envelopes."""
         return self._current is not None and not self._current.closed
 
     async def open(self) -> None:
-        """Connect; returns once Slack has said hello."""
+        """Connect; return once Slack has sent hello."""
         self._lost = asyncio.get_running_loop().create_future()
         await self._renew()
 
     async def lost(self) -> None:
-        """Wait until no connection stands any more; raises why."""
+        """Wait until no connection is open; raise why."""
         if self._lost is None:
             raise ConnectFailed("slack: the socket is not open")
         await asyncio.shield(self._lost)
 
     async def close(self) -> None:
-        """End every connection; what is not acknowledged Slack sends again."""
+        """Close every connection; Slack sends unacknowledged envelopes again."""
         current, self._current = self._current, None
         for task in tuple(self._tasks):
             task.cancel()
@@ -110,7 +111,7 @@ class SocketMode:
         return socket
 
     async def _ticket(self) -> str:
-        """Return the address of a new connection; each is good for one."""
+        """Return the address of a new connection; each is valid once."""
         try:
             found = await self._api.form("apps.connections.open", {}, token=self._app_token)
         except SlackRejected as error:
@@ -135,7 +136,7 @@ class SocketMode:
             raise ConnectFailed("slack: the socket did not begin with a hello")
 
     async def _next(self, socket: aiohttp.ClientWebSocketResponse) -> Frame | None:
-        """Return the next frame that can be read; None at the end of the connection."""
+        """Return the next readable frame; None at the end of the connection."""
         while True:
             message = await socket.receive()
             if message.type is aiohttp.WSMsgType.TEXT:
@@ -161,7 +162,7 @@ class SocketMode:
                 self._end(ConnectFailed("slack: the socket was closed"))
 
     async def _is_replaced(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame) -> bool:
-        """Put a new connection beside one that will end; return whether it stands."""
+        """Open a new connection next to one that will end; return whether it is open."""
         if socket is not self._current:
             return False
         if frame.reason == "link_disabled":
@@ -178,13 +179,13 @@ class SocketMode:
         except ConfigurationError as error:
             self._end(error)
         except HermesError as error:
-            # The old connection may live on for a while; its end is told when it comes.
+            # The old connection may stay open for a while; its end is reported when it comes.
             _log.warning("slack.socket_not_renewed", problem=str(error))
         _log.info("slack.socket_renewed", reason=frame.reason, stands=socket is not self._current)
         return socket is not self._current
 
     async def _hold(self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, name: str) -> None:
-        """Take an envelope in hand, once there is room; one that is in hand already is no news."""
+        """Hold an envelope once there is room; ignore one that is already held."""
         if name in self._held:
             return
         while sum(self._held.values()) > MOST_HELD_BYTES:
@@ -196,7 +197,9 @@ class SocketMode:
     async def _handle(
         self, socket: aiohttp.ClientWebSocketResponse, frame: Frame, name: str
     ) -> None:
-        """Take one envelope and acknowledge it; on a connection that is gone it comes again."""
+        """Handle one envelope and acknowledge it; if the connection is lost, Slack sends it
+        again.
+        """
         try:
             is_taken = await self._take(frame)
         finally:
@@ -209,7 +212,7 @@ class SocketMode:
         except (aiohttp.ClientError, OSError) as error:
             _log.info("slack.not_acknowledged", problem=type(error).__name__)
 
-    # Any: what a task of asyncio's may be sent, which is nothing.
+    # Any: what may be sent into an asyncio task, which is nothing.
     def _own(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -223,5 +226,5 @@ class SocketMode:
     def _end(self, error: HermesError) -> None:
         if self._lost is not None and not self._lost.done():
             self._lost.set_exception(error)
-            # Nobody has to ask for it.
+            # Retrieve the exception, so that asyncio does not warn.
             self._lost.exception()

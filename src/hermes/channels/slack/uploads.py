@@ -1,4 +1,4 @@
-"""Which file each send uploaded, on disk before anybody can see it.
+"""Records which file each send uploaded, on disk before anyone can see it.
 
 A file carries no metadata, so a send whose answer was lost is found by its file's id.
 """
@@ -16,7 +16,7 @@ _FILE: Final = "uploads.json"
 
 
 class Uploads:
-    """The ids of the files of the last sends, by their keys."""
+    """The file ids of the last sends, by their keys."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
@@ -24,7 +24,7 @@ class Uploads:
         self._turn = asyncio.Lock()
 
     async def note(self, key: str, file_id: str) -> None:
-        """Write down which file a send has uploaded; return once it would survive a power cut."""
+        """Record which file a send has uploaded; return once it would survive a power cut."""
         async with self._turn:
             ids = await self._read()
             ids[key] = file_id
@@ -33,7 +33,7 @@ class Uploads:
             await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(ids))
 
     async def find(self, key: str) -> str | None:
-        """Return the file that a send had uploaded, if it had."""
+        """Return the file that a send has uploaded, if any."""
         async with self._turn:
             return (await self._read()).get(key)
 

@@ -1,6 +1,7 @@
-"""The shapes of what Slack sends: events, commands, pressed buttons, frames; decoded strictly. Pure.
+"""The shapes of what Slack sends: events, commands, pressed buttons, frames; decoded strictly.
+Pure.
 
-Unknown fields are left alone, since Slack adds some every month.
+Unknown fields are ignored, since Slack adds some every month.
 """
 
 from typing import Annotated, Any, TypeVar
@@ -54,7 +55,7 @@ class _Kind(msgspec.Struct, frozen=True):
 
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
-    """The outermost object of the Events API, over HTTP and inside of an envelope."""
+    """The outermost object of the Events API, over HTTP and inside an envelope."""
 
     type: str
     challenge: str | None = None
@@ -101,7 +102,7 @@ class WireAction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> str:
-        """What the press says: its value, or else the words on it."""
+        """The text of a press: its value, or else its label."""
         chosen = self.selected_option
         if chosen is not None:
             return chosen.value or (chosen.text.text if chosen.text else "")
@@ -135,19 +136,22 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decode(raw: bytes, shape: type[T]) -> T:
-    """Return the value that `raw` holds as JSON; raises `BadRequest` for whatever does not fit."""
+    """Return the value that `raw` holds as JSON; raise `BadRequest` if it does not fit."""
     try:
         return msgspec.json.decode(raw, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise BadRequest(f"slack sent what is no {shape.__name__}: {problem}") from None
+        raise BadRequest(
+            f"slack sent something that is not a {shape.__name__}: {problem}"
+        ) from None
     except RecursionError:
         raise BadRequest("slack sent JSON that is nested too deeply") from None
 
 
 def decode_message(raw: bytes) -> WireMessage | None:
-    """Return a message that somebody wrote, or None for events of another kind.
+    """Return a person's message, or None for events of another kind.
 
-    Changed and deleted messages, joins, topics and the like have a subtype; they are nobody's words.
+    Changed and deleted messages, joins, topics and the like have a subtype; they are not messages
+    of people.
     """
     kind = decode(raw, _Kind)
     if kind.type not in ("message", "app_mention") or kind.subtype not in TAKEN:
@@ -180,4 +184,4 @@ def command_of(fields: dict[str, Any]) -> WireCommand:
     try:
         return msgspec.convert(fields, WireCommand)
     except msgspec.ValidationError as problem:
-        raise BadRequest(f"slack sent what is no slash command: {problem}") from None
+        raise BadRequest(f"slack sent something that is not a slash command: {problem}") from None

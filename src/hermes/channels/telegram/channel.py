@@ -1,8 +1,8 @@
 """The Telegram channel: polls or webhook calls in, calls of the Bot API out.
 
 Fits `PushChannel`, `WebhookChannel`, `LiveChannel`, `ProbingChannel`, `MeasuringChannel`,
-`DraftChannel`, `DeletingChannel`, `TypingChannel`, `MediaChannel` and `InformedChannel`. It verifies
-and translates; order, pace and retries are the outbox's.
+`DraftChannel`, `DeletingChannel`, `TypingChannel`, `MediaChannel` and `InformedChannel`. It
+verifies and translates; the outbox handles order, rate and retries.
 """
 
 import asyncio
@@ -67,10 +67,10 @@ log = structlog.get_logger(__name__)
 
 MAX_DOWNLOAD_BYTES: Final = 20_000_000
 _PATH: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9_-][A-Za-z0-9_./ -]{0,300}")
-# A webhook that failed this recently, with updates waiting, is deaf.
+# A webhook that failed this recently, with updates waiting, does not receive.
 _RECENT_S: Final = 120.0
 _SILENT_S: Final = 30.0
-# Groups that became supergroups since the start; the platform tells it again when asked.
+# Groups that became supergroups since the start; the platform reports it again when asked.
 _MAX_MOVED: Final = 1000
 _CHAT_TYPES: Final = {"private": "dm", "channel": "channel"}
 
@@ -101,7 +101,7 @@ class TelegramChannel:
         return self._setup.capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; return once Telegram has said who the bot is."""
+        """Start receiving; return once Telegram has confirmed the bot."""
         bot = read_result(await self._prove(await self._api.ask("getMe")), User)
         self._ended, self._why = asyncio.Event(), None
         await (self._hook() if self._settings.mode == "webhook" else self._unhook())
@@ -124,7 +124,7 @@ class TelegramChannel:
             self._polling = asyncio.create_task(self._poll(self._poller), name="telegram polls")
 
     async def disconnect(self) -> None:
-        """Stop receiving; a webhook stays set, so that Telegram keeps what comes meanwhile."""
+        """Stop receiving; a webhook stays set, so that Telegram keeps what arrives meanwhile."""
         self._intake = None
         polling, self._polling = self._polling, None
         if polling is not None:
@@ -133,7 +133,7 @@ class TelegramChannel:
         self._poller = None
 
     async def lost(self) -> None:
-        """Wait until nothing more comes in; raises why."""
+        """Wait until receiving has ended; raise why."""
         ended = self._ended
         await ended.wait()
         raise self._why or NotDelivered(
@@ -141,7 +141,7 @@ class TelegramChannel:
         )
 
     async def probe(self) -> None:
-        """Return if Telegram knows the bot and what is said to it gets here."""
+        """Return if Telegram knows the bot and its messages arrive here."""
         await self._prove(await self._api.ask("getMe"))
         if self._settings.mode == "webhook":
             reply = await self._prove(await self._api.ask("getWebhookInfo"))
@@ -149,18 +149,18 @@ class TelegramChannel:
         elif self._poller is None or self._poller.silent_s > self._longest_silence_s:
             silent_s = 0.0 if self._poller is None else self._poller.silent_s
             raise NotDelivered(
-                f"telegram: no poll has been answered for {silent_s:.0f} s; nothing is heard",
+                f"telegram: no poll has been answered for {silent_s:.0f} s; nothing is received",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call that does not show the secret."""
+        """Raise for a call without the secret."""
         if self._settings.mode != "webhook":
             raise NotFound("telegram is polled here: platforms.telegram.mode is poll")
         check_secret(headers, secret=self._settings.webhook_secret)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Take one webhook call: the secret first, then the update, then the answer."""
+        """Handle one webhook call: check the secret, process the update, answer."""
         if request.method != "POST":
             return wrong_method(request.method, "POST")
         self.glance(request.headers, path=request.path)
@@ -184,14 +184,14 @@ class TelegramChannel:
         return Receipt(first)
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Replace the text of a message; one that reads so already is as wanted."""
+        """Replace the text of a message; one that already reads so is fine."""
         call = edit_call(target, platform_message_id, text=text, settings=self._settings)
         reply = await self._try(call)
         if not reply.is_ok and not reply.is_not_modified:
             raise self._refused(reply)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """Bots cannot look back; the manifest says so, and nobody asks."""
+        """Bots have no history; the manifest says so, and this is not called."""
         return None
 
     def measure(self, text: str) -> int:
@@ -199,11 +199,11 @@ class TelegramChannel:
         return telegram_html.measure(parse(text))
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
-        """Show the text so far as being written."""
+        """Show the text so far as a draft."""
         await self._carry_out(draft_call(target, draft_id, text=text))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
-        """Delete a message; one that is gone already is no error."""
+        """Delete a message; one that is already gone is not an error."""
         params = {"chat_id": chat_id_of(target), "message_id": number_of(platform_message_id)}
         reply = await self._try(BotCall(method="deleteMessage", params=params))
         if not reply.is_ok and not reply.is_gone:
@@ -236,7 +236,7 @@ class TelegramChannel:
         return answer.body
 
     async def chat_info(self, target: Target) -> ChatInfo:
-        """Return what Telegram tells of a chat."""
+        """Return Telegram's information about a chat."""
         params = {"chat_id": chat_id_of(target)}
         chat = read_result(self._good(await self._api.ask("getChat", params)), Chat)
         members: int | None = None
@@ -252,7 +252,7 @@ class TelegramChannel:
         )
 
     async def _hook(self) -> None:
-        """Tell Telegram where to call, and what to show there."""
+        """Register the webhook with its address and secret."""
         params = {
             "url": self._settings.webhook_url,
             "secret_token": self._settings.webhook_secret,
@@ -262,19 +262,19 @@ class TelegramChannel:
         reply = await self._api.ask("setWebhook", params)
         if reply.status == 400:
             raise ConfigurationError(
-                f"server.public_url: Telegram does not call it ({reply.said}); it must be an https "
-                "address on port 443, 80, 88 or 8443 that the internet reaches"
+                f"server.public_url: Telegram refuses to call it ({reply.said}); it must be an "
+                "https address on port 443, 80, 88 or 8443 that the internet reaches"
             )
         await self._prove(reply)
 
     async def _unhook(self) -> None:
-        """Take a webhook away that an earlier set-up may have left: it keeps polls from working."""
+        """Remove a webhook from an earlier set-up: it would prevent polling."""
         await self._prove(await self._api.ask("deleteWebhook", {"drop_pending_updates": False}))
 
     def _check_hook(self, info: WebhookInfo) -> None:
         if info.url != self._settings.webhook_url:
             raise NotDelivered(
-                "telegram: the webhook of this bot leads elsewhere; another program uses the token",
+                "telegram: the bot's webhook points elsewhere; another program uses the token",
                 FailureClass.SERVICE_UNAVAILABLE,
             )
         is_failing = self._setup.clock.now() - info.last_error_date < _RECENT_S
@@ -294,7 +294,7 @@ class TelegramChannel:
             await poller.run()
         except HermesError as error:
             self._end(error)
-        # Boundary: the polls' own task; without this end nobody would know that it is deaf.
+        # Boundary: the polls' own task; without this, nobody would notice that it stopped.
         except Exception as error:
             log.exception("telegram.polls_failed")
             self._end(
@@ -310,7 +310,7 @@ class TelegramChannel:
         self._ended.set()
 
     async def _prove(self, reply: BotAnswer) -> BotAnswer:
-        """Return a success; a token that is not good ends the channel for good."""
+        """Return a success; an invalid token ends the channel for good."""
         if reply.is_bad_token:
             raise bad_token(reply)
         return self._good(reply)
@@ -329,7 +329,7 @@ class TelegramChannel:
         return self._good(await self._try(call))
 
     async def _carry_out_rest(self, call: BotCall) -> None:
-        """Carry out what follows an arrived part: whatever fails now, something has arrived."""
+        """Send the remaining calls after a part has arrived: a failure now does not undo that."""
         try:
             await self._carry_out(call)
         except DeliveryError as error:
@@ -338,7 +338,7 @@ class TelegramChannel:
             ) from None
 
     async def _try(self, call: BotCall) -> BotAnswer:
-        """Call; then once more as Telegram wants it: another chat, no markup, a file."""
+        """Call; then retry once as Telegram requires it: another chat, no markup, a file."""
         chat = call.params.get("chat_id")
         if chat in self._moved:
             call = call.to_chat(self._moved[chat])
@@ -359,7 +359,7 @@ class TelegramChannel:
         return await self._api.ask(call.method, call.params, files=call.files)
 
     async def _answer_button(self, query_id: str) -> None:
-        """Tell Telegram that a press was heard, or the button would show a clock for ever."""
+        """Confirm a press to Telegram, or the button would show a clock forever."""
         try:
             reply = await self._api.ask("answerCallbackQuery", {"callback_query_id": query_id})
         except DeliveryError as error:

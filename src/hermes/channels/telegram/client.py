@@ -1,7 +1,7 @@
 """Telegram's sockets: calls of the Bot API over the one client, and downloads.
 
-The bot token is part of every address, so no error leaves here with one, nor with the error of the
-HTTP library behind it, whose text may hold the address.
+The bot token is part of every address, so no error raised here contains an address or is chained to
+the HTTP library's error, whose text may contain it.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from hermes.net.platform_call import MAX_ANSWER_BYTES, PlatformAnswer, call
 _NOTHING: Final[Mapping[str, Any]] = {}
 _NO_FILES: Final[Mapping[str, BotUpload]] = {}
 _MASK: Final = "****"
-# A megabyte a second is a slow line; an upload may take that long.
+# A slow line carries a megabyte per second; an upload may take that long.
 _UPLOAD_BYTES_PER_S: Final = 1_000_000
 
 
@@ -47,7 +47,7 @@ class TelegramClient:
         limit: int = MAX_ANSWER_BYTES,
         name: str = "telegram",
     ) -> BotAnswer:
-        """Call a method and return its answer, also a refusal; raises when there is none."""
+        """Call a method and return its answer, also a refusal; raise if there is none."""
         if files:
             boundary = self._make_id("part")
             body = encode_multipart(params, files, boundary=boundary)
@@ -71,7 +71,7 @@ class TelegramClient:
         return msgspec.structs.replace(reply, said=self._masked(reply.said))
 
     async def download(self, path: str, *, limit: int) -> PlatformAnswer:
-        """Fetch a file by the path that getFile gave, at most `limit` bytes of it."""
+        """Download a file by the path from getFile, at most `limit` bytes."""
         return await self._call("GET", self._files + path, name="telegram", limit=limit)
 
     async def _call(self, method: str, url: str, *, name: str, **options: Any) -> PlatformAnswer:

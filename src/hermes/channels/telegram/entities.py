@@ -1,6 +1,6 @@
-"""What the marks in a Telegram text mean: naming the bot, commands, links and code. Pure.
+"""Reads the entities in a Telegram text: mentions of the bot, commands, links and code. Pure.
 
-Telegram counts in UTF-16 units, so every offset is taken in that encoding and nothing else.
+Telegram counts in UTF-16 units, so every offset is applied in that encoding only.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ _FENCE: Final = "```"
 
 
 class MarkedText(msgspec.Struct, frozen=True):
-    """A text as it goes on: without the bot's own name, and whether that stood there."""
+    """A text without the bot's own name, and whether the name was in it."""
 
     text: str
     names_bot: bool = False
@@ -29,7 +29,7 @@ def utf16_length(text: str) -> int:
 
 
 def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> MarkedText:
-    """Return the text with its marks read; entities that do not fit the text are ignored."""
+    """Return the text with its entities applied; entities that do not fit the text are ignored."""
     units = text.encode("utf-16-le")
     edits: list[tuple[int, int, str]] = []
     names_bot = is_command = is_for_another = False
@@ -51,7 +51,7 @@ def read_text(text: str, entities: Iterable[Entity], *, bot: User) -> MarkedText
                 is_for_another = True
         else:
             edits.extend(_as_markdown(entity, words))
-    # Whoever writes nothing but the bot's name wants something of it: the name is then the text.
+    # A message that is only the bot's name is still addressed to it: the name is then the text.
     read = _apply(units, edits).strip() or text.strip()
     return MarkedText(read, names_bot, is_command and not is_for_another, is_for_another)
 
@@ -65,7 +65,7 @@ def _is_bot(entity: Entity, words: str, *, bot: User) -> bool:
 
 
 def _as_markdown(entity: Entity, words: str) -> list[tuple[int, int, str]]:
-    """Return the marks that carry a meaning of their own: where a link leads, what is code."""
+    """Return the entities that carry information as Markdown: link targets and code."""
     start, end = entity.offset, entity.offset + entity.length
     if entity.type == "text_link" and entity.url.startswith(("http://", "https://")):
         return [(start, start, "["), (end, end, f"]({entity.url})")]
@@ -78,7 +78,7 @@ def _as_markdown(entity: Entity, words: str) -> list[tuple[int, int, str]]:
 
 
 def _cut(units: bytes, start: int, end: int) -> str:
-    """Return what stands between two offsets; nothing where they cut a character in two."""
+    """Return the text between two offsets; nothing if they split a character."""
     if end * _UNIT > len(units):
         return ""
     try:
@@ -96,7 +96,7 @@ def _apply(units: bytes, edits: list[tuple[int, int, str]]) -> str:
         pieces.extend((units[done * _UNIT : start * _UNIT].decode("utf-16-le"), words))
         done = end
         if end > start and not words:
-            # The space that stood behind the name goes with it.
+            # The space after the name is removed with it.
             done += units[end * _UNIT : end * _UNIT + _UNIT] == b" \x00"
     pieces.append(units[done * _UNIT :].decode("utf-16-le"))
     return "".join(pieces)

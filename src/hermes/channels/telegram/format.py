@@ -1,6 +1,6 @@
-"""Formatted text as Telegram's HTML, and what remains of it after Telegram has read it. Pure.
+"""Formatted text as Telegram's HTML, and the text that remains after Telegram has parsed it. Pure.
 
-Telegram lets no mark stand inside code and no quote inside a quote, so text is written as runs that
+Telegram allows no marks inside code and no quote inside a quote, so text is written as runs that
 each carry their own marks.
 """
 
@@ -61,7 +61,7 @@ def render(document: Document) -> str:
 
 
 def visible(markup: str) -> str:
-    """Return what people read of a text that `render` has made."""
+    """Return the text that people read of a `render` result."""
     return html.unescape(_TAG.sub("", markup))
 
 
@@ -122,7 +122,7 @@ def _item(blocks: tuple[Block, ...], mark: str, *, in_quote: bool) -> str:
     for number, block in enumerate(blocks):
         text = _block(block, in_quote=in_quote)
         if isinstance(block, Items):
-            # Only lists are set in: the lines of code and tables would be changed by it.
+            # Only lists are indented: indentation would change the lines of code and tables.
             text = "\n".join(_INDENT + line for line in text.split("\n"))
         starts_line = number > 0 or isinstance(block, Items | CodeBlock | Table)
         lines += f"\n{text}" if starts_line and text else text
@@ -134,7 +134,7 @@ def _spans(spans: tuple[Span, ...], look: _Look) -> str:
 
 
 def _runs(spans: Iterable[Span], look: _Look) -> Iterator[tuple[Span, _Look]]:
-    """Yield the leaves of nested spans with all that is around each."""
+    """Yield the leaves of nested spans, each with its enclosing marks."""
     for span in spans:
         if isinstance(span, Strong):
             yield from _runs(span.spans, msgspec.structs.replace(look, bold=True))
@@ -156,7 +156,7 @@ def _link(link: Link, look: _Look) -> Iterator[tuple[Span, _Look]]:
         inner = link.spans or (Text(link.url),)
         yield from _runs(inner, msgspec.structs.replace(look, url=link.url))
         return
-    # Telegram makes no links of other addresses: they are shown.
+    # Telegram does not link other addresses: they are shown as text.
     yield from _runs(link.spans, look)
     address = link.url.partition(":")[2]
     if address and address not in visible(_spans(link.spans, _PLAIN)):
@@ -177,5 +177,5 @@ def _run(span: Span, look: _Look) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text that Telegram reads as nothing but text."""
+    """Return a text that Telegram reads as plain text only."""
     return html.escape(text, quote=False)

@@ -1,7 +1,7 @@
-"""Telegram's updates as events: the shape of the bytes, who wrote where, and what. Pure.
+"""Converts Telegram's updates to events: parses the bytes, finds sender, chat and content. Pure.
 
-The webhook's secret is compared before any of this sees a byte. Kinds that are no messages of people
-(edits, members, service messages) give no event.
+The webhook's secret is checked before any byte reaches this. Updates that are not messages of
+people (edits, members, service messages) give no event.
 """
 
 import hmac
@@ -27,20 +27,22 @@ from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, Te
 from hermes.message.source import ChatType, Source
 
 PLATFORM: Final = "telegram"
-# One route for both ways in, so that a change of the way repeats nothing.
+# One route for polls and webhooks, so that switching between them repeats nothing.
 ROUTE: Final = "bot"
-# All that is asked for: whatever else happens is none of a bot's business.
+# The only update types that are requested.
 ALLOWED_UPDATES: Final = ("message", "channel_post", "callback_query")
 MAX_WEBHOOK_BYTES: Final = 1_048_576
 SECRET_HEADER: Final = "x-telegram-bot-api-secret-token"
-# What stands before the data of our own buttons.
+# The prefix of the data of our own buttons.
 BUTTON: Final = "hermes:"
 
 _decode = msgspec.json.Decoder(Update).decode
 
 
 def check_secret(headers: Mapping[str, str], *, secret: str) -> None:
-    """Raise `Unauthenticated` unless the call shows the secret that was told to Telegram."""
+    """Raise `Unauthenticated` unless the call carries the secret that was registered with
+    Telegram.
+    """
     shown = headers.get(SECRET_HEADER, "").encode("utf-8", "surrogateescape")
     if not secret or not hmac.compare_digest(shown, secret.encode()):
         raise Unauthenticated(
@@ -50,21 +52,23 @@ def check_secret(headers: Mapping[str, str], *, secret: str) -> None:
 
 
 def read_update(body: bytes) -> Update:
-    """Return the update that the bytes hold."""
+    """Return the update in the bytes."""
     if len(body) > MAX_WEBHOOK_BYTES:
-        raise TooLarge(f"the update has {len(body)} bytes, at most {MAX_WEBHOOK_BYTES} are taken")
+        raise TooLarge(
+            f"the update has {len(body)} bytes, at most {MAX_WEBHOOK_BYTES} are accepted"
+        )
     try:
         return _decode(body)
     except RecursionError:
-        raise BadRequest("the body is no update of Telegram: it is nested too deeply") from None
+        raise BadRequest("the body is not a Telegram update: it is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the body is no update of Telegram: {error}") from None
+        raise BadRequest(f"the body is not a Telegram update: {error}") from None
 
 
 def to_event(
     update: Update, *, bot: User, account: str, now: float, raw: bytes = b""
 ) -> MessageEvent | None:
-    """Return the event that an update stands for; None for what is no message of somebody else.
+    """Return the event of an update; None if it is not a message of somebody else.
 
     `now` is when a button was pressed, which Telegram does not say.
     """
@@ -96,7 +100,9 @@ def to_event(
 
 
 def event_id(chat_id: int, message_id: int) -> str:
-    """Return the id of a message among all chats; it does not begin with a minus, for commands."""
+    """Return a unique id of a message; it does not begin with a minus, so that commands
+    accept it.
+    """
     return f"{message_id}@{chat_id}"
 
 
@@ -116,7 +122,7 @@ def migration_of(update: Update) -> tuple[int, int] | None:
 
 
 def _pressed(query: CallbackQuery, *, account: str, now: float, raw: bytes) -> MessageEvent | None:
-    """Return a press on a button of ours as the text that the button stands for."""
+    """Return a press on one of our buttons as the text that the button stands for."""
     message = query.message
     text = query.data.removeprefix(BUTTON).strip()
     if message is None or not query.data.startswith(BUTTON) or not text:
@@ -136,8 +142,8 @@ def _pressed(query: CallbackQuery, *, account: str, now: float, raw: bytes) -> M
 def _source(message: Message, *, author: User | None, is_person: bool = False) -> Source:
     chat = message.chat
     thread = message.message_thread_id if message.is_topic_message else None
-    # Whoever writes as a chat (a channel, an anonymous admin) is that chat; the `from` beside it is
-    # only a stand-in for old programs.
+    # Someone who writes as a chat (a channel, an anonymous admin) is that chat; the `from` next to
+    # it is only a placeholder for old programs.
     behalf = None if is_person else message.sender_chat
     if author is None or behalf is not None:
         writer = behalf or chat
@@ -167,7 +173,9 @@ def _chat_type(chat: Chat, *, is_topic: bool) -> ChatType:
 
 
 def _answered(message: Message) -> Message | None:
-    """Return the message that this one answers; in a topic its opening stands there for none."""
+    """Return the message that this one answers; in a topic, the topic's opening message does not
+    count.
+    """
     found = message.reply_to_message
     is_opening = found is not None and bool(bytes(found.forum_topic_created))
     return None if is_opening else found
@@ -200,7 +208,7 @@ def _is_addressed(
 
 
 def _content(message: Message, marked: MarkedText) -> tuple[tuple[Part, ...], EventType]:
-    """Return what the message says and shows, and what kind of message that makes it."""
+    """Return the message's text and media, and its kind."""
     words: tuple[Part, ...] = (TextPart(marked.text),) if marked.text else ()
     shown = _attachment(message)
     if shown is not None:
@@ -227,7 +235,7 @@ def _attachment(message: Message) -> tuple[Part, EventType] | None:
         return AudioPart(_media(message.voice, "audio/ogg")), "audio"
     if message.audio is not None:
         return AudioPart(_media(message.audio, "audio/mpeg")), "audio"
-    # An animation comes as a document, too, so it is asked for first.
+    # An animation is also sent as a document, so it is checked first.
     for moving in (message.video, message.video_note, message.animation):
         if moving is not None:
             return FilePart(_media(moving, "video/mp4")), "video"
@@ -258,7 +266,7 @@ def _media(attached: TelegramFile, mime: str) -> Media:
 
 
 def _told(message: Message) -> str | None:
-    """Return a place or a contact in words."""
+    """Return a place or a contact as text."""
     if message.venue is not None:
         point = _point(message.venue.location)
         named = ", ".join(filter(None, (message.venue.title, message.venue.address)))

@@ -1,7 +1,7 @@
-"""What becomes of one update: an event for the inbox, a button answered, or nothing.
+"""Handles one update: an event for the inbox, a button answered, or nothing.
 
 Between both ways in (polls and webhook calls) and the inbox. An update is done once this returns;
-whatever must come again leaves as `TryLater`.
+an update that must come again raises `TryLater`.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 
 class TelegramIntake:
-    """Hands the updates of one bot on."""
+    """Passes on the updates of one bot."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class TelegramIntake:
         self._on_migration = on_migration
 
     async def take(self, update: Update, raw: bytes) -> None:
-        """Return once the update is on disk, refused for good, or of a kind that is ignored."""
+        """Return once the update is on disk, refused for good, or of an ignored kind."""
         moved = migration_of(update)
         if moved is not None:
             self._on_migration(*moved)
@@ -49,17 +49,17 @@ class TelegramIntake:
             try:
                 await self._accept(event)
             except Refused as error:
-                # It would be refused the next time, too: Telegram must not repeat it for ever.
+                # It would be refused the next time, too: Telegram must not repeat it forever.
                 log.info("telegram.refused", update=update.update_id, code=error.code)
             except RateLimited as error:
-                # To wait for this sender would hold back everybody behind them.
+                # Waiting for this sender would delay everyone after them.
                 log.warning("telegram.passed_over", update=update.update_id, code=error.code)
         if update.callback_query is not None:
             await self._answer_button(update.callback_query.id)
 
 
 def read_raw(raw: bytes) -> Update | None:
-    """Return an update of a poll; None for one that nobody can read, which is passed over."""
+    """Return an update of a poll; None for an unreadable one, which is skipped."""
     try:
         return read_update(raw)
     except Refused as error:

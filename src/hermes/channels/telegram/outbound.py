@@ -1,4 +1,4 @@
-"""Deliveries as calls of the Bot API: which method, with what, and with which files. Pure."""
+"""Converts deliveries to calls of the Bot API: the method, its parameters and files. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -23,12 +23,12 @@ _PHOTOS: Final = frozenset({"image/jpeg", "image/png", "image/webp"})
 _VOICES: Final = frozenset({"audio/ogg", "audio/opus"})
 _SONGS: Final = frozenset({"audio/mpeg", "audio/mp3", "audio/mp4", "audio/m4a", "audio/x-m4a"})
 _FAMILIES: Final = {"photo": "seen", "video": "seen", "document": "file", "audio": "heard"}
-# Telegram's name of the topic that every forum has; it is written in by naming no topic.
+# Telegram's id of the general topic of every forum; to write there, name no topic.
 _GENERAL_TOPIC: Final = "1"
 
 
 class BotUpload(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that goes along; `kind` is Telegram's word for what it is shown as."""
+    """A file to upload; `kind` is Telegram's name for how it is shown."""
 
     kind: str
     name: str
@@ -37,7 +37,9 @@ class BotUpload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotCall(msgspec.Struct, frozen=True, kw_only=True):
-    """One call: `text_field` names the parameter that holds markup, `plain` is it without."""
+    """One call: `text_field` names the parameter with markup, `plain` is the same without
+    markup.
+    """
 
     method: str
     # Any: parameters are whatever the method takes, as JSON.
@@ -47,7 +49,7 @@ class BotCall(msgspec.Struct, frozen=True, kw_only=True):
     plain: str = ""
 
     def without_markup(self) -> "BotCall":
-        """Return the call with its text as people would read it, and no markup."""
+        """Return the call with its text in readable form, without markup."""
         params = {key: value for key, value in self.params.items() if key != "parse_mode"}
         if self.method == "sendMediaGroup":
             first, *others = params["media"]
@@ -58,11 +60,11 @@ class BotCall(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, params=params)
 
     def to_chat(self, chat_id: int) -> "BotCall":
-        """Return the call for the chat that a group has become."""
+        """Return the call for the chat that a group was migrated to."""
         return msgspec.structs.replace(self, params={**self.params, "chat_id": chat_id})
 
     def as_document(self) -> "BotCall":
-        """Return a picture's call as that of a file."""
+        """Return a picture's call as a document's."""
         params = {key: value for key, value in self.params.items() if key != "photo"}
         upload = msgspec.structs.replace(self.files["photo"], kind="document")
         return msgspec.structs.replace(
@@ -71,7 +73,7 @@ class BotCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def chat_id_of(target: Target) -> int | str:
-    """Return the chat as Telegram takes it: a number, or @name of a public one."""
+    """Return the chat as Telegram accepts it: a number, or @name of a public one."""
     chat = target.chat_id
     digits = chat.removeprefix("-")
     if digits.isascii() and digits.isdigit() and len(digits) <= 16:
@@ -79,19 +81,19 @@ def chat_id_of(target: Target) -> int | str:
     if chat.startswith("@") and 1 < len(chat) <= 64:
         return chat
     raise DeliveryRejected(
-        f"telegram: {chat[:40]!r} is no chat: expected a number or @name; correct the target",
+        f"telegram: {chat[:40]!r} is not a chat: expected a number or @name; correct the target",
         FailureClass.INVALID_RECIPIENT,
     )
 
 
 def place(target: Target) -> dict[str, Any]:
-    """Return the parameters that say where: the chat, and the topic in it."""
+    """Return the parameters of the place: the chat, and the topic in it."""
     params: dict[str, Any] = {"chat_id": chat_id_of(target)}
     thread = target.thread_id
     if thread and thread != _GENERAL_TOPIC:
         if not (thread.isascii() and thread.isdigit() and len(thread) <= 16):
             raise DeliveryRejected(
-                f"telegram: {thread[:40]!r} is no topic: expected a number; correct the target",
+                f"telegram: {thread[:40]!r} is not a topic: expected a number; correct the target",
                 FailureClass.INVALID_RECIPIENT,
             )
         params["message_thread_id"] = int(thread)
@@ -133,7 +135,7 @@ def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramS
 
 
 def draft_call(target: Target, draft_id: int, *, text: str) -> BotCall:
-    """Return the call that shows a text being written; only people in private see drafts."""
+    """Return the call that shows a draft; drafts are shown in private chats only."""
     params = place(target)
     chat = params["chat_id"]
     if not isinstance(chat, int) or chat < 0:
@@ -143,7 +145,7 @@ def draft_call(target: Target, draft_id: int, *, text: str) -> BotCall:
     markup, plain = _markup(text) if text.strip() else ("", "")
     return BotCall(
         method="sendMessageDraft",
-        # 0 is no id; any other number that fits is.
+        # 0 is not a valid id; any other number that fits is.
         params={**params, "draft_id": draft_id or 1, "text": markup, "parse_mode": "HTML"},
         text_field="text",
         plain=plain,
@@ -157,7 +159,7 @@ def media_calls(
     uploads: Sequence[BotUpload],
     settings: TelegramSettings,
 ) -> tuple[BotCall, ...]:
-    """Return the calls that send attachments: pictures together, each text as near as it fits."""
+    """Return the calls that send attachments: pictures together, each text as close as it fits."""
     text = text_of(tuple(parts))
     markup, plain = _markup(text) if text.strip() else ("", "")
     where = {**place(target), **_quote(target, settings)}
@@ -174,7 +176,7 @@ def media_calls(
 
 
 def kind_of(part: Part, *, size: int) -> str:
-    """Return as what Telegram shows an attachment of this type and size."""
+    """Return how Telegram shows an attachment of this type and size."""
     media = media_of(part)
     mime = "" if media is None else media.mime.partition(";")[0].strip().lower()
     if isinstance(part, ImagePart) and mime in _PHOTOS and size <= MAX_PHOTO_BYTES:
@@ -192,17 +194,17 @@ def media_of(part: Part) -> Media | None:
 
 
 def button_data(text: str) -> str | None:
-    """Return the data of a button that stands for a text; None when it is too long for one."""
+    """Return the data of a button that stands for a text; None if the text is too long."""
     data = BUTTON + text
     return data if len(data.encode()) <= MAX_BUTTON_BYTES else None
 
 
 def number_of(message_id: str) -> int:
-    """Return the id of a message as Telegram takes it."""
+    """Return the id of a message as a number."""
     number = message_id_of(message_id)
     if number is None:
         raise DeliveryRejected(
-            f"telegram: {message_id[:40]!r} is no message: expected a number",
+            f"telegram: {message_id[:40]!r} is not a message: expected a number",
             FailureClass.REJECTED,
         )
     return number
@@ -228,7 +230,7 @@ def encode_multipart(
 
 
 def _markup(text: str) -> tuple[str, str]:
-    """Return a Markdown text as HTML, and as people read it; never blank for a text that is not."""
+    """Return a Markdown text as HTML and as readable text; not blank unless the text is."""
     markup = telegram_html.render(parse(text))
     plain = telegram_html.visible(markup)
     if plain.strip():
@@ -250,7 +252,7 @@ def _quote(target: Target, settings: TelegramSettings) -> dict[str, Any]:
 
 
 def _albums(uploads: Sequence[BotUpload]) -> list[list[BotUpload]]:
-    """Return the files in groups that can be one message or one album, in their order."""
+    """Return the files in groups that can be one message or one album, in order."""
     groups: list[list[BotUpload]] = []
     for upload in uploads:
         family = _FAMILIES.get(upload.kind)

@@ -1,6 +1,6 @@
-"""Long polling: asks for updates, hands them on, and confirms only what was taken.
+"""Long polling: fetches updates, passes them on, and confirms only accepted ones.
 
-Telegram forgets an update when the next poll names a higher offset; so the offset moves only behind
+Telegram forgets an update when the next poll names a higher offset; so the offset moves only past
 updates that the inbox has on disk.
 """
 
@@ -29,11 +29,12 @@ from hermes.ports.clock import Clock
 log = structlog.get_logger(__name__)
 
 BATCH: Final = 100
-# A whole batch of the longest messages, each with what it answers, must fit: too little is deaf.
+# A whole batch of the longest messages, each with its answered message, must fit: a lower limit
+# would block polling.
 _MAX_BATCH_BYTES: Final = 32 << 20
 # How much longer than the poll itself its answer may take.
 _GRACE_S: Final = 10.0
-# One failed poll is an ordinary day on the internet; after these waits the transport is lost.
+# One failed poll is normal on the internet; after these delays the connection counts as lost.
 _WAITS_S: Final = (0.0, 0.5, 1.0)
 
 
@@ -55,7 +56,7 @@ class Poller:
         self._clock = clock
         self._sleep = sleep
         self._offset: int | None = None
-        # Batches in a row of which the inbox has not taken all.
+        # Batches in a row that the inbox has not accepted completely.
         self._refusals = 0
         self._heard_at = clock.monotonic()
 
@@ -65,7 +66,7 @@ class Poller:
         return self._clock.monotonic() - self._heard_at
 
     async def run(self) -> None:
-        """Poll until it cannot go on; raises what it is."""
+        """Poll until that is no longer possible; raise why."""
         failures = 0
         while True:
             try:
@@ -87,7 +88,7 @@ class Poller:
             "allowed_updates": ALLOWED_UPDATES,
             **({} if self._offset is None else {"offset": self._offset}),
         }
-        # A name of its own, since polls go on beside every other call.
+        # Its own connection name, since polls run beside every other call.
         reply = await self._client.ask(
             "getUpdates",
             params,
@@ -103,7 +104,7 @@ class Poller:
         return read_result(reply, list[msgspec.Raw])
 
     async def _take(self, raws: list[msgspec.Raw]) -> None:
-        """Hand a batch on, chats side by side and each in its order, and move the offset."""
+        """Pass on a batch, chats in parallel and each in order, and move the offset."""
         chats: dict[int, list[tuple[Update, bytes]]] = {}
         highest = -1
         for raw in map(bytes, raws):
@@ -124,7 +125,7 @@ class Poller:
     async def _take_chat(
         self, updates: list[tuple[Update, bytes]]
     ) -> tuple[int, HermesError] | None:
-        """Take a chat's updates; return the first that must come again, and why."""
+        """Process a chat's updates; return the first that must come again, and why."""
         for update, raw in updates:
             try:
                 await self._intake.take(update, raw)
@@ -139,7 +140,7 @@ class _Named(msgspec.Struct):
 
 
 def _id_of(raw: bytes) -> int:
-    """Return the id of an update that cannot be read otherwise, so that it can be passed over."""
+    """Return the id of an otherwise unreadable update, so that it can be skipped."""
     try:
         return msgspec.json.decode(raw, type=_Named).update_id
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,6 +1,6 @@
-"""What the Bot API's answers mean: results, and refusals as delivery errors. Pure.
+"""Parses the Bot API's answers: results, and refusals as delivery errors. Pure.
 
-For most of its refusals Telegram gives no code but a sentence, so its sentences are known here and
+For most of its refusals Telegram gives no code but a sentence, so its sentences are listed here and
 nowhere else.
 """
 
@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 
 class BotAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer of the Bot API, read; `said` is its sentence, cut and on one line."""
+    """One parsed answer of the Bot API; `said` is its sentence, shortened and on one line."""
 
     status: int
     is_ok: bool
@@ -54,7 +54,7 @@ class BotAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_not_modified(self) -> bool:
-        """Whether an edit found the message as it should be."""
+        """Whether the message already was as the edit wanted it."""
         return self.status == 400 and _NOT_MODIFIED in self.said.lower()
 
     @property
@@ -64,12 +64,12 @@ class BotAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_bad_picture(self) -> bool:
-        """Whether the picture is not taken as one; as a file it may be."""
+        """Whether the picture is not accepted as one; as a file it may be."""
         return self.status == 400 and any(word in self.said.lower() for word in _NO_PICTURE)
 
     @property
     def is_gone(self) -> bool:
-        """Whether the message to delete is not there."""
+        """Whether the message to delete is already gone."""
         return self.status == 400 and any(word in self.said.lower() for word in _GONE)
 
     @property
@@ -79,12 +79,12 @@ class BotAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_bad_token(self) -> bool:
-        """Whether Telegram does not know the bot: 404 is its word for a token of no bot at all."""
+        """Whether Telegram does not know the bot: it answers 404 for a token of no bot at all."""
         return self.status in {401, 404}
 
 
 def read_reply(answer: PlatformAnswer) -> BotAnswer:
-    """Return the answer read; raises `DeliveryUnknown` for a success that cannot be read."""
+    """Return the parsed answer; raise `DeliveryUnknown` for a success that cannot be parsed."""
     try:
         told = msgspec.json.decode(answer.body, type=ApiAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -93,7 +93,7 @@ def read_reply(answer: PlatformAnswer) -> BotAnswer:
         return BotAnswer(status=answer.status, is_ok=True, result=bytes(told.result))
     if answer.is_ok and (told is None or not told.error_code):
         raise DeliveryUnknown(
-            f"telegram: the answer {answer.status} is none of the Bot API's; check "
+            f"telegram: the answer {answer.status} is not from the Bot API; check "
             "platforms.telegram.api_url",
             FailureClass.NETWORK_TIMEOUT,
         )
@@ -109,7 +109,7 @@ def read_reply(answer: PlatformAnswer) -> BotAnswer:
 
 
 def read_result(reply: BotAnswer, shape: type[Result]) -> Result:
-    """Return the result of a success; what does not have its shape is unknown."""
+    """Return the result of a success; raise `DeliveryUnknown` if it does not have its shape."""
     try:
         return msgspec.json.decode(reply.result, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -120,11 +120,11 @@ def read_result(reply: BotAnswer, shape: type[Result]) -> Result:
 
 
 def refusal(reply: BotAnswer) -> DeliveryError:
-    """Return what a refusal means for whoever wanted the call."""
+    """Return the delivery error of a refusal."""
     said = f"{reply.status} {reply.said}".strip()
     if reply.status == 429:
         return NotDelivered(
-            f"telegram: too many messages ({said}); it is sent again later",
+            f"telegram: too many messages ({said}); it will be sent again later",
             FailureClass.RATE_LIMITED,
             retry_after=reply.retry_after,
         )
@@ -132,14 +132,14 @@ def refusal(reply: BotAnswer) -> DeliveryError:
         return NotDelivered(_conflict(reply.said), FailureClass.SERVICE_UNAVAILABLE)
     if reply.status >= 500:
         return NotDelivered(
-            f"telegram: the platform failed ({said}); it is sent again later",
+            f"telegram: the platform failed ({said}); it will be sent again later",
             FailureClass.SERVICE_UNAVAILABLE,
             retry_after=reply.retry_after,
         )
     if reply.is_bad_token:
         return DeliveryRejected(
-            f"telegram: the bot token is not good ({said}); set platforms.telegram.bot_token to the "
-            "token that @BotFather shows for this bot, and `hermes reload`",
+            f"telegram: the bot token is not valid ({said}); set platforms.telegram.bot_token to "
+            "the token that @BotFather shows for this bot, and `hermes reload`",
             FailureClass.UNAUTHORIZED,
             credential=True,
         )
@@ -157,7 +157,7 @@ def refusal(reply: BotAnswer) -> DeliveryError:
 
 
 def bad_token(reply: BotAnswer) -> ConfigurationError:
-    """Return what tells an operator that the token is not, or no longer, good."""
+    """Return the error that tells an operator that the token is wrong or no longer valid."""
     return ConfigurationError(
         f"platforms.telegram.bot_token: Telegram answered {reply.status} {reply.said}, expected 200: "
         "the token is wrong or was revoked. Set the one that @BotFather shows for this bot under "
@@ -166,8 +166,8 @@ def bad_token(reply: BotAnswer) -> ConfigurationError:
 
 
 def message_id(reply: BotAnswer) -> str:
-    """Return the id of the message that a send made, of an album its first."""
-    # Any: an album is answered with a list of messages, every other send with one.
+    """Return the id of the message that a send created; for an album, of the first."""
+    # Any: an album returns a list of messages, every other send one message.
     result: Any = read_result(reply, list[_Made] | _Made)  # type: ignore[arg-type]
     made = result if isinstance(result, list) else [result]
     if not made:

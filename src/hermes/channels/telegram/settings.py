@@ -1,4 +1,4 @@
-"""Telegram's settings as checked values; the manifest says what they mean."""
+"""Telegram's settings as checked values; the manifest explains them."""
 
 import re
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class TelegramSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(table: Mapping[str, Any], *, webhook_url: str | None) -> TelegramSettings:
-    """Return the settings; raises naming the one that keeps the channel from starting."""
+    """Return the settings; raise an error that names the wrong one."""
     kept = {key: value for key, value in table.items() if value is not None}
     settings = TelegramSettings(
         bot_token=kept["bot_token"],
@@ -50,7 +50,7 @@ def read(table: Mapping[str, Any], *, webhook_url: str | None) -> TelegramSettin
 
 
 def _check_bot(settings: TelegramSettings) -> None:
-    # The token becomes part of an address: nothing but its own letters may get there.
+    # The token becomes part of an address: only valid characters may get there.
     if _TOKEN.fullmatch(settings.bot_token) is None:
         raise ConfigurationError(
             "platforms.telegram.bot_token: expected the form 123456:ABC-DEF, found something else; "
@@ -81,7 +81,7 @@ def _check_webhook(settings: TelegramSettings) -> None:
     if not settings.webhook_secret:
         raise ConfigurationError(
             "platforms.telegram.webhook_secret: expected a value, found none: in webhook mode every "
-            "call must prove itself. Set TELEGRAM_WEBHOOK_SECRET, for example to the output of "
+            "call must be authenticated. Set TELEGRAM_WEBHOOK_SECRET, for example to the output of "
             "`openssl rand -hex 32`, or set platforms.telegram.mode to poll"
         )
     if _SECRET.fullmatch(settings.webhook_secret) is None:

@@ -1,13 +1,13 @@
-"""Telegram's objects as far as they are read; whatever else an update holds is left alone.
+"""Telegram's objects, as far as they are read; other fields of an update are ignored.
 
-Shared by `inbound.py`, which makes events of them, and `outbound.py`, which reads answers.
+Shared by `inbound.py`, which converts them to events, and `outbound.py`, which parses answers.
 """
 
 from typing import Annotated
 
 import msgspec
 
-# Ids have at most 52 significant bits, on Telegram's word.
+# Ids have at most 52 significant bits, according to Telegram.
 Id = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 
@@ -46,7 +46,7 @@ class Chat(msgspec.Struct, frozen=True):
 
 
 class Entity(msgspec.Struct, frozen=True):
-    """A stretch of text that means something; offsets and lengths count UTF-16 units."""
+    """A part of a text with a meaning; offsets and lengths count UTF-16 units."""
 
     type: str
     offset: Number
@@ -149,7 +149,7 @@ class CallbackQuery(msgspec.Struct, frozen=True, rename={"sender": "from"}):
 
 
 class Update(msgspec.Struct, frozen=True):
-    """One thing that happened; of the optional fields at most one is there."""
+    """One update; at most one of the optional fields is set."""
 
     update_id: Number
     message: Message | None = None
@@ -175,7 +175,7 @@ class FileInfo(msgspec.Struct, frozen=True):
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """What a refusal says that a program can use."""
+    """The parts of a refusal that a program can use."""
 
     retry_after: float | None = None
     migrate_to_chat_id: Id | None = None

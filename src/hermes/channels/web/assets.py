@@ -1,6 +1,6 @@
 """The page's own files, read once from the package and served from memory.
 
-Nothing comes from elsewhere, and the policy below keeps it so: a reply can never make the
+Nothing is loaded from elsewhere, and the policy below enforces that: a reply can never make the
 browser run or fetch anything.
 """
 
@@ -31,7 +31,7 @@ _TYPES = {
 
 
 class Asset(msgspec.Struct, frozen=True):
-    """One file and the tag that says whether a browser's copy is still good."""
+    """One file and the tag that says whether a browser's copy is current."""
 
     body: bytes
     content_type: str
@@ -51,14 +51,14 @@ def read_assets() -> dict[str, Asset]:
 
 
 def page_response(asset: Asset, status: int = 200) -> HttpResponse:
-    """Return a page; pages are never kept by the browser, since they depend on the session."""
+    """Return a page; browsers must not cache pages, since they depend on the session."""
     return HttpResponse(
         status=status, body=asset.body, content_type=asset.content_type, headers=_PAGE_HEADERS
     )
 
 
 def file_response(asset: Asset, *, known_tag: str | None) -> HttpResponse:
-    """Return a file of the page, or 304 when the browser has it already."""
+    """Return a file of the page, or 304 if the browser already has it."""
     headers = {**_PAGE_HEADERS, "cache-control": "no-cache", "etag": asset.tag}
     if known_tag == asset.tag:
         return HttpResponse(status=304, content_type=asset.content_type, headers=headers)

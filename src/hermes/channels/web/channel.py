@@ -1,7 +1,7 @@
-"""The web chat: the page, its files, and the small JSON interface under `/web/`.
+"""The web chat: the page, its files, and the small JSON API under `/web/`.
 
-Every request under `/web/` is authenticated first; one that changes something must come from
-the page itself. It keeps nothing; the gateway does.
+Every request under `/web/` is authenticated first; one that changes something must come from the
+page itself. It stores nothing; the gateway does.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,7 +36,8 @@ from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi, owner_only
 
-# Any: printed as it is; the page reads `demo` and `model`. Asked every time: operators swap models.
+# Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
+# models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
 ReadEvent = Callable[[bytes], MessageEvent]
 
@@ -81,7 +82,7 @@ class WebChannel:
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Nothing to start: the server brings the requests."""
+        """Nothing to start: the server delivers the requests."""
 
     async def disconnect(self) -> None:
         """Nothing to release."""
@@ -223,9 +224,9 @@ class _Chat:
 
 
 def _check_type(exchange: HttpExchange) -> None:
-    # A foreign form can send plain text or a form without asking first; it cannot send this.
+    # Another site's form can send plain text or a form without a preflight; it cannot send this.
     if media_type(exchange.headers) != JSON:
-        raise BadRequest(f"The content type has to be {JSON}.")
+        raise BadRequest(f"The content type must be {JSON}.")
 
 
 def _ticket(event: MessageEvent, accepted: Acceptance) -> Ticket:

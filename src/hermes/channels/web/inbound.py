@@ -1,4 +1,4 @@
-"""The wire to an event: what the page may send. Pure."""
+"""Converts the page's requests to events. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 
 STOP = "/stop"
-# Whoever has signed in is the one person who uses this page.
+# Everyone who has signed in is the same person here.
 OWNER = "owner"
 _LIMIT_DIGITS = 9
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
@@ -33,7 +33,7 @@ class WebMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StopRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The wish to end the running turn of a conversation."""
+    """A request to stop the running turn of a conversation."""
 
     conversation: ShortText
 
@@ -73,7 +73,7 @@ def read_page(query: Mapping[str, str], *, most: int) -> PageRequest:
     """Return the page that a query asks for; raises `BadRequest`."""
     limit = query.get("limit", str(most))
     if not (limit.isascii() and limit.isdecimal() and len(limit) <= _LIMIT_DIGITS and int(limit)):
-        raise BadRequest(f"limit: expected a number from 1 on, found {limit[:80]!r}.")
+        raise BadRequest(f"limit: expected a number of at least 1, found {limit[:80]!r}.")
     return PageRequest(limit=min(int(limit), most), before=query.get("before"))
 
 
@@ -86,7 +86,7 @@ def read_token(raw: bytes, *, is_form: bool) -> str:
 
 
 def to_event(message: WebMessage, *, now: float) -> MessageEvent:
-    """Return the message as the one event shape."""
+    """Return the message as an event."""
     return _event(message.conversation, message.text, external_id=message.id, now=now)
 
 

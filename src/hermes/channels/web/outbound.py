@@ -1,4 +1,4 @@
-"""Conversations to the JSON that the page reads. Pure."""
+"""Converts conversations to the JSON that the page reads. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from hermes.ports.session_history import ConversationMessage, ConversationPage
 
 
 class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation, the epoch that it belongs to, and the turn that it caused."""
+    """One message of a conversation, its epoch, and its turn."""
 
     text: str | None
     at: float
@@ -29,9 +29,10 @@ class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conversation_json(conversation: str, page: ConversationPage) -> dict[str, object]:
-    """Return some messages of a conversation; the page's own stop commands are left out.
+    """Return some messages of a conversation, without the page's own stop commands.
 
-    The model sees only messages of the conversation's present `epoch`; `earlier` asks for older ones.
+    The model sees only messages of the conversation's current `epoch`; `earlier` requests older
+    ones.
     """
     shown = [_message(message) for message in page.messages if not _is_stop(message)]
     return {

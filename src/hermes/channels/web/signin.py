@@ -1,6 +1,6 @@
-"""Signing a browser in: the one-time link, the pasted token, and the cookie that follows.
+"""Browser sign-in: the one-time link, the pasted token, and the session cookie.
 
-Serves `/signin` and `/signout`. What a code or a token is worth is decided by the `BrowserSignIn` that is handed in.
+Serves `/signin` and `/signout`. The `BrowserSignIn` that is passed in checks codes and tokens.
 """
 
 from collections.abc import Mapping
@@ -24,10 +24,10 @@ _log = structlog.get_logger(__name__)
 
 
 class BrowserSignIn(Protocol):
-    """What the web chat asks of the server's access control."""
+    """What the web chat needs from the server's access control."""
 
     async def sign_in(self, code: str, *, browser: str = "") -> str:
-        """Use up a one-time code; return the session's secret or raises `Unauthenticated`."""
+        """Use up a one-time code; return the session's secret or raise `Unauthenticated`."""
         ...
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
@@ -35,7 +35,7 @@ class BrowserSignIn(Protocol):
         ...
 
     async def sign_out(self, headers: Mapping[str, str]) -> bool:
-        """End the session in the request's cookie; false if it had ended before."""
+        """End the session in the request's cookie; return False if it had already ended."""
         ...
 
     def cookie(self, session: str, *, secure: bool) -> str:
@@ -62,11 +62,11 @@ class SignInPages:
         self._body_timeout_s = body_timeout_s
 
     def page(self, status: int = 200) -> HttpResponse:
-        """Return the page that says how to sign in."""
+        """Return the page that explains how to sign in."""
         return page_response(self._assets["signin.html"], status)
 
     async def is_signed_in(self, exchange: HttpExchange) -> bool:
-        """Tell whether the request carries a valid session; raises `Forbidden` for other roles."""
+        """Return whether the request carries a valid session; raise `Forbidden` for other roles."""
         try:
             owner_only(await self._gateway_api.authenticate(exchange.headers))
         except Unauthenticated:
@@ -74,9 +74,9 @@ class SignInPages:
         return True
 
     async def open_link(self, exchange: HttpExchange) -> Answer:
-        """Handle the one-time link; opening it again in the same browser is no error."""
+        """Handle the one-time link; opening it again in the same browser is not an error."""
         if "prefetch" in exchange.headers.get("sec-purpose", ""):
-            text = "A browser may not use a one-time link before it is opened."
+            text = "A browser must not prefetch a one-time link."
             return plain_error(503, "not_opened_yet", text=text)
         code = exchange.query().get("code", "")
         if not code:
@@ -117,7 +117,7 @@ class SignInPages:
         caller = await self._gateway_api.authenticate(exchange.headers)
         if caller.kind != "browser":
             raise BadRequest(
-                "Only a browser signs out, and this is a token: `hermes token revoke` ends it."
+                "Only a browser session can sign out. To end a token, run `hermes token revoke`."
             )
         self._origins.check(caller, exchange.headers)
         await self._access.sign_out(exchange.headers)
@@ -125,8 +125,8 @@ class SignInPages:
         return json_response({"signed_out": True}, headers=self._cookie(exchange, ""))
 
     def _check_origin(self, exchange: HttpExchange) -> None:
-        # A form sent under `Referrer-Policy: no-referrer` has the origin "null"; only the
-        # fetch metadata then says whose form it was.
+        # A form sent under `Referrer-Policy: no-referrer` has the origin "null"; then only the
+        # fetch metadata says which site sent it.
         headers = exchange.headers
         own_form = headers.get("sec-fetch-site") == "same-origin"
         if "origin" in headers and not own_form and not self._origins.is_same(headers):
@@ -138,7 +138,7 @@ class SignInPages:
 
 
 def _browser(exchange: HttpExchange) -> str:
-    """Return what the browser calls itself, for the list of sessions."""
+    """Return the browser's name, for the list of sessions."""
     return exchange.headers.get("user-agent", "")
 
 

@@ -1,1 +1,1 @@
-"""Generic webhooks: machines tell of events, signed, and get their answers posted back."""
+"""Generic webhooks: machines send signed events and get the answers posted back."""

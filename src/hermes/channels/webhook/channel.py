@@ -1,7 +1,7 @@
 """The webhook channel: signed events in, signed replies out.
 
 Fits `ports.channel.PushChannel` and `WebhookChannel`. A route without a `reply_url` is one-way: its
-events are worked on, and what the agent says is kept.
+events are processed, and the agent's answers are kept.
 """
 
 from collections.abc import Mapping
@@ -67,11 +67,11 @@ class WebhookRoutes:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be done with webhooks, as the receivers are."""
+        """The capabilities of webhooks, depending on the receivers."""
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
-        """Start receiving; there is nobody to connect to."""
+        """Start receiving; there is nothing to connect to."""
         self._accept = accept
 
     async def disconnect(self) -> None:
@@ -79,7 +79,7 @@ class WebhookRoutes:
         self._accept = None
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one call: authenticity first, then the inbox, then the answer."""
+        """Handle one call: check its authenticity, pass it to the inbox, answer."""
         try:
             return await self._receive(request)
         except Skipped:
@@ -88,7 +88,7 @@ class WebhookRoutes:
             return error_response(error)
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
-        """Raise for a call to no route, or one that is not signed."""
+        """Raise for a call to an unknown route, or an unsigned one."""
         _, route = self._named(path)
         glance(route, headers, now=self._setup.clock.now())
 
@@ -106,20 +106,20 @@ class WebhookRoutes:
         now = self._setup.clock.now()
         signed = check_signature(route, request.headers, request.body, now=now)
         if self._accept is None:
-            raise Overloaded("webhooks are not taken just now; send it again", retry_after=1.0)
-        # Without an id of the sender's, two calls are two events: never told apart by content.
+            raise Overloaded("webhooks are not accepted right now; send it again", retry_after=1.0)
+        # Without the sender's id, two calls are two events: they are never compared by content.
         external_id = signed.id or self._setup.make_id("w")
         event = to_event(
             name, route, signed=signed, body=request.body, external_id=external_id, at=now
         )
         if event is None:
-            return json_response({"ignored": "this route does not listen to such events"})
+            return json_response({"ignored": "this route does not handle such events"})
         accepted = await self._accept(event)
         told = {"message_id": accepted.message_id, "duplicate": accepted.duplicate}
         return json_response(told, status=202)
 
     async def send(self, delivery: Delivery) -> Receipt:
-        """Post one reply to where its route says."""
+        """Post one reply to the address of its route."""
         route = self._route_of(delivery.target)
         attached = tuple([await self._read(media, delivery) for media in media_in(delivery)])
         post = post_of(delivery, route, at=int(self._setup.clock.now()), attached=attached)
@@ -136,15 +136,15 @@ class WebhookRoutes:
         return Receipt(delivery.key)
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """What was posted stays; the manifest says so, and nobody asks."""
+        """A post cannot be edited; the manifest says so, and this is not called."""
         raise DeliveryRejected("webhook: a post cannot be changed", FailureClass.REJECTED)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """Nobody can be asked what arrived; the manifest says so."""
+        """Receivers have no history to search; the manifest says so."""
         return None
 
     async def _read(self, media: Media, delivery: Delivery) -> WebhookFile:
-        """Return an attachment with its bytes; one that is gone is named, the text goes out."""
+        """Return an attachment with its bytes; if it is gone, name it and send the text."""
         limit = self._capabilities.media_bytes
         try:
             data = await read_attachment(self._setup.media, media, limit=limit, platform=PLATFORM)
@@ -161,5 +161,5 @@ class WebhookRoutes:
 
 
 def make(setup: ChannelSetup) -> WebhookRoutes:
-    """Return the channel; raises `ConfigurationError` for settings that do not fit."""
+    """Return the channel; raise `ConfigurationError` for settings that do not fit."""
     return WebhookRoutes(setup)

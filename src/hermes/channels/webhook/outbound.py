@@ -1,4 +1,4 @@
-"""Replies as signed posts, and what the receiver's answers mean. Pure."""
+"""Converts replies to signed posts, and the receiver's answers to delivery errors. Pure."""
 
 import base64
 from typing import Final
@@ -23,7 +23,7 @@ class Post(msgspec.Struct, frozen=True):
 
 
 class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of a reply: its bytes as base64, or why they are not there."""
+    """A file of a reply: its bytes as base64, or why they are missing."""
 
     name: str
     type: str
@@ -33,7 +33,7 @@ class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def media_in(delivery: Delivery) -> tuple[Media, ...]:
-    """Return what is attached to a reply."""
+    """Return the attachments of a reply."""
     return tuple(
         part.media for part in delivery.parts if isinstance(part, ImagePart | AudioPart | FilePart)
     )
@@ -46,7 +46,7 @@ def with_content(media: Media, data: bytes) -> WebhookFile:
 
 
 def without_content(media: Media) -> WebhookFile:
-    """Return an attachment that can be named and not read any more."""
+    """Return an attachment that has a name but can no longer be read."""
     return WebhookFile(name=_name(media), type=media.mime, problem="it could not be attached")
 
 
@@ -80,7 +80,7 @@ def _name(media: Media) -> str:
 
 
 def check(answer: PlatformAnswer) -> None:
-    """Raise what an answer other than 2xx means for the delivery."""
+    """Raise the delivery error of an answer other than 2xx."""
     error = failure_of(answer, platform=PLATFORM)
     if error is not None:
         raise error

@@ -16,12 +16,13 @@ _KEY: Final = "platforms.webhook.routes"
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One sender: how it proves itself, which events count, what the model is told and where answers go.
+    """One sender: how it authenticates, which events count, the prompt and where answers go.
 
-    `events` are names as the sender's event header or `event_field` gives them; empty is all.
-    `deliver` is where the answer goes: a target such as telegram:12345 or local (a file), which it is
-    unless there is a `reply_url`, which gets the answer signed with `reply_secret` or the route's own.
-    `signature_header`, `id_header` and `event_header` are for the scheme `hmac` alone.
+    `events` are names as the sender's event header or `event_field` gives them; empty means all.
+    `deliver` is where the answer goes: a target such as telegram:12345 or local (a file), which is
+    the default. With a `reply_url` the answer is posted there instead, signed with `reply_secret`
+    or the route's own secret. `signature_header`, `id_header` and `event_header` are for the scheme
+    `hmac` only.
     """
 
     secret: str
@@ -39,7 +40,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def read_routes(table: Mapping[str, Any]) -> dict[str, Route]:
-    """Return the routes by name; raises naming the first that is wrong."""
+    """Return the routes by name; raise an error that names the first wrong one."""
     if not table:
         raise ConfigurationError(f"{_KEY}: expected at least one route, found none")
     return {name: _route(str(name), given) for name, given in table.items()}
@@ -49,7 +50,7 @@ def _route(name: str, given: object) -> Route:
     key = f"{_KEY}.{name[:64]}"
     if _NAME.fullmatch(name) is None:
         raise ConfigurationError(
-            f"{key}: expected a name of small letters, digits, '-' and '_' as it stands in the "
+            f"{key}: expected a name of lower-case letters, digits, '-' and '_', as used in the "
             "address; rename it"
         )
     try:
@@ -59,7 +60,7 @@ def _route(name: str, given: object) -> Route:
     if len(route.secret.strip()) < _LEAST_SECRET:
         raise ConfigurationError(
             f"{key}.secret: expected at least {_LEAST_SECRET} characters, found "
-            f"{len(route.secret.strip())}; without a good secret anybody could speak for the sender"
+            f"{len(route.secret.strip())}; with a weak secret anyone could impersonate the sender"
         )
     if route.deliver and route.reply_url:
         raise ConfigurationError(f"{key}: expected deliver or reply_url, found both; remove one")

@@ -1,7 +1,7 @@
-"""Whether a webhook is from whom it says, over the raw bytes, and which event it is of. Pure.
+"""Verifies a webhook's sender over the raw bytes, and finds its event id and kind. Pure.
 
 The schemes are those of Standard Webhooks, GitHub, GitLab and a plain HMAC-SHA256; every comparison
-takes the same time whatever was shown.
+takes constant time.
 """
 
 import base64
@@ -25,14 +25,14 @@ Headers = Mapping[str, str]
 
 
 class SignedCall(msgspec.Struct, frozen=True):
-    """What the headers of an authentic call tell: its id (empty if it has none) and its kind."""
+    """The headers of an authentic call: its id (empty if it has none) and its kind."""
 
     id: str
     event: str
 
 
 def check(route: Route, headers: Headers, body: bytes, *, now: float) -> SignedCall:
-    """Return what an authentic call tells of itself; raises `Unauthenticated` for any other."""
+    """Return the id and kind of an authentic call; raise `Unauthenticated` for any other."""
     _CHECKS[route.scheme](route, headers, body)
     if route.scheme == "standard":
         _check_age("webhook-timestamp", headers.get("webhook-timestamp", ""), now=now)
@@ -107,7 +107,7 @@ def _standard(secret: str, head: str, body: bytes) -> str:
 
 
 def _standard_key(secret: str) -> bytes:
-    """Return the key of a secret: base64 behind its prefix, or as it stands."""
+    """Return the key of a secret: base64 after its prefix, or the text itself."""
     if not secret.startswith(_PREFIX):
         return secret.encode()
     try:
@@ -123,8 +123,8 @@ def _compare(name: str, shown: str, expected: str) -> None:
 
 def _refused(name: str) -> Unauthenticated:
     return Unauthenticated(
-        f"{name} does not fit the body: check that the sender signs with the secret of this route, "
-        "and that nothing between changes the bytes"
+        f"{name} does not match the body: check that the sender signs with the secret of this "
+        "route, and that nothing between changes the bytes"
     )
 
 
@@ -135,6 +135,6 @@ def _check_age(name: str, stamp: str, *, now: float) -> None:
         at = math.nan
     if not abs(now - at) <= MAX_AGE_S:
         raise Unauthenticated(
-            f"{name} is more than {MAX_AGE_S:.0f} s away from this clock: an old call is not taken "
-            "again; check both clocks"
+            f"{name} is more than {MAX_AGE_S:.0f} s away from this clock: an old call is not "
+            "accepted again; check both clocks"
         )

@@ -1,6 +1,7 @@
-"""IRC as a plugin: `plugins: [hermes.contrib.irc]` offers the platform `irc`.
+"""IRC as a plugin: `plugins: [hermes.contrib.irc]` adds the platform `irc`.
 
-It uses only what docs/channels/writing-a-channel.md tells plugin authors of, and nothing outside names it.
+It uses only what docs/channels/writing-a-channel.md describes for plugin authors, and nothing
+outside refers to it.
 """
 
 from hermes.contrib.irc.channel import make
@@ -8,5 +9,5 @@ from hermes.plugins.registry import Registry
 
 
 def register(registry: Registry) -> None:
-    """Offer the platform whose manifest lies beside this file."""
+    """Register the platform whose manifest is next to this file."""
     registry.platform("hermes.contrib.irc", make)

@@ -1,4 +1,4 @@
-"""The IRC channel: one connection, held and made again; lines in, lines out.
+"""The IRC channel: one connection, kept open and reopened; lines in, lines out.
 
 Fits `PushChannel`, `LiveChannel`, `ProbingChannel`, `MeasuringChannel`, `InformedChannel` and
 `ListingChannel`. It translates; retries, order and storage belong to the inbox and the outbox.
@@ -30,7 +30,7 @@ from hermes.ports.channel import Accept, Capabilities, ChatInfo, Delivery, Recei
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
 
-# How long what was heard last may take to be kept when the channel ends.
+# How long the last received messages may take to be stored when the channel stops.
 _LAST_S: Final = 1.0
 _log = structlog.get_logger(__name__)
 
@@ -60,11 +60,11 @@ class IrcChannel:
 
     @property
     def nick(self) -> str | None:
-        """The nick that the bot has now."""
+        """The bot's current nick."""
         return None if self._session is None else self._session.me.nick
 
     async def connect(self, accept: Accept) -> None:
-        """Connect; returns once the server has let the bot in and answered its joins."""
+        """Connect; return once the server has accepted the bot and answered its joins."""
         await self.disconnect()
         settings = self._settings
         if not settings.tls and not is_loopback(settings.server):
@@ -94,10 +94,10 @@ class IrcChannel:
     def _stopped(self, session: IrcSession, task: "asyncio.Task[None]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("irc.intake_failed", problem=type(error).__name__)
-            session.end(ConnectFailed("irc: messages can no longer be handed in"))
+            session.end(ConnectFailed("irc: messages can no longer be accepted"))
 
     async def disconnect(self) -> None:
-        """Leave the network; what was heard and not kept waits for the next connection."""
+        """Leave the network; received but unstored messages wait for the next connection."""
         session, self._session = self._session, None
         taking, self._taking = self._taking, None
         self._intake.close_all()
@@ -111,17 +111,19 @@ class IrcChannel:
             _log.warning("irc.not_kept_yet", messages=self._intake.waiting)
 
     async def _hand_in_last(self, taking: "asyncio.Task[None]") -> None:
-        """Give what was heard last a moment to be kept: the server will not say it again."""
+        """Give the last received messages a moment to be stored: the server will not repeat
+        them.
+        """
         with suppress(TimeoutError):
             async with asyncio.timeout(0 if taking.done() else _LAST_S):
                 await self._intake.drain()
 
     async def lost(self) -> None:
-        """Wait until the connection is gone; raises why."""
+        """Wait until the connection is lost; raise why."""
         await self._live().lost()
 
     async def probe(self) -> None:
-        """Return if the server answers; also asks for the nick that somebody else had."""
+        """Return if the server responds; also try to regain a nick that was taken."""
         session = self._live()
         await session.fence()
         session.regain()
@@ -137,7 +139,7 @@ class IrcChannel:
         return Receipt(sent_as or self._setup.make_id("irc"))
 
     async def _address(self, chat_id: str, session: IrcSession) -> str:
-        """Return the nick or the channel that a chat is now; raises if it is somebody else's."""
+        """Return the current nick or channel of a chat; raise if another person has it."""
         if chat_id.startswith(ACCOUNT_CHAT):
             account = check_target(chat_id.removeprefix(ACCOUNT_CHAT))
             try:
@@ -146,7 +148,7 @@ class IrcChannel:
                 raise NotDelivered(str(error), FailureClass.SERVICE_UNAVAILABLE) from error
             if nick is None:
                 raise NotDelivered(
-                    f"irc: nobody is seen who is signed in as {account[:60]}; it is sent later",
+                    f"irc: nobody is signed in as {account[:60]}; it will be sent later",
                     FailureClass.SERVICE_UNAVAILABLE,
                 )
             return nick
@@ -155,17 +157,17 @@ class IrcChannel:
         now = session.roster.nick_of_mask(chat_id)
         if now is None:
             raise DeliveryRejected(
-                f"irc: the nick of {chat_id[:80]} is somebody else's now",
+                f"irc: the nick of {chat_id[:80]} belongs to somebody else now",
                 FailureClass.INVALID_RECIPIENT,
             )
         return now
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Lines cannot be changed; the manifest says so, and nobody asks."""
+        """Lines cannot be edited; the manifest says so, and this is not called."""
         raise DeliveryRejected("irc: a line cannot be changed", FailureClass.REJECTED)
 
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """There is no history to look into; the manifest says so, and nobody asks."""
+        """There is no history; the manifest says so, and this is not called."""
         raise DeliveryRejected("irc: there is no history", FailureClass.REJECTED)
 
     async def directory(self) -> tuple[ChatEntry, ...]:
@@ -183,7 +185,7 @@ class IrcChannel:
         )
 
     async def chat_info(self, target: Target) -> ChatInfo:
-        """Return what a chat is, which its name tells."""
+        """Return the type of a chat, which its name shows."""
         session = self._session
         is_channel = session is not None and session.me.channel_of(target.chat_id) is not None
         return ChatInfo(
@@ -193,7 +195,7 @@ class IrcChannel:
         )
 
     def measure(self, text: str) -> int:
-        """Return what a Markdown text costs in lines, as bytes."""
+        """Return the size of a Markdown text in lines, as bytes."""
         return measure(text, styled=self._settings.formatting)
 
     def _live(self) -> IrcSession:

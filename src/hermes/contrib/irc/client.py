@@ -1,6 +1,6 @@
-"""The socket to an IRC server: lines in, lines out, TLS unless the operator says otherwise.
+"""The socket to an IRC server: lines in, lines out, TLS unless the operator disables it.
 
-It knows bytes and how long a line may be, not what lines mean.
+It knows bytes and the maximum length of a line, not what lines mean.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Socket:
             raise ConnectFailed(f"irc: the connection broke ({type(error).__name__})") from error
 
     async def write(self, line: bytes) -> None:
-        """Write a line; raises `ConnectFailed` when it certainly or possibly did not leave."""
+        """Write a line; raise `ConnectFailed` if it was not or may not have been sent."""
         try:
             self._writer.write(line)
             async with asyncio.timeout(_DRAIN_S):
@@ -52,7 +52,7 @@ class Socket:
             raise ConnectFailed(f"irc: the connection broke ({type(error).__name__})") from error
 
     async def close(self, farewell: bytes = b"") -> None:
-        """End the connection, with a last line if there is one."""
+        """Close the connection, with a last line if there is one."""
         try:
             if farewell and self.is_open:
                 self._writer.write(farewell)
@@ -78,13 +78,13 @@ async def open_socket(settings: IrcSettings) -> Socket:
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or type(error).__name__
         raise TlsFailed(
-            f"irc: {settings.server}:{settings.port} could not prove who it is ({why}); check the "
+            f"irc: {settings.server}:{settings.port} has no valid certificate ({why}); check the "
             "port, or set ca_file to the certificate that it shows"
         ) from error
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ConnectFailed(
-            f"irc: {settings.server}:{settings.port} is not reached ({why})"
+            f"irc: {settings.server}:{settings.port} cannot be reached ({why})"
         ) from error
     return Socket(reader, writer)
 

@@ -1,8 +1,8 @@
-"""Formatted text as lines of IRC: bold, italic, underlined, struck and monospace codes. Pure.
+"""Formatted text as lines of IRC: bold, italic, underline, strikethrough and monospace codes. Pure.
 
-A line here is a row of runs, each a style and a text; `line_cuts.py` makes of it lines that fit. A
-line's styles end with it, so every line opens its own. Headings become bold lines, tables aligned
-ones; IRC has no empty line, so none is sent between paragraphs.
+A line here is a list of runs, each a style and a text; `line_cuts.py` splits it into lines that
+fit. A line's styles end with it, so every line opens its own. Headings become bold lines, tables
+aligned ones; IRC has no empty line, so none is sent between paragraphs.
 """
 
 import re
@@ -35,7 +35,7 @@ from hermes.message.markup.tables import as_lines
 
 
 class Style(IntFlag):
-    """How a run looks; styles add up."""
+    """The style of a run; styles can be combined."""
 
     PLAIN = 0
     BOLD = 1
@@ -63,12 +63,12 @@ _TAB: Final = "    "
 
 
 def clean(text: str) -> str:
-    """Return a text without whatever a server or a client would take for more than text."""
+    """Return a text without characters that a server or a client would interpret."""
     return _CONTROL.sub("", text.replace("\t", _TAB))
 
 
 def plain_of(text: str) -> str:
-    """Return what people read of a line: without colours, styles and other control codes."""
+    """Return the readable text of a line: without colours, styles and other control codes."""
     return _STYLED.sub("", text)
 
 
@@ -94,7 +94,7 @@ def render(document: Document) -> str:
 
 
 def _tidy(line: Runs) -> Runs:
-    """Return a line without empty runs and without white space at its end."""
+    """Return a line without empty runs and without trailing white space."""
     kept = [(style, clean(text)) for style, text in line]
     while kept and not kept[-1][1].strip():
         kept.pop()

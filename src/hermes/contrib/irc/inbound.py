@@ -1,7 +1,7 @@
-"""IRC's lines as `MessageEvent`: what was written, where, by whom. Pure.
+"""Converts IRC lines to `MessageEvent`. Pure.
 
-A message is named by its `msgid` where the server gives one. Else it has a name that nobody else's
-message has: IRC repeats nothing, so two messages of the same words are two messages.
+A message is named by its `msgid` if the server gives one. Otherwise it gets a unique name: IRC
+repeats nothing, so two messages with the same text are two messages.
 """
 
 import hashlib
@@ -21,8 +21,8 @@ from hermes.message.source import Source
 PLATFORM: Final = "irc"
 ROUTE: Final = "connection"
 _CTCP: Final = re.compile(r"\x01([A-Za-z]{1,20})(?: ([^\x01]*))?\x01?")
-# A bouncer that plays back what was said before says when; without a name it cannot be told from
-# what was answered already.
+# A bouncer that plays back old messages gives their time; without a name they cannot be
+# distinguished from answered ones.
 _PLAYBACK_S: Final = 300.0
 _MOST_ID: Final = 200
 _COMMAND: Final = re.compile(r"/[A-Za-z]")
@@ -30,7 +30,7 @@ _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
 
 class IrcIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the bot is on this connection; `names` are all that it answers to."""
+    """The bot on this connection; `names` are all names that it answers to."""
 
     nick: str
     names: tuple[str, ...]
@@ -48,13 +48,13 @@ class IrcIdentity(msgspec.Struct, frozen=True, kw_only=True):
         return fold(nick, self.mapping) == fold(self.nick, self.mapping)
 
     def channel_of(self, target: str) -> str | None:
-        """Return the channel that a message was for; None if it was for somebody's nick."""
+        """Return the channel that a message was sent to; None if it was sent to a nick."""
         bare = target.lstrip(self.statuses) if self.statuses else target
         return fold(bare, self.mapping) if bare and bare[0] in self.kinds else None
 
 
 class Ctcp(msgspec.Struct, frozen=True):
-    """A request between clients that is written inside a message."""
+    """A client-to-client request inside a message."""
 
     name: str
     text: str
@@ -64,7 +64,7 @@ def ctcp_of(line: IrcLine) -> Ctcp | None:
     """Return the request inside a message, if there is one."""
     found = _CTCP.fullmatch(line.at(1))
     if found is None:
-        # What begins like one is none for people either.
+        # Text that only begins like a request is not one for people either.
         return Ctcp("", "") if line.at(1).startswith("\x01") else None
     return Ctcp(found.group(1).upper(), found.group(2) or "")
 
@@ -72,9 +72,9 @@ def ctcp_of(line: IrcLine) -> Ctcp | None:
 def message_event(
     line: IrcLine, me: IrcIdentity, *, roster: NickRoster, number: int, now: float
 ) -> MessageEvent | None:
-    """Return a message as an event; None for what is not to be answered.
+    """Return a message as an event; None if it must not be answered.
 
-    A NOTICE is never answered, by IRC's own rule, so it is no event.
+    A NOTICE is never answered, by IRC's own rule, so it is not an event.
     """
     is_message = line.command == "PRIVMSG" and len(line.params) > 1
     is_persons = bool(line.nick) and ("!" in line.prefix or "." not in line.prefix)

@@ -1,8 +1,8 @@
-"""Hands what was heard to the inbox, in order, beside the connection.
+"""Passes received messages to the inbox, in order, beside the connection.
 
-IRC repeats nothing: what the inbox cannot keep now waits here and is handed in again, for as long as
-it takes, also over a new connection. While too much waits nothing more is read: the server keeps it
-for a while, and then ends the connection.
+IRC repeats nothing: a message that the inbox cannot store now waits here and is retried for as long
+as it takes, also across a new connection. While too many wait, nothing more is read: the server
+buffers it for a while, and then closes the connection.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ from hermes.ports.channel import Accept
 from hermes.ports.clock import Clock
 
 MOST_WAITING: Final = 1000
-# What is pasted beyond this is another message.
+# Pasted text beyond this is another message.
 _MOST_LINES: Final = 200
 _MOST_CHARS: Final = 32_000
 _log = structlog.get_logger(__name__)
 
 
 class _Pasted:
-    """What one person is writing in one chat, as far as it has come."""
+    """The lines that one person has written in one chat so far."""
 
     def __init__(self, event: MessageEvent, now: float) -> None:
         self.event = event
@@ -38,13 +38,13 @@ class _Pasted:
         self.closing: asyncio.Task[None] | None = None
 
     def takes(self, event: MessageEvent, *, within_s: float) -> bool:
-        """Return whether a line goes on with what was written before."""
+        """Return whether a line continues what was written before."""
         is_near = abs(event.at - self.last_at) <= within_s
         fits = self.lines < _MOST_LINES and len(self.event.text) + len(event.text) < _MOST_CHARS
         return is_near and fits and event.type == "text"
 
     def add(self, event: MessageEvent, now: float) -> None:
-        """Put a line behind the others; named in one of them, the bot is meant by all."""
+        """Append a line; if one line mentions the bot, all are addressed to it."""
         self.lines += 1
         self.heard_at = now
         self.last_at = event.at
@@ -56,10 +56,10 @@ class _Pasted:
 
 
 class IrcIntake:
-    """What was heard and is not kept yet.
+    """Messages that were received and are not stored yet.
 
-    Lines of one person that come one right after the other are one message: IRC has no other way to
-    write a text of several lines. The first of them gives it its name.
+    Lines that one person sends in quick succession are one message: IRC has no other way to write
+    several lines. The first line gives the message its name.
     """
 
     def __init__(
@@ -76,11 +76,11 @@ class IrcIntake:
 
     @property
     def waiting(self) -> int:
-        """How many messages are not kept yet."""
+        """How many messages are not stored yet."""
         return len(self._heard) + len(self._pasted)
 
     async def put(self, event: MessageEvent) -> None:
-        """Take a message; waits while there is no room, so that nothing more is read."""
+        """Take a message; wait while there is no room, so that nothing more is read."""
         while self.waiting >= MOST_WAITING:
             self._room.clear()
             await self._room.wait()
@@ -103,7 +103,7 @@ class IrcIntake:
             self._close(who, pasted)
 
     async def drain(self) -> None:
-        """Return once nothing waits any more."""
+        """Return once nothing is waiting."""
         self._drained.clear()
         if self.waiting:
             await self._drained.wait()
@@ -127,13 +127,13 @@ class IrcIntake:
         self._news.set()
 
     async def run(self, accept: Accept) -> None:
-        """Hand messages in, for as long as it is let."""
+        """Pass messages on until cancelled."""
         keep = patient(accept, sleep=self._sleep, on_wait=_log_wait)
         while True:
             while not self._heard:
                 self._news.clear()
                 await self._news.wait()
-            # It stays here until it is kept: whoever cuts this off loses nothing.
+            # It stays here until it is stored: a cancellation loses nothing.
             await _hand_in(self._heard[0], keep)
             self._heard.popleft()
             self._room.set()
@@ -147,7 +147,7 @@ async def _hand_in(event: MessageEvent, keep: Accept) -> None:
     except Refused as error:
         _log.warning("irc.refused", code=error.code, problem=str(error)[:200])
     except RateLimited as error:
-        # To wait for this sender would hold back everybody behind them.
+        # Waiting for this sender would delay everyone after them.
         _log.warning("irc.passed_over", code=error.code, problem=str(error)[:200])
     except HermesError as error:
         _log.error("irc.message_lost", external_id=event.external_id, problem=str(error)[:200])

@@ -1,7 +1,8 @@
-"""Long lines as several that IRC takes: cut by bytes, between words, never inside a character. Pure.
+"""Splits long lines into lines that IRC accepts: by bytes, between words, never inside a character.
+Pure.
 
-How a reply is parted must not depend on the connection, or a chunk's number would name another
-text after a restart: `PAYLOAD_BYTES` is what every line has room for, and what `measure` counts in.
+The split must not depend on the connection, or a chunk's number would name another text after a
+restart: `PAYLOAD_BYTES` fits into every line, and `measure` counts in it.
 """
 
 from itertools import groupby
@@ -14,14 +15,14 @@ from hermes.message.markup.model import Document
 from hermes.message.markup.parse import parse
 
 PAYLOAD_BYTES: Final = 350
-# A user's name and host, as long as servers let them be, for as long as nobody has told ours.
+# The maximum length of a user name and host, until the server reports our own.
 _LONGEST_USER: Final = 12
 _LONGEST_HOST: Final = 64
 _SHORTEST: Final = 64
 
 
 def room_for(target: str, *, nick: str, prefix: str = "", command: str = "PRIVMSG") -> int:
-    """Return how many bytes of text fit into a line to `target`, as the server passes it on."""
+    """Return how many bytes of text fit into a line to `target`, as the server forwards it."""
     unknown = len(nick.encode()) + 2 + _LONGEST_USER + _LONGEST_HOST
     around = len(prefix.encode()) if "@" in prefix else unknown
     rest = len(f":  {command} {target} :".encode()) - 1 + len("\r\n")
@@ -29,7 +30,7 @@ def room_for(target: str, *, nick: str, prefix: str = "", command: str = "PRIVMS
 
 
 def read_markup(text: str, *, styled: bool = True) -> list[Runs]:
-    """Return a reply's Markdown as lines; one of nothing but definitions as the words it has."""
+    """Return a reply's Markdown as lines; a text of definitions only is returned as plain text."""
     document: Document = parse(text)
     lines = as_runs(document) or [[(Style.PLAIN, clean(line))] for line in text.split("\n")]
     lines = [line for line in lines if any(said.strip() for _, said in line)]
@@ -37,12 +38,12 @@ def read_markup(text: str, *, styled: bool = True) -> list[Runs]:
 
 
 def payloads_of(lines: list[Runs], room: int = PAYLOAD_BYTES) -> tuple[str, ...]:
-    """Return the texts of the lines that go over the wire."""
+    """Return the texts of the lines to send."""
     return tuple(piece for line in lines for piece in _folded(line, room))
 
 
 def measure(text: str, *, styled: bool = True) -> int:
-    """Return what a Markdown text costs: as many times a line's bytes as it has lines."""
+    """Return the size of a Markdown text: the bytes of a line times its number of lines."""
     return PAYLOAD_BYTES * len(payloads_of(read_markup(text, styled=styled)))
 
 
@@ -78,7 +79,7 @@ def _cut(text: str, styles: list[Style], *, room: int) -> int:
     if text[most] == " ":
         return most
     space = text.rfind(" ", 0, most)
-    # Not in front of a word that is longer than half a line: that would leave the line half empty.
+    # Do not break before a word that is longer than half a line: the line would stay half empty.
     if space > most // 2 and text[:space].strip():
         return space
     return max(1, cut_before(text, most))

@@ -1,4 +1,4 @@
-"""Replies as lines of IRC, and the server's refusals as delivery errors. Pure."""
+"""Converts replies to IRC lines, and the server's refusals to delivery errors. Pure."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ _ACTION_AROUND: Final = len("\x01ACTION \x01")
 _WAIT: Final = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)\s*s")
 _WORDS: Final = 200
 
-# Refused for good: what it is, and what helps.
+# Permanent refusals: the reason, and what helps.
 _FOR_GOOD: Final = {
     "401": (FailureClass.INVALID_RECIPIENT, "nobody has that nick now"),
     "402": (FailureClass.INVALID_RECIPIENT, "there is no such server"),
@@ -38,29 +38,29 @@ _FOR_GOOD: Final = {
     "482": (FailureClass.REJECTED, "only operators of the channel may"),
     "486": (FailureClass.UNAUTHORIZED, "the bot has to be signed in: set sasl_user"),
     "489": (FailureClass.REJECTED, "the bot needs a voice there"),
-    "492": (FailureClass.REJECTED, "the server lets no such text pass"),
-    "502": (FailureClass.REJECTED, "it is another user's"),
-    "531": (FailureClass.REJECTED, "the person does not take messages from the bot"),
-    "716": (FailureClass.REJECTED, "the person takes messages only from whom they know"),
+    "492": (FailureClass.REJECTED, "the server blocks such text"),
+    "502": (FailureClass.REJECTED, "it belongs to another user"),
+    "531": (FailureClass.REJECTED, "the person does not accept messages from the bot"),
+    "716": (FailureClass.REJECTED, "the person accepts messages only from people they know"),
 }
 _TOO_OFTEN: Final = frozenset({"263", "439", "707"})
 _NOT_NOW: Final = frozenset({"437"})
-# These do not say which target they are about.
+# These do not name their target.
 _NAMELESS: Final = frozenset({"411", "412", "417", "263"})
 REFUSALS: Final = frozenset(_FOR_GOOD) | _TOO_OFTEN | _NOT_NOW
 
 
 class IrcMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes over the wire for one delivery: lines of text to one target."""
+    """The lines of one delivery to one target."""
 
     target: str
     payloads: tuple[str, ...]
 
 
 def check_target(target: str) -> str:
-    """Return a nick or a channel that a message can be sent to; raises if it is none.
+    """Return a nick or a channel that a message can be sent to; raise if it is not valid.
 
-    A comma would name several, and `$` a whole server.
+    A comma would name several targets, and `$` a whole server.
     """
     if _TARGET.fullmatch(target) is None:
         raise DeliveryRejected(
@@ -71,7 +71,7 @@ def check_target(target: str) -> str:
 
 
 def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, styled: bool) -> IrcMessage:
-    """Return the lines of a delivery; raises for an attachment that has no address."""
+    """Return the lines of a delivery; raise for an attachment that has no address."""
     room = room_for(check_target(target), nick=me.nick, prefix=me.prefix)
     text = text_of(delivery.parts)
     is_action = text.startswith(_ACTION) and "\n" not in text.strip()
@@ -82,14 +82,14 @@ def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, styled: bool)
         payloads = tuple(f"\x01ACTION {payload}\x01" for payload in payloads)
     if not payloads:
         raise DeliveryRejected(
-            "irc: there is nothing to read in it, and IRC has no empty messages",
+            "irc: the message is empty, and IRC has no empty messages",
             FailureClass.REJECTED,
         )
     return IrcMessage(target=target, payloads=payloads)
 
 
 def _addresses(delivery: Delivery) -> list[str]:
-    """Return the addresses of attachments, which is all that IRC can show of them."""
+    """Return the addresses of attachments, which is all that IRC can show."""
     found: list[str] = []
     for part in delivery.parts:
         if not isinstance(part, ImagePart | AudioPart | FilePart):
@@ -111,17 +111,19 @@ def is_about(line: IrcLine, target: str, me: IrcIdentity) -> bool:
 
 
 def refusal_of(line: IrcLine, target: str) -> DeliveryError:
-    """Return what a refusal means for a message to `target`."""
+    """Return the delivery error of a refusal of a message to `target`."""
     told = f"irc: {target[:60]} was refused ({line.command}: {line.last[:_WORDS]})"
     if line.command in _TOO_OFTEN:
         wait = _WAIT.search(line.last)
         return NotDelivered(
-            f"{told}; it is sent again later",
+            f"{told}; it will be sent again later",
             FailureClass.RATE_LIMITED,
             retry_after=float(wait.group(1)) if wait else None,
         )
     if line.command in _NOT_NOW:
-        return NotDelivered(f"{told}; it is sent again later", FailureClass.SERVICE_UNAVAILABLE)
+        return NotDelivered(
+            f"{told}; it will be sent again later", FailureClass.SERVICE_UNAVAILABLE
+        )
     failure, hint = _FOR_GOOD.get(
         line.command, (FailureClass.REJECTED, "correct the cause and replay the dead letter")
     )

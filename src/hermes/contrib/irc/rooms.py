@@ -1,4 +1,4 @@
-"""The channels that the bot is to be in: joined, and joined again after a kick, with growing waits."""
+"""Joins the configured channels, and rejoins them after a kick, with growing delays."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,9 +14,9 @@ from hermes.errors import ConnectFailed
 _FIRST_WAIT_S: Final = 5.0
 _LONGEST_WAIT_S: Final = 600.0
 _WORDS: Final = 200
-# Names of 64 bytes and as many keys still fit a line.
+# Names of 64 bytes and their keys still fit into a line.
 _AT_ONCE: Final = 3
-# Why a channel may not be joined; each may change, so all are tried again, ever more seldom.
+# Why a channel may not be joined; each reason may change, so all are retried, ever more rarely.
 REFUSED: Final = frozenset(
     {"403", "405", "437", "471", "473", "474", "475", "476", "477", "480", "489", "520"}
 )
@@ -25,7 +25,7 @@ Write = Callable[[bytes], Awaitable[None]]
 
 
 class Rooms:
-    """What is wanted, what stands, and what is tried again."""
+    """The wanted, the joined and the retried channels."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Rooms:
         self.joined: set[str] = set()
 
     async def join_all(self) -> None:
-        """Ask for every wanted channel."""
-        # Keys are told in the order of the channels, so those that have one come first.
+        """Join every wanted channel."""
+        # Keys are sent in the order of the channels, so channels with a key come first.
         names = sorted(self._wanted, key=lambda name: fold(name) not in self._keys)
         for at in range(0, len(names), _AT_ONCE):
             await self._join(*names[at : at + _AT_ONCE])
@@ -57,7 +57,7 @@ class Rooms:
         await self._write(write_line("JOIN", ",".join(names), *([",".join(keys)] if keys else [])))
 
     def heard(self, line: IrcLine, me: IrcIdentity) -> bool:
-        """Take in a line; return whether it was about joining."""
+        """Process a line; return whether it was about joining."""
         if line.command == "JOIN" and me.is_me(line.nick):
             self._stands(fold(line.at(0), me.mapping))
             return True
@@ -81,7 +81,7 @@ class Rooms:
         _log.info("irc.joined", chat=name)
 
     def _left(self, name: str) -> None:
-        """Try again later; every time it waits twice as long."""
+        """Retry later; the delay doubles every time."""
         self.joined.discard(name)
         self._asked.discard(fold(name))
         wanted = next((one for one in self._wanted if fold(one) == fold(name)), None)
@@ -99,11 +99,11 @@ class Rooms:
             self._tasks.pop(name, None)
             await self._join(wanted)
         except ConnectFailed:
-            # The next connection joins everything anew.
+            # The next connection joins everything again.
             _log.info("irc.not_rejoined", chat=name)
 
     async def close(self) -> None:
-        """Give up trying."""
+        """Stop retrying."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

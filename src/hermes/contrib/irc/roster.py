@@ -1,9 +1,9 @@
-"""Who is who on the network, as far as this connection has seen: nicks, accounts, and moves.
+"""Who is who on the network, as far as this connection knows: nicks, accounts, renames.
 
-A nick is a word that anybody can take. What a person is known by is their services account, which
-the server itself vouches for with every message; where there is none, `nick!user@host`, which proves
-nothing. Who had an account a while ago may be gone, and their nick somebody else's: what is
-remembered here serves to find people, never to tell who wrote.
+A nick is a name that anyone can take. A person is identified by their services account, which the
+server itself confirms with every message; without one, by `nick!user@host`, which proves nothing.
+The owner of an account may have left, and their nick may belong to somebody else: what is stored
+here serves to find people, never to identify a writer.
 """
 
 from collections import OrderedDict
@@ -18,7 +18,7 @@ _NOBODY: Final = frozenset({"", "*", "0"})
 
 
 class NickRoster:
-    """Nicks with their masks and accounts; what was seen longest ago is forgotten first."""
+    """Nicks with their masks and accounts; the least recently seen is forgotten first."""
 
     def __init__(self, trust: Trust = "account") -> None:
         self.trust = trust
@@ -29,7 +29,7 @@ class NickRoster:
         self._proven: dict[str, float] = {}
 
     def saw(self, line: IrcLine, now: float = 0.0) -> None:
-        """Take in what any line says about who sent it."""
+        """Record what a line says about its sender."""
         if "!" not in line.prefix:
             return
         nick = fold(line.nick, self.mapping)
@@ -39,7 +39,7 @@ class NickRoster:
             self.account(line.nick, line.tags["account"], now)
 
     def account(self, nick: str, account: str, now: float = 0.0) -> None:
-        """Write down under which account a nick is signed in; under none for `*` and `0`."""
+        """Record the account that a nick is signed in to; none for `*` and `0`."""
         name = fold(nick, self.mapping)
         if account in _NOBODY or "!" in account:
             self._accounts.pop(name, None)
@@ -51,7 +51,7 @@ class NickRoster:
                 self._proven = {one: self._proven.get(one, 0.0) for one in self._accounts}
 
     def renamed(self, line: IrcLine) -> None:
-        """Take in that somebody has another nick now."""
+        """Record that somebody has a new nick."""
         old, new = fold(line.nick, self.mapping), line.at(0)
         account, proven = self._accounts.pop(old, None), self._proven.pop(old, 0.0)
         self._masks.pop(old, None)
@@ -62,13 +62,13 @@ class NickRoster:
         _put(self._moved, self._mask(line.prefix), self._mask(mask))
 
     def gone(self, nick: str) -> None:
-        """Take in that somebody has left the network."""
+        """Record that somebody has left the network."""
         name = fold(nick, self.mapping)
         self._accounts.pop(name, None)
         self._masks.pop(name, None)
 
     def user_id(self, line: IrcLine) -> str:
-        """Return by what the sender of a line is known; an account never has a `!` in it."""
+        """Return the user id of a line's sender; an account never contains a `!`."""
         if self.trust == "nick":
             return fold(line.nick, self.mapping)
         account = self.account_of(line)
@@ -77,25 +77,25 @@ class NickRoster:
     def chat_id(self, line: IrcLine) -> str:
         """Return the name of the direct chat with the sender of a line.
 
-        It names the person and not only the nick, or whoever takes the nick would take the chat.
+        It names the person and not only the nick, or anyone who takes the nick would get the chat.
         """
         account = self.account_of(line) if self.trust == "account" else None
         return self.user_id(line) if account is None else f"{ACCOUNT_CHAT}{account}"
 
     def account_of(self, line: IrcLine) -> str | None:
-        """Return the account of a line's sender, if the server says that there is one."""
+        """Return the account of a line's sender, if the server names one."""
         told = line.tags.get("account", "")
         return told if told not in _NOBODY and "!" not in told else None
 
     def nick_of_account(self, account: str, *, since: float = 0.0) -> str | None:
-        """Return a nick that was signed in under an account, as the server has said since then."""
+        """Return a nick that is signed in to an account, as the server last reported."""
         for nick, name in reversed(self._accounts.items()):
             if name == account and self._proven.get(nick, 0.0) >= since:
                 return self._masks.get(nick, nick).partition("!")[0]
         return None
 
     def nick_of_mask(self, mask: str) -> str | None:
-        """Return the nick that a person has now; None if it is somebody else's."""
+        """Return the current nick of a person; None if it belongs to somebody else."""
         for _ in range(16):
             if mask not in self._moved:
                 break

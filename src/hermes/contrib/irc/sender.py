@@ -1,8 +1,8 @@
 """Sends the lines of one delivery after another, and learns their outcome from the server.
 
-"Sent" means that the server has worked on the lines: it answers every one of them by its label, or,
-where it has no labels, answers a PING that was sent behind them. Between `channel.py`, which asks,
-and `session.py`, which hands in what the server says.
+"Sent" means that the server has processed the lines: it answers each of them by its label or,
+without labels, answers a PING that was sent after them. Between `channel.py`, which asks, and
+`session.py`, which passes in the server's lines.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from hermes.errors import (
     NotDelivered,
 )
 
-# How long a delivery waits for those before it, and how long its lines may take to leave; else it
-# is sent later. Together with the answer they are less than what the outbox gives a send.
+# How long a delivery waits for earlier ones, and how long its lines may take to be sent; otherwise
+# it is sent later. Together with the answer they take less time than the outbox allows for a send.
 _TURN_S: Final = 1.0
 _LEAVE_S: Final = 5.0
 Write = Callable[[bytes], Awaitable[None]]
 
 
 class _Pending:
-    """The lines that were written and what the server has said of them."""
+    """The lines that were written and the server's answers to them."""
 
     def __init__(self, letter: IrcMessage) -> None:
         self.target = letter.target
@@ -44,7 +44,7 @@ class _Pending:
         self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def settle(self) -> None:
-        """Wake who waits if nothing more is to come."""
+        """Wake the waiter if nothing more is expected."""
         if self.is_ended and not self.labels and not self.token and not self.answered.done():
             self.answered.set_result(None)
 
@@ -66,7 +66,7 @@ class Sender:
     async def send(self, letter: IrcMessage) -> str | None:
         """Send the lines; return the server's id of the first, if it gives ids.
 
-        Raises `NotDelivered` while nothing was written, and `DeliveryUnknown` from then on.
+        Raise `NotDelivered` if nothing was written yet, and `DeliveryUnknown` after that.
         """
         try:
             async with asyncio.timeout(_TURN_S):
@@ -140,7 +140,7 @@ class Sender:
         raise first
 
     def gone(self, error: ConnectFailed) -> None:
-        """Take in that the connection is no more."""
+        """Record that the connection is lost."""
         self._gone = error
         pending = self._pending
         if pending is not None and not pending.answered.done():
@@ -149,7 +149,7 @@ class Sender:
             pending.answered.exception()
 
     def heard(self, line: IrcLine, me: IrcIdentity) -> None:
-        """Take in a line of the server that may be about what is being sent."""
+        """Process a line of the server that may be about the current send."""
         label = self._label_of(line)
         pending = self._pending
         if pending is None:
@@ -177,7 +177,7 @@ class Sender:
         return label in pending.labels if label else is_about(line, pending.target, me)
 
     def _label_of(self, line: IrcLine) -> str:
-        """Return the label of a line, its own or that of the batch that it stands in."""
+        """Return the label of a line, its own or that of its batch."""
         own = line.tags.get("label", "")
         if line.command != "BATCH":
             return own or self._batches.get(line.tags.get("batch", ""), "")
@@ -191,7 +191,7 @@ class Sender:
 
 def _too_fast(wait_s: float) -> NotDelivered:
     return NotDelivered(
-        "irc: earlier replies are still leaving, line by line; it is sent later",
+        "irc: earlier replies are still being sent, line by line; it will be sent later",
         FailureClass.RATE_LIMITED,
         retry_after=wait_s,
         platform_wide=True,
@@ -199,5 +199,5 @@ def _too_fast(wait_s: float) -> NotDelivered:
 
 
 def is_about_target(line: IrcLine, pending: _Pending) -> bool:
-    """Return whether an echo is of a message to the target that is being sent to."""
+    """Return whether an echo is of a message to the current target."""
     return line.at(0).lower() == pending.target.lower()

@@ -1,7 +1,7 @@
-"""One connection's life: signed in, in its channels, every line taken to where it belongs.
+"""One connection: signs in, joins its channels, and passes every line to its handler.
 
-Between the socket and the parts that know what lines mean; what ends it, it tells once, to all
-who wait.
+Between the socket and the parts that know what lines mean; the end is reported once, to all who
+wait.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _PLAYBACKS: Final = frozenset({"chathistory", "draft/chathistory", "znc.in/playb
 _WHO_TOKEN: Final = "42"
 _WORDS: Final = 200
 _MOST_ASIDES: Final = 100
-# For so long a nick is taken to be still that of who had it; then the server is asked.
+# For so long a nick is assumed to be the same person's; then the server is asked.
 _PROVEN_S: Final = 60.0
 _log = structlog.get_logger(__name__)
 Hear = Callable[[MessageEvent], Awaitable[None]]
@@ -90,7 +90,7 @@ class IrcSession:
         }
 
     async def begin(self) -> None:
-        """Sign in and join; return once the server has answered all of it."""
+        """Sign in and join; return once the server has answered everything."""
         self._reader = asyncio.create_task(self._read(), name="irc reader")
         for line in self._sign_in.begin():
             await self._socket.write(line)
@@ -116,7 +116,7 @@ class IrcSession:
             await self._paced(write_line("MODE", self.me.nick, f"+{mode[0]}"))
 
     async def fence(self) -> None:
-        """Return once the server has worked on everything that was written before."""
+        """Return once the server has processed everything that was written before."""
         token = f"fence-{next(self._numbers)}"
         answered = self._fences[token] = asyncio.get_running_loop().create_future()
         try:
@@ -131,7 +131,7 @@ class IrcSession:
             self._fences.pop(token, None)
 
     def regain(self) -> None:
-        """Ask for the configured nick, if the bot had to take another."""
+        """Request the configured nick, if the bot had to take another."""
         wanted = self._settings.nick
         if self.me.is_me(wanted):
             return
@@ -140,7 +140,7 @@ class IrcSession:
         self._aside(write_line("NICK", wanted))
 
     async def nick_of(self, account: str) -> str | None:
-        """Return a nick that the server says is signed in as `account`; it may have to be asked."""
+        """Return a nick that is signed in as `account`; ask the server if necessary."""
         now = self._clock.monotonic()
         known = self.roster.nick_of_account(account, since=now - _PROVEN_S)
         if known is not None:
@@ -167,11 +167,11 @@ class IrcSession:
             self._whois.pop(name, None)
 
     async def lost(self) -> None:
-        """Wait until the connection is gone; raises why."""
+        """Wait until the connection is lost; raise why."""
         await asyncio.shield(self._over)
 
     def end(self, error: HermesError) -> None:
-        """Tell everybody who waits that it is over, and why."""
+        """Notify everyone who waits that the connection has ended, and why."""
         gone = error if isinstance(error, ConnectFailed) else ConnectFailed(str(error))
         self.sender.gone(gone)
         for waiting in (*self._fences.values(), *self._whois.values()):
@@ -198,10 +198,10 @@ class IrcSession:
             self.end(ConnectFailed("irc: the server closed the connection"))
         except HermesError as error:
             self.end(error)
-        # Boundary: a fault here ends the connection, which is made anew.
+        # Boundary: a fault here ends the connection, which is then reopened.
         except Exception:  # noqa: BLE001
             _log.exception("irc.fault")
-            self.end(ConnectFailed("irc: a line of the server could not be worked on"))
+            self.end(ConnectFailed("irc: a line of the server could not be processed"))
 
     async def _take(self, line: IrcLine) -> None:
         self.roster.saw(line, self._clock.monotonic())
@@ -217,7 +217,7 @@ class IrcSession:
             await taker(line)
 
     async def _go_on(self, line: IrcLine) -> None:
-        """Take a line while signing in."""
+        """Process a line while signing in."""
         for answer in self._sign_in.take(line):
             await self._socket.write(answer)
         if self._sign_in.is_welcome and not self.me.is_me(self._sign_in.nick):
@@ -254,7 +254,7 @@ class IrcSession:
 
     async def _error(self, line: IrcLine) -> None:
         told = line.last[:_WORDS]
-        hint = "; lines left too fast: raise line_gap_s" if "flood" in told.lower() else ""
+        hint = "; lines were sent too fast: raise line_gap_s" if "flood" in told.lower() else ""
         raise ConnectFailed(f"irc: the server closed the connection: {told}{hint}")
 
     async def _message(self, line: IrcLine) -> None:
@@ -332,7 +332,7 @@ class IrcSession:
             self.roster.account(line.at(2), line.at(3), self._clock.monotonic())
 
     def _aside(self, line: bytes) -> None:
-        """Write a line when there is room for it; reading goes on meanwhile."""
+        """Write a line when there is room for it; reading continues meanwhile."""
         if len(self._asides) < _MOST_ASIDES:
             task = asyncio.create_task(self._written_aside(line), name="irc aside")
             self._asides.add(task)
@@ -345,7 +345,7 @@ class IrcSession:
             self.end(error)
 
     async def _paced(self, line: bytes) -> None:
-        """Write a line that counts against flooding."""
+        """Write a line that counts towards the flood limit."""
         await self._pace.take()
         await self._socket.write(line)
 
@@ -358,5 +358,5 @@ def _done(waiting: "asyncio.Future[None]") -> None:
 def _fail(waiting: "asyncio.Future[None]", error: HermesError) -> None:
     if not waiting.done():
         waiting.set_exception(error)
-        # Nobody has to ask for it.
+        # Retrieve the exception, so that asyncio does not warn.
         waiting.exception()

@@ -1,4 +1,4 @@
-"""What the operator told about IRC, as a typed value; a password never goes out by accident."""
+"""The IRC settings as a typed value; a password is never sent by accident."""
 
 import ipaddress
 import re
@@ -19,7 +19,7 @@ _TLS_PORT, _PLAIN_PORT = 6697, 6667
 
 
 class IrcSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings as checked; `tls` and `port` are decided."""
+    """The checked settings; `tls` and `port` are decided."""
 
     server: str
     port: int
@@ -48,7 +48,7 @@ class IrcSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(table: Mapping[str, Any]) -> IrcSettings:
-    """Return the settings; raises `ConfigurationError` naming the one that is wrong."""
+    """Return the settings; raise a `ConfigurationError` that names the wrong one."""
     given = {name: value for name, value in table.items() if value is not None}
     server = str(given.get("server", ""))
     tls = bool(given.get("tls", not is_loopback(server)))
@@ -62,7 +62,7 @@ def read(table: Mapping[str, Any]) -> IrcSettings:
 
 
 def is_loopback(server: str) -> bool:
-    """Return whether an address is this machine's own, without asking anybody."""
+    """Return whether an address is this machine's own, without a lookup."""
     if server.lower() == "localhost":
         return True
     try:
@@ -82,7 +82,7 @@ def _check(settings: IrcSettings) -> None:
         value = getattr(settings, name)
         if value and _WORD.fullmatch(value) is None:
             shown = "" if "password" in name else value
-            raise _wrong(name, "one word of visible signs, no ':' first", shown)
+            raise _wrong(name, "one word of visible characters, no ':' first", shown)
     if re.search(r"[\x00-\x1f]", settings.realname) or not settings.realname:
         raise _wrong("realname", "a text on one line", settings.realname)
     for channel in (*settings.channels, *settings.channel_keys):

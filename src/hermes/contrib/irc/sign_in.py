@@ -1,7 +1,7 @@
-"""Signing in: capabilities, SASL, the nick; what to say next for every line that comes. Pure.
+"""Sign-in: capabilities, SASL, the nick; the next lines to send for every line received. Pure.
 
-It ends with the message of the day. A password that is refused is final; a nick that is taken
-gets a sign behind it.
+It ends with the message of the day. A refused password is final; a nick that is taken gets a
+character appended.
 """
 
 import base64
@@ -33,7 +33,7 @@ _WORDS: Final = 200
 
 
 class IrcSignIn:
-    """One try; `is_done` once the server has let the bot in."""
+    """One attempt; `is_done` once the server has accepted the bot."""
 
     def __init__(self, settings: IrcSettings) -> None:
         self._settings = settings
@@ -58,7 +58,7 @@ class IrcSignIn:
         ]
 
     def take(self, line: IrcLine) -> list[bytes]:
-        """Return what to answer to a line; raises what ends the try."""
+        """Return the answer to a line; raise what ends the attempt."""
         if line.command == "CAP":
             return self._capability(line)
         if line.command == "AUTHENTICATE":
@@ -120,7 +120,7 @@ class IrcSignIn:
             self.enabled |= {name for name in names if not name.startswith("-")}
             return self._after_ack()
         if verb == "NAK":
-            # The rest is for comfort; without the account nothing would be right.
+            # The other capabilities are optional; without the account nothing would be right.
             is_again = self._takes_sasl() and names != ["sasl"]
             return [write_line("CAP", "REQ", "sasl") if is_again else write_line("CAP", "END")]
         if verb == "DEL":
@@ -165,7 +165,7 @@ class IrcSignIn:
     def _other_nick(self) -> str:
         self._tries += 1
         if self._tries > _MOST_NICKS:
-            raise ConnectFailed(f"irc: {self._settings.nick} and what is like it are all taken")
+            raise ConnectFailed(f"irc: {self._settings.nick} and similar nicks are all taken")
         longest = int(self.support["NICKLEN"]) if self.support.get("NICKLEN", "").isdigit() else 30
         suffix = "_" * self._tries if self._tries < 3 else f"_{self._tries}"
         self.nick = self._settings.nick[: longest - len(suffix)] + suffix

@@ -1,6 +1,6 @@
-"""IRC's lines: tags, prefix, command and parameters, from bytes and to bytes. Pure.
+"""IRC lines: tags, prefix, command and parameters, from bytes and to bytes. Pure.
 
-What comes in is read leniently and never fails; what goes out is checked, so that no text of a
+Incoming lines are parsed leniently and never fail; outgoing lines are checked, so that no text of a
 reply can end a line and begin a command.
 """
 
@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-# A line with its CR LF, as the server passes it on; tags are counted apart.
+# A line with its CR LF, as the server forwards it; tags are counted separately.
 LINE_BYTES: Final = 512
 MOST_TAG_BYTES: Final = 8191
 MOST_LINE_BYTES: Final = MOST_TAG_BYTES + 4096
@@ -25,7 +25,7 @@ _FOLDS: Final = {"ascii": _ASCII, "rfc1459": _RFC1459, "strict-rfc1459": _STRICT
 
 
 class IrcLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line; `prefix` is who sent it, as the server says."""
+    """One line; `prefix` is its sender, as the server says."""
 
     command: str
     params: tuple[str, ...] = ()
@@ -34,21 +34,21 @@ class IrcLine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def nick(self) -> str:
-        """Who sent it, without user and host."""
+        """The sender, without user and host."""
         return self.prefix.partition("!")[0].partition("@")[0]
 
     @property
     def last(self) -> str:
-        """The last parameter, which most lines have a text in."""
+        """The last parameter, which is the text of most lines."""
         return self.params[-1] if self.params else ""
 
     def at(self, number: int) -> str:
-        """Return a parameter, or nothing where there is none."""
+        """Return a parameter, or an empty text if there is none."""
         return self.params[number] if number < len(self.params) else ""
 
 
 def decode(raw: bytes) -> str:
-    """Return the text of a line: UTF-8, or what old clients send."""
+    """Return the text of a line: UTF-8, or the encoding of old clients."""
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -56,7 +56,7 @@ def decode(raw: bytes) -> str:
 
 
 def read_line(raw: bytes) -> IrcLine | None:
-    """Return a line as it was meant; None for what is none."""
+    """Return a parsed line; None if it is not one."""
     text = decode(raw[:MOST_LINE_BYTES].rstrip(b"\r\n")).replace("\x00", "")
     tags, prefix = _NO_TAGS, ""
     if text.startswith("@"):
@@ -109,7 +109,7 @@ def _unescaped(value: str) -> str:
 def write_line(command: str, *params: str, label: str = "") -> bytes:
     """Return a line for the server; the last parameter may have spaces and be empty.
 
-    What would end the line is taken out of every parameter, so that a text stays a text.
+    Line ends are removed from every parameter, so that a text stays a text.
     """
     words = [_UNSAFE.sub("", param) for param in params]
     if any(not word or word.startswith(":") or " " in word for word in words[:-1]):
@@ -120,12 +120,14 @@ def write_line(command: str, *params: str, label: str = "") -> bytes:
 
 
 def fold(name: str, mapping: str = "rfc1459") -> str:
-    """Return a nick's or a channel's name in the one spelling by which the server compares it."""
+    """Return the name of a nick or a channel in the form in which the server compares it."""
     return name.translate(_FOLDS.get(mapping, _RFC1459))
 
 
 def read_support(params: tuple[str, ...]) -> dict[str, str]:
-    """Return what a line of RPL_ISUPPORT says, without the nick before it and the words behind."""
+    """Return the settings in a line of RPL_ISUPPORT, without the nick before them and the text
+    after them.
+    """
     found: dict[str, str] = {}
     for token in params[1:-1]:
         name, _, value = token.partition("=")
