@@ -77,7 +77,7 @@ async def test_a_sign_out_that_fails_says_so_in_the_question(
 
     await page.locator("#sign-out-yes").click()
 
-    await expect(page.get_by_role("dialog")).to_contain_text("The server cannot be reached")
+    await expect(page.get_by_role("dialog")).to_contain_text("Cannot reach the server")
     assert await page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
     await page.locator("#sign-out-no").click()
     await expect(page.locator("#sign-out")).to_be_focused()

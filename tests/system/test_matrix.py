@@ -135,5 +135,5 @@ async def test_a_revoked_token_is_told_to_the_operator(
         server.revoke()
 
         await until_true(
-            lambda: "no longer takes it" in gateway.said(), lambda: gateway.said()[-2000:]
+            lambda: "no longer accepts it" in gateway.said(), lambda: gateway.said()[-2000:]
         )

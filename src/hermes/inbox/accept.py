@@ -39,21 +39,21 @@ from hermes.sessions.keys import SessionKeys
 
 _PAUSED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
-# Replies are counted this often, and always when less than so much is left of their limit.
+# Replies are counted this often, and always if less than this much of their limit is left.
 _COUNT_EVERY_S = 0.5
 _MUCH_ROOM = 2_000
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
 
 
-# Commands whose text is a message of its own, and what it does to a running turn.
+# Commands whose text is a separate message, and what it does to a running turn.
 _MESSAGES = {"queue": BusyPolicy.QUEUE, "steer": BusyPolicy.STEER}
 
 # Whether an event is the answer to a question that waits on its lane.
 Answers = Callable[[MessageEvent, str], bool]
 # Whether a sender may use a command where they wrote it.
 MayUse = Callable[[str, Source], bool]
-# What hooks make of an event before anything else; raises `Skipped`.
+# The result of the hooks for an event, before anything else; raises `Skipped`.
 Dispatch = Callable[[MessageEvent], Awaitable[MessageEvent]]
 
 
@@ -104,7 +104,7 @@ class Inbox:
         self._dispatch = dispatch
         self._notes = 0
         self.draining = False
-        # Platforms on which nothing is accepted until an operator says otherwise; it may change.
+        # Platforms on which nothing is accepted until an operator resumes them; it may change.
         self._paused = paused
 
     async def accept(self, event: MessageEvent) -> Acceptance:
@@ -121,7 +121,7 @@ class Inbox:
         A stranger's message goes beside the lane: it neither joins nor interrupts a turn. So does
         the answer to a question of a running turn, and a yes or no to a pending approval.
         """
-        # What makes a message the same is what was sent, whatever hooks make of it.
+        # Messages are compared as they were sent, before any hook changed them.
         sent = event
         if self._dispatch is not None:
             event = await self._dispatched(event, self._dispatch)
@@ -257,8 +257,8 @@ class Inbox:
         def kept(result: AcceptResult) -> None:
             if room is not None:
                 room.settle()
-            # What is sent again has woken its lane before. Wherever it is by now, waiting or about
-            # to become part of a turn, it is no news, and stops nothing.
+            # A repeated message has already woken its lane. Whether it waits or is about to become
+            # part of a turn, it is not new and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
 

@@ -42,7 +42,8 @@ class InboxSpace:
         self._store = store
         self._settings = settings
         self._programs = programs
-        # Let in and not yet on disk. A newcomer has no person yet, so they count by sender here.
+        # Admitted and not yet on disk. A newcomer has no person yet, so they are counted by sender
+        # here.
         self._coming = ShareCounts()
 
     def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
@@ -59,7 +60,7 @@ class InboxSpace:
                 FULL_RETRY_S,
             )
         if count >= settings.max_waiting_each:
-            # Below that total, nobody can have more than their share.
+            # Below that total, nobody can exceed their share.
             self._check_account(share, waiting, count=count)
             self._check_person(event, share, waiting)
         return InboxPlace(share, self._coming)

@@ -64,7 +64,7 @@ class Attempts:
         self._chance = chance
         self.mask = mask
         self._tries: dict[str, int] = {}
-        # Nothing new is sent before that: the platform refused the channel's credential.
+        # Nothing new is sent before this time: the platform refused the channel's credential.
         self.refused_until = 0.0
 
     async def deliver(self, record: DeliveryRecord) -> Action | None:
@@ -148,7 +148,7 @@ class Attempts:
         wait = self.rates.take(target)
         if wait > 0:
             await self._sleep(wait)
-        # Meanwhile another call may have been told to slow down.
+        # Meanwhile another call may have been slowed down.
         return not self.rates.is_held(target)
 
     async def _find(self, record: DeliveryRecord, number: int) -> str | None:
@@ -203,7 +203,7 @@ class Attempts:
                 sent_as = await call()
                 failed = False
             except DeliveryError as error:
-                # A platform that says no is a platform that answers.
+                # A platform that refuses a call still responds.
                 failed = not isinstance(error, DeliveryRejected)
                 self.rates.failed(record.target, error)
                 if error.credential:

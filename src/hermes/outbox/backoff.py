@@ -63,7 +63,7 @@ def decide(
 ) -> Action:
     """Return what happens to a delivery after `error`."""
     if error.credential:
-        # Nothing is wrong with the reply: it waits for its channel, which stops, and grows old there.
+        # The reply is not at fault: it waits for its channel, which stops, and may expire there.
         return Again(at=now, failure=kept_mark(delivery, error.failure), counts=False)
     if isinstance(error, DeliveryRejected):
         if tried.editing:
@@ -90,7 +90,7 @@ def _next_try(
     failure = kept_mark(delivery, error.failure)
     wanted = error.retry_after or 0.0
     if tried.trial:
-        # The trial of an open breaker uses up nothing.
+        # The trial call of an open breaker does not count as a try.
         at = max(now + wanted, tried.open_until or now)
         return Again(at=at, failure=failure, counts=False)
     counts = tried.tries + 1 >= len(timing.quick_delays_s)

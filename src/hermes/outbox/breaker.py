@@ -31,7 +31,7 @@ def is_blocked(breaker: Breaker, now: float) -> bool:
     """Return True if no call may be made now."""
     if breaker.open_until is None:
         return False
-    # Before it was opened: the clock was set back, and would keep it open for as long.
+    # Before it was opened: the clock was set back, which would keep it open for as long.
     return breaker.on_trial or breaker.opened_at <= now < breaker.open_until
 
 

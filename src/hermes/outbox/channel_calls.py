@@ -31,7 +31,7 @@ from hermes.ports.channel import (
 
 log = structlog.get_logger(__name__)
 
-# A channel's own time-out, which knows more, should come first.
+# A channel's own timeout, which knows more, should fire first.
 _GRACE_S = 5.0
 
 # The text of an unneeded message that cannot be deleted.
@@ -86,7 +86,7 @@ class ChannelCalls:
             return by_unit(text)
         try:
             return self._measuring.measure(text)
-        # Boundary: a fault inside a channel must not stop all that it has to deliver.
+        # Boundary: a fault inside a channel must not block all its deliveries.
         except Exception:
             log.exception("outbox.channel_fault", platform=self.platform, verb="measure")
             return by_unit(text)
@@ -94,7 +94,7 @@ class ChannelCalls:
     def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
         """Return the messages that make up a reply here, without the model's thoughts."""
         able = self.capabilities
-        # An edit replaces a text: what had come with it would be gone.
+        # An edit replaces the text: attachments would be lost.
         together = able.media_bytes if able.attaches_with_text and not able.edit else 0
         return chunks_of(
             spoken(parts),

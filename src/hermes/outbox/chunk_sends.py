@@ -26,7 +26,7 @@ Chunk = tuple[Part, ...]
 
 _FRESH = ".fresh"
 _KEY = re.compile(rf"(.{{1,100}})\.([0-9]{{1,4}})(?:{re.escape(_FRESH)})?", re.DOTALL)
-# A list, a quote, code, a title or a table, which begin only where a line begins.
+# A list, a quote, code, a title or a table, which begin only at the start of a line.
 _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
 
@@ -55,7 +55,7 @@ def chunks_of(
     chunks: list[Chunk] = [(TextPart(text),) for text in texts]
     used = 0
     for part in attached:
-        # One of unknown size may take all the room there is.
+        # An attachment of unknown size may need all the space.
         size = _size_of(part, unknown=together)
         if together and chunks and used + size <= together:
             chunks[-1] = (*chunks[-1], part)
@@ -68,7 +68,7 @@ def chunks_of(
 
 def key_of(record: DeliveryRecord) -> str:
     """Return the idempotency key of the row's current chunk; it is the same for every retry."""
-    # Under the preview's key the platform would answer with the message that cannot be edited.
+    # With the preview's key the platform would return the message that cannot be edited.
     fresh = _FRESH if record.fresh or record.failure == EDIT_REJECTED else ""
     return f"{preview_key(record.id, record.chunk)}{fresh}"
 

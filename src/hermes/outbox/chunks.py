@@ -28,7 +28,7 @@ def utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-# How long a text is, for channels that do not say themselves what it becomes on the wire.
+# Measures a text, for channels that do not measure their own format.
 MEASURES: Final[Mapping[Unit, Measure]] = {
     "chars": len,
     "utf16": utf16_length,

@@ -123,7 +123,7 @@ class OutboxCourier:
         target = _target(wanted)
         sessions = search.sessions(target)
         if not sessions and wanted.thread_id is not None:
-            # Some platforms have ids with a `:` in them, and models copy them as they are.
+            # Some platforms have ids that contain a `:`, and models copy them unchanged.
             whole = Destination("chat", wanted.platform, f"{wanted.chat_id}:{wanted.thread_id}")
             sessions = search.sessions(_target(whole))
             target = _target(whole if sessions else wanted)
@@ -166,7 +166,8 @@ class OutboxCourier:
             for session in self._store.sends.direct_chats(person_id, limit=10 * _OWN_CHATS)
         ]
         user = self._store.users.get(person_id)
-        # Who has not written for long: in most direct chats the chat is named like its person.
+        # For a person who has not written for long: most direct chats have the name of their
+        # person.
         for channel in () if user is None else user.channels:
             found = self._store.sends.sessions(
                 channel.platform, channel.user_id, thread_id=None, agents=self._agents
@@ -217,8 +218,8 @@ class OutboxCourier:
             state=DeliveryState.PENDING if is_pushed else DeliveryState.SENT,
             at=self._clock.now(),
             purpose=parcel.purpose,
-            # A turn's own session holds the call that sent it. Where nothing is pushed to people,
-            # they read it in the conversation, and only there.
+            # A turn's own session contains the call that sent it. On pull platforms people read it
+            # only in the conversation.
             mirrors=tuple(
                 lane for lane in place.sessions if not is_pushed or own is None or own.lane != lane
             ),

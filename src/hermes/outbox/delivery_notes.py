@@ -21,7 +21,7 @@ def reason_of(error: DeliveryError, *, is_final: bool, mask: Mask) -> str:
     text = said = mask(" ".join(str(error).split()))
     if not is_final:
         head, _, advice = text.rpartition("; ")
-        # A bracket that closes there was opened before: the platform's own words hold a semicolon.
+        # The opening bracket came earlier: the platform's own text contains a semicolon.
         said = text if not head or ")" in advice else head
     return said if len(said) <= _MOST_WORDS else f"{said[: _MOST_WORDS - 1]}…"
 

@@ -85,7 +85,7 @@ class EditLoop:
         try:
             while not self._done:
                 await self._alarm.wait(await self._tick())
-        # Boundary: the preview's own task; the turn goes on without it.
+        # Boundary: the preview's own task; the turn continues without it.
         except Exception:
             log.exception("preview.failed", delivery=self._name)
 
@@ -98,7 +98,7 @@ class EditLoop:
         now = self._clock.now()
         wait = wait_for(self._pace, now, new_chars=new_chars, timing=self._timing)
         if wait <= 0 and self._rates.preview_wait_s(self._target) > 0:
-            # Replies reserve slots meanwhile, so there is no point in coming back for each of them.
+            # Replies reserve slots meanwhile, so there is no point in waking up for each of them.
             wait = max(self._rates.preview_wait_s(self._target), self._timing.rate_poll_s)
         if wait > 0:
             return wait
@@ -116,7 +116,7 @@ class EditLoop:
         except (StoreError, TryLater) as error:
             self._give_up(error.code)
         else:
-            # The end of one message and the beginning of the next are one showing.
+            # The end of one message and the beginning of the next count as one update.
             if is_whole:
                 self._shown = text
                 self._pace = after_show(self._pace, self._clock.now())
@@ -150,7 +150,7 @@ def wait_for(pace: EditRate, now: float, *, new_chars: int, timing: PreviewTimin
     held = max(0.0, pace.not_before - now)
     if pace.shown_at is None:
         return held
-    # After a refusal only time counts: much new text must not cause the next one.
+    # After a refusal only time counts: much new text must not cause another one.
     if new_chars >= timing.min_chars and not pace.struck:
         return held
     return max(held, pace.shown_at + pace.interval_s - now)

@@ -5,7 +5,7 @@ In memory only. After a restart one edit is repeated, which changes nothing.
 
 import msgspec
 
-# Previews whose turn was abandoned are never asked for; only so many are remembered.
+# Previews whose turn was abandoned are never requested; only this many are remembered.
 _MOST = 1000
 
 

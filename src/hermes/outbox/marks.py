@@ -2,13 +2,13 @@
 
 from typing import Final
 
-# The preview could not be edited: the reply is sent as a new message, under a key of its own.
+# The preview could not be edited: the reply is sent as a new message, with its own key.
 EDIT_REJECTED: Final = "edit_rejected"
 # An earlier send may have arrived: this one says so, and it is the last.
 POSSIBLE_REPEAT: Final = "possible_repeat"
-# A preview of this chunk may have stood, and was looked for: it is not there.
+# A preview of this chunk may have been posted; a search did not find it.
 NOT_THERE: Final = "not_there"
 # The prefix of the text of such a send.
 REPEAT_PREFIX: Final = "(possibly a repeat) "
-# What ends a text that is longer than the platform's readers are sent.
+# The end of a text that is longer than the platform allows.
 CUT_OFF: Final = "(The reply is cut here: {} more characters. Ask for the rest.)"

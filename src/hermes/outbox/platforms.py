@@ -72,7 +72,7 @@ class PushPlatforms:
         self._connected[channel.name] = channel
         if channel.name not in self.senders:
             self.senders[channel.name] = self._sender(channel)
-        # Another channel may have taken the place of the one that the sender began with.
+        # Another channel may have replaced the one that the sender started with.
         self.senders[channel.name].use(channel)
         self._apply()
         self.senders[channel.name].start()

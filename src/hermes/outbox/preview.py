@@ -106,7 +106,7 @@ class EditPreview:
         """Send or edit the first message that does not show what it should."""
         chunks = self._wire.texts(text)
         last = len(chunks) - 1
-        # Cut into messages, a block that is still open has been closed in each of them.
+        # When the text is split into messages, an open block is closed in each of them.
         is_open = last > 0 and bool(open_fence(text))
         for number, chunk in enumerate(chunks):
             # A message with another one after it is finished and shows its final text.
@@ -202,7 +202,7 @@ def with_cursor(text: str, cursor: str, *, is_open: bool = False) -> str:
     closed = open_fence(head)
     if not closed:
         return text + cursor
-    # Behind the marks, on their line, the cursor would make them part of the code.
+    # After the marks, on the same line, the cursor would become part of the code.
     if is_open:
         return f"{head}{_gap(head, closed)}{cursor}\n{last}"
     return f"{text}\n{cursor.lstrip()}"
@@ -220,7 +220,7 @@ def open_fence(text: str) -> str:
         bare = line.strip()
         if not fence and bare.startswith(_MARKS):
             marks = bare[: len(bare) - len(bare.lstrip(bare[0]))]
-            # Backticks behind them: code within a line, which opens no block.
+            # Backticks after them: inline code, which opens no block.
             fence = "" if "`" in bare[len(marks) :] and marks[0] == "`" else marks
         elif fence and bare.startswith(fence) and not bare.strip(fence[0]):
             fence = ""

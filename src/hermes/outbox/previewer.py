@@ -123,7 +123,7 @@ class OutboxPreviewer:
     def _transport(self, channel: PushChannel, target: Target) -> Transport:
         wanted = self._wanted(target.platform)
         can = channel.capabilities
-        # Drafts are shown to one person; a group sees the message grow.
+        # Drafts are visible to one person; a group sees the message grow.
         can_draft = can.draft and isinstance(channel, DraftChannel) and not target.group
         if can_draft and wanted in ("auto", "draft"):
             return "draft"
@@ -145,7 +145,7 @@ class OutboxPreviewer:
         return ChannelCalls(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)
 
 
-# Platforms take ids of 32 bits with a sign, and 0 for none.
+# Platforms accept signed 32-bit ids, and 0 means none.
 _IDS = 0x7FFFFFFF
 
 
@@ -194,7 +194,7 @@ def draft_id(delivery_id: str) -> int:
 
 log = structlog.get_logger(__name__)
 
-# Platforms show it for five seconds or more; an answer that comes at once needs none.
+# Platforms show it for five seconds or more; an immediate answer needs none.
 EVERY_S = 4.5
 FIRST_S = 0.7
 

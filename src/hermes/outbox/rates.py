@@ -13,11 +13,11 @@ from hermes.errors import DeliveryError, FailureClass
 from hermes.ports.channel import Capabilities, PushChannel, Target
 from hermes.ports.clock import Clock
 
-# Replies reserve slots up to this far ahead; what is further away waits in the store.
+# Replies reserve slots this far ahead; anything later waits in the store.
 LOOK_AHEAD_S = 1.0
-# However long a platform wants to be left alone, it is asked again after this.
+# However long a platform asks for silence, it is tried again after this.
 _LONGEST_HOLD_S = 3600.0
-# With this many chats remembered, those whose time has come are forgotten.
+# Above this many remembered chats, those that need not wait are forgotten.
 _FEW_CHATS = 64
 
 
@@ -58,7 +58,7 @@ class SendTimes(msgspec.Struct, frozen=True, kw_only=True):
 def after_slot(spacing: SendTimes, now: float, *, gap_s: float, chat_gap_s: float) -> SendTimes:
     """Return the spacing after the next slot is taken."""
     slot = max(now, spacing.slot)
-    # The platform's slots go on from where they were: a chat that must wait holds up no other.
+    # The platform's slots continue from where they were: a chat that must wait delays no other.
     platform_at = max(now, spacing.platform_at) + gap_s
     return SendTimes(platform_at=platform_at, chat_at=slot + chat_gap_s)
 
@@ -139,7 +139,7 @@ class RateGate:
     def _forget(self, now: float) -> None:
         if self.blocked() < self._forget_at:
             return
-        # Whatever is older than the start counts as the start itself, which lies behind by now.
+        # Times before the start count as the start, which is in the past by now.
         self._chats = _future(self._chats, now)
         self._held_chats = _future(self._held_chats, now)
         self._forget_at = max(_FEW_CHATS, 2 * self.blocked())

@@ -153,7 +153,7 @@ class OutboxSender:
         now = self._clock.now()
         if 0 < self._paused_until - now <= self._timing.store_pause_s:
             return self._paused_until - now
-        # The channel stops because of that; one that does not must not be asked again and again.
+        # The channel stops because of that; one that does not must not be called again and again.
         refused_s = self._attempts.refused_until - now
         if 0 < refused_s <= self._timing.credential_wait_s:
             return min(refused_s, self._timing.idle_poll_s)
@@ -179,7 +179,7 @@ class OutboxSender:
             is_free = chat not in self._chats and len(self._chats) < self._timing.parallel_chats
             if is_free and self._may_start(record, now):
                 wait = self._rates.wait_s(record.target)
-                # What is too old is not sent any more, so it waits for no slot.
+                # A reply that is too old is not sent, so it needs no slot.
                 if wait > 0 and not is_too_old(record, now, timing=self._timing):
                     slots.append(now + wait)
                 else:
@@ -190,7 +190,7 @@ class OutboxSender:
         return [at for at in times if at > now]
 
     def _may_start(self, record: DeliveryRecord, now: float) -> bool:
-        # An open breaker stops the sending, not the ageing.
+        # An open breaker stops the sending, but replies still expire.
         is_late = is_too_old(record, now, timing=self._timing)
         return self._has_come(record.next_at, now) and (
             is_late or not is_blocked(self._gate.state, now)

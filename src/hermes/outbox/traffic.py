@@ -7,7 +7,7 @@ import msgspec
 
 from hermes.ports.clock import Clock
 
-# Callers that hang up take no answer: so many of their messages are remembered.
+# Callers that disconnect take no answer: this many of their messages are remembered.
 _MOST_ASKED = 1_000
 
 

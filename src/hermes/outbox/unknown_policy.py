@@ -71,8 +71,8 @@ def _was_edit(delivery: DeliveryRecord, capabilities: Capabilities) -> bool:
 
 
 def _usable_window(delivery: DeliveryRecord, capabilities: Capabilities) -> float:
-    # The window opened with the first send, of which only this is certain: it came after the
-    # commit, or, when the row was never on the wire, it was the preview, somewhat before it.
+    # The window opened with the first send. Only this is certain about it: it came after the
+    # commit, or, if the row was never being sent, it was the preview, somewhat before the commit.
     if delivery.sending_at is None or is_in_doubt(delivery):
         return capabilities.key_window_s / 2
     return capabilities.key_window_s

@@ -52,7 +52,7 @@ class UnknownWorker:
     async def settle(self, record: DeliveryRecord) -> float | None:
         """Resolve one row; return when to try again, or None if it is resolved."""
         if record.chunk >= len(self._attempts.chunks(record)):
-            # The person was erased: there is nothing left that could be repeated.
+            # The person was erased: nothing is left to repeat.
             await self._attempts.end(record, Dead(FailureClass.REJECTED))
             return None
         choice = self.choose(record)
@@ -194,7 +194,7 @@ class UnknownWorker:
         if posted_id is None:
             receipt = await wire.send(compose(record, chunk))
             posted_id = receipt.platform_message_id
-        # Behind the key there may be a preview, which shows only the beginning of the reply.
+        # The key may belong to a preview, which shows only the beginning of the reply.
         was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None
         if wire.capabilities.edit and was_shown and text_of(chunk):
             try:

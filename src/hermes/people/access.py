@@ -79,7 +79,7 @@ def platform_rules(platform: str, settings: Settings, *, manifest: Unknown) -> P
 def admit(source: Source, channel_access: ChannelAccess, *, rules: PlatformRules) -> Admission:
     """Decide whether a sender is answered in a chat."""
     if channel_access.is_blocked:
-        return Admission("blocked", "the person is blocked (`hermes users show` tells since when)")
+        return Admission("blocked", "the person is blocked (`hermes users show` says since when)")
     is_direct = source.chat_type == "dm"
     is_listed_chat = bool(rules.allowed_chats & {source.chat_id, source.parent_chat_id})
     if not is_direct and rules.allowed_chats and not is_listed_chat:
@@ -114,7 +114,7 @@ def _let_in(source: Source, channel_access: ChannelAccess, *, rules: PlatformRul
         return f"{_key(rules)}.allow_from"
     if source.chat_type != "dm" and source.user_id in rules.group_allow_from:
         return f"{_key(rules)}.group_allow_from"
-    return "the channel was let in" if channel_access.is_active else None
+    return "the channel was admitted" if channel_access.is_active else None
 
 
 def _key(rules: PlatformRules) -> str:

@@ -1,6 +1,7 @@
-"""Which group messages are for the bot: mentions, chats where it hears all, and other bots.
+"""Decides which group messages are for the bot: mentions, chats in which it reads all, and other
+bots.
 
-Pure. The channel says whether a message mentions the bot; `people.access` decides who is answered
+Pure. The channel says whether a message mentions the bot; `people.access` decides who gets answers
 at all.
 """
 
@@ -53,14 +54,16 @@ def hear(event: MessageEvent, rules: GroupRules) -> GroupVerdict:
     source = event.source
     key = f"access.platforms.{rules.platform}"
     if source.is_bot and rules.bots == "ignore":
-        return GroupVerdict("nothing", f"bots are not listened to ({key}.bots)")
+        return GroupVerdict("nothing", f"messages of bots are ignored ({key}.bots)")
     if event.addressed or source.chat_type == "dm":
         return TURN
     if source.is_bot and rules.bots == "addressed":
-        return GroupVerdict("context", f"a bot has to name me ({key}.bots)")
+        return GroupVerdict("context", f"a bot has to mention me ({key}.bots)")
     if not rules.require_mention or rules.free_chats & {source.chat_id, source.parent_chat_id}:
         return TURN
-    return GroupVerdict("context", f"it is in a group and does not name me ({key}.require_mention)")
+    return GroupVerdict(
+        "context", f"it is in a group and does not mention me ({key}.require_mention)"
+    )
 
 
 class Groups:

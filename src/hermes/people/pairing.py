@@ -64,7 +64,7 @@ def make_code(random_bytes: Callable[[int], bytes]) -> str:
 
 
 LET_IN = "You are let in now. Write to me, and I will answer."
-"""What a stranger is told whose code was approved."""
+"""The notice for a stranger whose code was approved."""
 
 
 def spoken(code: str) -> str:

@@ -35,7 +35,7 @@ _OPEN = Admission("in", "the platform is open")
 
 
 class AccessNotice(msgspec.Struct, frozen=True):
-    """What a sender is told; None means no answer. `reason` is for `hermes why`."""
+    """The answer for a sender; None means no answer. `reason` is for `hermes why`."""
 
     text: str | None
     reason: str

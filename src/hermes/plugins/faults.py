@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 
 _OWN = str(Path(__file__).resolve().parent.parent)
-# What imports is named by every error of an import, and is never the place.
+# The import machinery is in the traceback of every import error, and is never the cause.
 _IMPORTING = ("<", str(Path(importlib.__file__).parent))
 _MOST_CHARACTERS = 400
 

@@ -70,7 +70,7 @@ class HookWorker:
     def __init__(self, hook: Hook, *, limits: HookLimits, clock: Clock | None = None) -> None:
         self.hook = hook
         self._now = (clock or SystemClock()).monotonic
-        # What the thread is at, and until when it may be.
+        # The call that the thread is running, and its deadline.
         self._current: tuple[_Call, float] | None = None
         self.limit_s = hook.timeout_s or limits.timeout_s
         self._limits = limits
@@ -80,7 +80,7 @@ class HookWorker:
         self._is_stopped = False
         self._wake = asyncio.Event()
         self._ended: Future[None] = Future()
-        # Nobody who gives up waiting for the end takes it away from the thread.
+        # A caller that stops waiting does not cancel the thread's end.
         self._ended.set_running_or_notify_cancel()
         self._runs = 0
         self._failures = 0

@@ -86,7 +86,7 @@ def _from_name(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        # What the module itself lacks is the module's fault, told with its line.
+        # A missing import inside the module is the module's fault, reported with its line.
         if error.name != name and not name.startswith(f"{error.name}."):
             raise
         raise ConfigurationError(
@@ -106,7 +106,7 @@ def _from_folder(folder: Path) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    # Boundary of a foreign module: half of one must not be found by the next that asks for it.
+    # Boundary of a foreign module: a half-imported one must not be found by the next import.
     except BaseException:
         sys.modules.pop(spec.name, None)
         raise

@@ -91,7 +91,7 @@ class Registry:
         known = self.commands.setdefault(command.name, command)
         if known is not command:
             raise ConfigurationError(
-                f"two plugins bring a command /{command.name}; remove one of them from `plugins`"
+                f"two plugins register a command /{command.name}; remove one of them from `plugins`"
             )
 
     def hook(self, hook: Hook) -> None:
@@ -99,7 +99,7 @@ class Registry:
         known = self.hooks.setdefault(hook.name, checked(hook))
         if known is not hook:
             raise ConfigurationError(
-                f"two plugins bring a hook named {hook.name!r}; remove one of them from `plugins`"
+                f"two plugins register a hook {hook.name!r}; remove one of them from `plugins`"
             )
 
     def make_provider(self, name: str, kind: str, *, settings: Any, client: Any) -> Provider:

@@ -64,7 +64,7 @@ def read_cron(text: str, *, zone: str) -> Rule:
     if text.startswith("@"):
         line = WORDS.get(text.casefold(), "")
         if not line:
-            raise BadRequest(f"{text[:40]!r} is none of {', '.join(WORDS)}.")
+            raise BadRequest(f"{text[:40]!r} is not one of {', '.join(WORDS)}.")
     fields = line.split()
     if len(fields) != _FIELDS:
         raise BadRequest(
@@ -99,7 +99,7 @@ def checked_days(rule: Rule, text: str) -> Rule:
     if not by_number and not (rule.is_either and rule.weekdays):
         raise BadRequest(f"{text[:80]!r} never comes: none of its months has such a day.")
     if rule.is_either and not (rule.days and rule.weekdays):
-        # One of the two leaves nothing out, and so neither does the pair.
+        # One of the two allows every day, and so does the pair.
         return msgspec.structs.replace(rule, days=(), weekdays=(), is_either=False)
     return rule
 
@@ -153,7 +153,7 @@ def _value(word: str, field: _Field, *, text: str) -> int:
 def _number(word: str, field: _Field, *, text: str) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 4):
         known = f" or a name such as {next(iter(field.names))}" if field.names else ""
-        raise _wrong(text, field, f"{word[:20]!r} is no number{known}")
+        raise _wrong(text, field, f"{word[:20]!r} is not a number{known}")
     return int(word)
 
 

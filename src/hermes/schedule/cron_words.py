@@ -353,7 +353,7 @@ def _take_date(words: _Words, days: _Days, *, today: date) -> None:
         try:
             days.once = date(int(found[1]), int(found[2]), int(found[3]))
         except ValueError as error:
-            raise words.wrong(f"{found[0]} is no date") from error
+            raise words.wrong(f"{found[0]} is not a date") from error
 
 
 def _take_months(words: _Words, days: _Days) -> None:
@@ -366,7 +366,7 @@ def _take_months(words: _Words, days: _Days) -> None:
             return
         days.months, number = (_month(found[2]),), int(found[1])
     if not 1 <= number <= 31:
-        raise words.wrong(f"{found[0]!r} is no day")
+        raise words.wrong(f"{found[0]!r} is not a day")
     days.days = (number,)
     checked_days(Rule(zone="UTC", days=days.days, months=days.months), words.whole)
 

@@ -22,7 +22,7 @@ from hermes.schedule.cron_run import due_run
 _JOBS_A_ROUND = 50
 _LOOK_S = 5.0
 _LEAST_WAIT_S = 0.05
-# Less is the clock being put right bit by bit.
+# A smaller difference is the clock being adjusted gradually.
 _SET_BACK_S = 30.0
 # A zone that this system no longer knows: not found is a KeyError, a folder an OSError.
 _NO_ZONE = (KeyError, ValueError, OSError)
@@ -49,7 +49,7 @@ class CronWorker:
         self._clock = clock
         self._make_id = make_id
         self._task: asyncio.Task[None] | None = None
-        # How far the wall clock is ahead of the one that never jumps; unknown before the first look.
+        # How far the wall clock is ahead of the monotonic one; unknown before the first check.
         self._ahead: float | None = None
 
     def start(self) -> None:
@@ -115,7 +115,7 @@ class CronWorker:
         try:
             run = due_run(job, task, now=now, make_id=self._make_id)
         except _NO_ZONE:
-            await self._stop_job(job, f"the time zone {task.rule.zone} is not known here any more")
+            await self._stop_job(job, f"the time zone {task.rule.zone} is no longer known here")
             return
         problem = self._problem(job, task, run.message.event)
         if problem is not None:
@@ -142,7 +142,7 @@ class CronWorker:
         channel_access = self._store.users.channel_access(source.platform, source.user_id)
         if channel_access.person_id != job.person_id:
             return f"{source.platform}:{source.user_id} belongs to another person now"
-        return None if self._admits(event) else "its owner is not let in any more"
+        return None if self._admits(event) else "its owner is no longer admitted"
 
     async def _stop_job(self, job: CronJob, reason: str) -> None:
         now = self._clock.now()

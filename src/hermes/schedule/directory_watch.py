@@ -92,7 +92,7 @@ class DirectoryWatch:
     async def _write_seen(self) -> int:
         listed = {(one.platform, one.chat_id): one for one in self._store.chats()}
         seen, self._seen = self._seen, {}
-        # What a platform lists tells more than a message does.
+        # A platform's list says more about a chat than a message does.
         news = [_beside(entry, listed.get(place)) for place, entry in seen.items()]
         count = 0
         for platform, entries in groupby(sorted(news, key=_platform), key=_platform):

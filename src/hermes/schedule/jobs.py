@@ -23,7 +23,7 @@ from hermes.schedule.rounds import Rounds
 _MOST_FAILURES = 5
 _RETRY_S = 60.0
 _EXCHANGES_AT_ONCE = 50
-# A pause that is shorter is looked for as often as it is long.
+# A shorter pause is checked for as often as it is long.
 LOOK_S = 5.0
 _JOBS_A_ROUND = 20
 _log = structlog.get_logger(__name__)
@@ -77,7 +77,7 @@ class JobWorker:
         """
         shop, key = self._shop, dream_key(person_id)
         if key in self._doing:
-            raise Conflict("This person is being dreamt of just now: look again in a moment.")
+            raise Conflict("A dream of this person is running now: try again in a moment.")
         with self._busy_with(key):
             error = await self._try(await shop.dreams.begin(person_id, at=shop.clock.now()))
         if error is not None:

@@ -19,7 +19,7 @@ _LOOK_S = 600.0
 _GRAPHS_AT_ONCE = 100
 _FORGOTTEN_AT_ONCE = 500
 _log = structlog.get_logger(__name__)
-# Told the numbers of graphs that are gone, so that a search finds nothing of them.
+# Called with the numbers of deleted graphs, so that a search finds nothing of them.
 Forget = Callable[[Sequence[int]], Awaitable[None]]
 
 
@@ -60,7 +60,7 @@ class SessionPruner:
                     count += await self._try(old, before=before, gone=gone)
                 if len(gone) >= _FORGOTTEN_AT_ONCE:
                     await self._forget_all(gone)
-                # Turns go on between two looks.
+                # Turns continue between two checks.
                 await asyncio.sleep(0)
         finally:
             await self._forget_all(gone)

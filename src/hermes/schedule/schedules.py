@@ -68,7 +68,7 @@ class Schedules:
         """Return who wrote a message and where; raises `Forbidden` inside a scheduled turn."""
         record = self._store.inbox.get(message_id)
         if record is None or record.event is None:
-            raise NotFound("The message that asks for a schedule is gone.")
+            raise NotFound("The message that asks for a schedule no longer exists.")
         event = record.event
         if event.scheduled is not None:
             raise Forbidden("A scheduled job cannot schedule others: only people can.")
@@ -177,7 +177,7 @@ class Schedules:
         result = await self._store.cron.run(run, kept=kept)
         if result is None:
             raise Conflict(
-                "The job changed meanwhile, or its account is another person's: look again."
+                "The job changed meanwhile, or its account is another person's: try again."
             )
         return result.message_id
 
@@ -227,9 +227,7 @@ class Schedules:
         if not text:
             raise BadRequest("The job does nothing: say what I shall do when it is due.")
         if text.startswith("/"):
-            raise BadRequest(
-                "A job is a message to me, and no command: it must not begin with '/'."
-            )
+            raise BadRequest("A job is a message to me, not a command: it must not begin with '/'.")
         if len(text) > self._settings.text_chars:
             raise BadRequest(
                 f"The job has {len(text)} characters; {self._settings.text_chars} are allowed "
@@ -257,7 +255,7 @@ class Schedules:
 
     def _moved(self, is_set: bool) -> None:
         if not is_set:
-            raise Conflict("The job ran or changed just now: look again.")
+            raise Conflict("The job ran or changed just now: try again.")
 
 
 _LONGEST: Final = 300

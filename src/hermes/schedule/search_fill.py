@@ -43,5 +43,5 @@ class SearchFill:
             except Exception:  # noqa: BLE001  worker boundary: the next round tries again
                 _log.exception("search_filling_failed")
                 has_more = False
-            # Turns go first: the rest of the past waits for a moment.
+            # Turns go first: the rest of the backlog waits for a moment.
             await self._search.wait_for_work(self._pause_s if has_more else self._every_s)

@@ -75,7 +75,7 @@ class SessionWatch:
                 count += await self._end(session)
             if len(found) < _AT_ONCE:
                 break
-            # Those of one instant are few; the last of them are found again, and have ended.
+            # Few share one instant; the last of them are found again, and have already ended.
             since = max(found[-1].used_at, since + 1e-6)
         self._seen[platform, number] = max(before, since)
         return count

@@ -22,15 +22,15 @@ _TOLD: dict[EndReason, str] = {
     "working on it. This is a new conversation.",
     "ended": "Whoever runs this gateway ended our conversation, so this is a new one.",
 }
-# Two ends of a day are never closer, however clocks change.
+# Two ends of a day are never closer than this, whatever the clock changes.
 _SHORTEST_DAY_S = 22 * 3600.0
-# No session is idle after less.
+# No session counts as idle after a shorter time.
 _LEAST_S = 60.0
 _EVERYBODY = "*"
 _FIND = " What was said before is kept: /search finds it."
 
 
-# Returns the person behind a sender of a platform, if somebody wrote from there.
+# Returns the person behind a sender of a platform, if they ever wrote from there.
 PersonOf = Callable[[str, str], str | None]
 
 
@@ -53,7 +53,7 @@ def end_reason(
 ) -> Literal["daily", "idle"] | None:
     """Return why a session last used at `used_at` is over; None if it continues."""
     if used_at > now:
-        # The clock was set back; nothing can be said about the time in between.
+        # The clock was set back; the time in between is unknown.
         return None
     if rule.mode in ("daily", "both") and used_at < last_boundary(now, at=rule.at, zone=zone):
         return "daily"
@@ -78,7 +78,7 @@ def _instant(local: datetime, zone: ZoneInfo) -> float:
     gap = (first.utcoffset() or timedelta()) - (after.utcoffset() or timedelta())
     if gap >= timedelta():
         return first.timestamp()
-    # In a gap the two readings lie on both sides of it; the clocks jump where they meet.
+    # In a gap the two readings lie on both sides of it; the clocks change where they meet.
     low, high = int(after.timestamp()), int(first.timestamp())
     before = datetime.fromtimestamp(low, zone).utcoffset()
     while high - low > 1:

@@ -9,7 +9,7 @@ _MAKERS = ("token", "session")
 
 
 class MemoryAccessStore:
-    """Keeps credential hashes in a dictionary."""
+    """Stores credential hashes in a dictionary."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bytes], Credential] = {}
@@ -24,7 +24,7 @@ class MemoryAccessStore:
         role: Role = "owner",
         parent: bytes | None = None,
     ) -> None:
-        """Keep a credential's hash."""
+        """Store a credential's hash."""
         limits = () if parent is None else self._ends_of_makers(kind, parent)
         known = [one for one in (expires_at, *limits) if one is not None]
         self._known[kind, digest] = Credential(
@@ -51,7 +51,7 @@ class MemoryAccessStore:
     async def use_link(
         self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
     ) -> bool:
-        """Use up a sign-in link and keep the hash of the session that it makes: both, or neither."""
+        """Use up a sign-in link and store the hash of its session: both, or neither."""
         found = self.find("signin", link, now=now)
         if found is None:
             return False
@@ -60,11 +60,11 @@ class MemoryAccessStore:
         return True
 
     def list(self, kind: str) -> tuple[Credential, ...]:
-        """Return every credential of a kind, the newest first."""
+        """Return every credential of a kind, newest first."""
         return tuple(one for (known, _), one in reversed(self._known.items()) if known == kind)
 
     async def revoke(self, credential: str) -> bool:
-        """End a token or session by its id, and every link and session that was made from it."""
+        """Revoke a token or session by its id, and every link and session made from it."""
         ended = [
             one.digest
             for (kind, _), one in self._known.items()
@@ -75,7 +75,7 @@ class MemoryAccessStore:
         return bool(ended)
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
-        """End every credential of a kind, with what was made from it; return how many ended."""
+        """Revoke every credential of a kind, with what was made from it; return how many."""
         ended = [one for one in self.list(kind) if one.id != keep]
         for one in self.list(kind):
             if one.id == keep:
@@ -85,7 +85,7 @@ class MemoryAccessStore:
         return len(ended)
 
     async def sign_out(self, digest: bytes) -> bool:
-        """End one session and its unused links; sessions that were made from it stay."""
+        """End one session and its unused links; sessions made from it stay."""
         gone = self._known.pop(("session", digest), None)
         if gone is None:
             return False
@@ -99,13 +99,13 @@ class MemoryAccessStore:
         return True
 
     async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
-        """Note when a credential was last used."""
+        """Record when a credential was last used."""
         found = self._known.get((kind, digest))
         if found is not None:
             self._known[kind, digest] = msgspec.structs.replace(found, seen_at=at)
 
     def _ends_of_makers(self, kind: str, parent: bytes) -> tuple[float | None, ...]:
-        """Return when those end that a new credential may not outlive; raises `Unauthenticated`."""
+        """Return the expiry times that a new credential may not exceed; raise `Unauthenticated`."""
         makers = [self._known[one, parent] for one in _MAKERS if (one, parent) in self._known]
         if not makers:
             raise Unauthenticated("The token or session that asks for this has ended.")

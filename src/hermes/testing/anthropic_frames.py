@@ -1,4 +1,4 @@
-"""A scripted turn as the bytes of an Anthropic answer: HTTP heads, named events, errors; pure."""
+"""Encodes a scripted turn as an Anthropic answer: HTTP heads, named events, errors. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,9 @@ SIGNATURE = "c2NyaXB0ZWQ="
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with what the wire needs beside it; `tools` are (id, name, arguments)."""
+    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
+    arguments).
+    """
 
     turn: ScriptedTurn
     id: str
@@ -37,7 +39,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stop_reason(self) -> str:
-        """Why the model stopped, in Anthropic's words."""
+        """The stop reason in Anthropic's terms."""
         return "tool_use" if self.tools else "end_turn"
 
     @property
@@ -48,7 +50,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     # Any: JSON objects on their way to the encoder.
     def usage(self, tokens_out: int) -> dict[str, Any]:
-        """Return the token counts; what the cache knew is no part of `input_tokens`."""
+        """Return the token counts; cached tokens are not part of `input_tokens`."""
         return {
             "input_tokens": self.tokens_in - self.turn.cached_in,
             "cache_creation_input_tokens": 0,
@@ -57,7 +59,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def message(self, content: list[dict[str, Any]], *, stop: str | None) -> dict[str, Any]:
-        """Return the message, whole or as it begins."""
+        """Return the message, whole or as at its beginning."""
         return {
             "id": self.id,
             "type": "message",
@@ -122,7 +124,7 @@ def opening(answer: Answer) -> Iterator[bytes]:
 
 
 def text(answer: Answer) -> Iterator[bytes]:
-    """Yield one frame for each piece of the text that the turn's fault leaves."""
+    """Yield one frame for each piece of the text that the turn's fault allows."""
     turn = answer.turn
     pieces = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
     for piece in pieces:
@@ -130,7 +132,7 @@ def text(answer: Answer) -> Iterator[bytes]:
 
 
 def closing(answer: Answer) -> Iterator[bytes]:
-    """Yield the tool calls in pieces, the reason of the end with the usage, and the end."""
+    """Yield the tool calls in pieces, the stop reason with the usage, and the end."""
     index = _text_index(answer)
     if answer.turn.text:
         yield _event("content_block_stop", index=index)

@@ -1,7 +1,7 @@
-"""What the Messages API refuses in a request's options: limits, tools, sampling, thinking, formats.
+"""Checks a request's options as the Messages API does: limits, tools, sampling, thinking, formats.
 
-The lists of models are those of the service's documentation; they say which generation refuses
-which form.
+The lists of models come from the service's documentation; they say which generation refuses which
+form.
 """
 
 import re
@@ -22,7 +22,7 @@ _LEAST_BUDGET = 1024
 
 
 class Options(Protocol):
-    """The part of a request that is looked at here."""
+    """The part of a request that is checked here."""
 
     # Any: small JSON objects.
     model: str
@@ -37,7 +37,7 @@ class Options(Protocol):
 
 
 def check_options(request: Options) -> str | None:
-    """Return the words with which the service refuses the options, or None."""
+    """Return the service's refusal of the options, or None."""
     checks = (_limits, _tools, _choice, _sampling, _thinking, _output)
     return next((words for check in checks for words in check(request)), None)
 

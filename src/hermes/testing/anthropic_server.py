@@ -1,4 +1,4 @@
-"""A loopback server that speaks Anthropic Messages strictly and answers by script.
+"""A loopback server that implements Anthropic Messages strictly and answers by script.
 
 `python -m hermes.testing.anthropic_server --port 0` prints `{"port": N, ...}` and runs until its
 standard input closes.
@@ -53,7 +53,7 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def seen_in(request: MessagesRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     users = [message for message in request.messages if isinstance(message, User)]
     asking = [message for message in users if len(results_of(message)) < len(message.content)]
     results = tuple(
@@ -64,9 +64,9 @@ def seen_in(request: MessagesRequest) -> SeenConversation:
 
 
 class AnthropicServer:
-    """The server; inside a test it is used as `async with AnthropicServer() as server`.
+    """The server; used in a test as `async with AnthropicServer() as server`.
 
-    With a `key` exactly that credential is taken, without one any.
+    With a `key` only that credential is accepted, without one any.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class AnthropicServer:
 
 
 class _Connection(asyncio.Protocol):
-    """One client; a turn without waits is answered at once, any other by a task of its own."""
+    """One client; a turn without waits is answered at once, any other in its own task."""
 
     def __init__(self, server: AnthropicServer, connections: "set[_Connection]") -> None:
         self._server = server
@@ -162,7 +162,7 @@ class _Connection(asyncio.Protocol):
         self._body = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # cast: a stream server always hands a stream transport; uvloop's has no common base.
+        # cast: a stream server always passes a stream transport; uvloop's has no common base.
         self._transport = cast("asyncio.Transport", transport)
         self._connections.add(self)
 
@@ -266,7 +266,7 @@ class _Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def _break(self) -> None:
-        """Close without the end of the chunked body, after what was written has left."""
+        """Close without the end of the chunked body, after everything written was sent."""
         if self._transport is not None:
             self._transport.close()
 

@@ -1,6 +1,6 @@
 """What Anthropic's Messages API accepts, checked as strictly as the real service does.
 
-Pure: bytes in, a typed request or a refusal in the service's words out. It knows nothing of how
+Pure: bytes in, a typed request or a refusal with the service's text out. It knows nothing about how
 Hermes builds its requests.
 """
 
@@ -105,7 +105,7 @@ class MessagesRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stream: bool = False
     system: str | list[Text] = ""
     tools: list[ToolSpec] = []
-    # Any: small objects, looked at by `check_options`.
+    # Any: small objects, checked by `check_options`.
     tool_choice: dict[str, Any] | None = None
     stop_sequences: list[str] = []
     temperature: float | None = None
@@ -119,7 +119,7 @@ _decode = msgspec.json.Decoder(MessagesRequest).decode
 
 
 def read_request(body: bytes) -> MessagesRequest:
-    """Return the request in `body`; raise `ShapeError` where the real service would refuse it."""
+    """Return the request in `body`; raise `ShapeError` if the real service would refuse it."""
     try:
         request = _decode(body)
     except msgspec.ValidationError as error:

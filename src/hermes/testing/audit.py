@@ -6,13 +6,13 @@ from hermes.ports.audit import AuditLimits, AuditRow, AuditState
 
 
 class MemoryAudit:
-    """Keeps orders in a list."""
+    """Stores orders in a list."""
 
     def __init__(self) -> None:
         self.rows: list[AuditRow] = []
 
     async def begin(self, row: AuditRow, *, limits: AuditLimits) -> None:
-        """Keep an order, and forget what is too old or too much."""
+        """Add an order, and drop orders that are too old or too many."""
         kept = [one for one in self.rows if one.at >= row.at - limits.retention_s]
         self.rows = [*kept, row][-limits.most_rows :]
 
@@ -28,7 +28,7 @@ class MemoryAudit:
         ]
 
     def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
-        """Return orders, the newest first."""
+        """Return orders, newest first."""
         found = [
             row
             for row in reversed(self.rows)

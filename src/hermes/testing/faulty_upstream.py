@@ -1,8 +1,8 @@
-"""A loopback model service that speaks every HTTP dialect strictly, and fails in one named way.
+"""A loopback model service that implements every HTTP dialect strictly, and fails in one named way.
 
-It tells the dialect by the path, holds each request against the dialect's strict shape, and then
-lets the fault answer. Without a fault it gives the good answer. Every request is kept, and what no
-real service would have taken is in `complaints`.
+It recognises the dialect by the path, checks each request against the dialect's strict shape, and
+then applies the fault. Without a fault it gives the good answer. Every request is kept, and
+requests that no real service would accept are in `complaints`.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ _WITHOUT_VERSION: frozenset[Dialect] = frozenset({"anthropic", "gemini", "ollama
 
 
 class FaultyUpstream(ScriptedHttp):
-    """The server; inside a test it is used as `async with FaultyUpstream("no_end") as upstream`."""
+    """The server; used in a test as `async with FaultyUpstream("no_end") as upstream`."""
 
     def __init__(self, fault: str | None = None, *, sleep: Sleep = asyncio.sleep) -> None:
         super().__init__(self._answer)
@@ -26,7 +26,7 @@ class FaultyUpstream(ScriptedHttp):
         self.complaints: list[str] = []
 
     def base_url(self, dialect: Dialect) -> str:
-        """Return the address to configure as `base_url` of a provider that speaks `dialect`."""
+        """Return the `base_url` for a provider of `dialect`."""
         return self.origin if dialect in _WITHOUT_VERSION else f"{self.origin}/v1"
 
     async def __aenter__(self) -> "FaultyUpstream":

@@ -1,7 +1,7 @@
-"""The good answer of every dialect, cut into the pieces between which a fault can strike.
+"""The good answer of every dialect, cut into the pieces between which a fault can occur.
 
-A streamed answer says `TEXT`; an embedding answers two texts. Used by the faulty upstream, which
-spoils these pieces; it knows no sockets.
+A streamed answer says `TEXT`; an embedding answers two texts. The faulty upstream spoils these
+pieces; this module knows no sockets.
 """
 
 from collections.abc import Callable
@@ -26,11 +26,12 @@ Json = dict[str, Any]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One good answer in pieces: `preamble` holds no output yet, `closing` ends with the end marker.
+    """One good answer in pieces: `preamble` holds no output yet, `closing` ends with the end
+    marker.
 
     `called` is a whole answer whose tool call stops in the middle of its arguments; `error` is a
-    failure told inside the answer, and `refusal` the body of one told by a status. No line of a
-    proper answer is as long as `longest`.
+    failure reported inside the answer, and `refusal` the body of one reported by a status. No line
+    of a proper answer is as long as `longest`.
     """
 
     kind: str
@@ -46,7 +47,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def whole(self) -> tuple[bytes, ...]:
-        """Everything, in its order."""
+        """All pieces, in order."""
         return (*self.preamble, *self.deltas, *self.closing)
 
 
@@ -215,7 +216,7 @@ def _gemini() -> Answer:
         preamble=(_line(_encode({"usageMetadata": {}, "modelVersion": MODEL})),),
         deltas=tuple(_line(_encode(chunk({"text": piece}))) for piece in PIECES),
         closing=(_line(_encode(chunk(finishReason="STOP"))),),
-        # Arguments are an object here: cut, the event itself is.
+        # Arguments are an object here: to cut them, the event itself is cut.
         called=(_line(called[: called.index(b"ma")]), _line(_encode(chunk(finishReason="STOP")))),
         filler=_KEEP_ALIVE,
         line=_line,
@@ -239,7 +240,7 @@ def _ollama() -> Answer:
         preamble=(line(content="") + b"\n",),
         deltas=tuple(line(content=piece) + b"\n" for piece in PIECES),
         closing=(counted(),),
-        # Arguments are an object here: cut, the line itself is.
+        # Arguments are an object here: to cut them, the line itself is cut.
         called=(called[: called.index(b"Li")] + b"\n", counted()),
         filler=b"\n",
         line=lambda payload: payload + b"\n",

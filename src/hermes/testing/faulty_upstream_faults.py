@@ -1,7 +1,7 @@
 """Every way in which the faulty upstream fails, by name: one function for each.
 
-A fault gets a `Scene` and spoils the good answer in it. It knows no dialect: what an error, a line
-or an end marker looks like is the answer's business.
+A fault gets a `Scene` and spoils the good answer in it. It knows no dialect: the answer knows what
+an error, a line or an end marker looks like.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ _NOW = "Sun, 15 Nov 2026 10:00:00 GMT"
 _BOMB_BYTES = 33_554_432
 _BIG_HEADER = 65_536
 _BIG_ERROR = 1_048_576
-# How often the loop turns until a caller in it has read what was written.
+# How many iterations of the loop a caller in it needs to read what was written.
 _TURNS = 25
 _PAGE = b"<html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 
 
 class Scene(msgspec.Struct, frozen=True):
-    """One request in its answering; `key` is what it showed, and is repeated in every error."""
+    """One request being answered; `key` is its credential, which every error repeats."""
 
     out: Out
     answer: Answer
@@ -35,7 +35,7 @@ class Scene(msgspec.Struct, frozen=True):
     sleep: Sleep
 
     def begin(self, *headers: str, kind: str | None = None) -> None:
-        """Begin a 200 in chunks."""
+        """Begin a 200 with a chunked body."""
         lines = (
             "HTTP/1.1 200 OK",
             f"Content-Type: {kind or self.answer.kind}",
@@ -45,19 +45,19 @@ class Scene(msgspec.Struct, frozen=True):
         self.out.raw("\r\n".join((*lines, "", "")).encode())
 
     async def say(self, frames: Iterable[bytes]) -> None:
-        """Send pieces, and give the caller the time to read them."""
+        """Send pieces, and give the caller time to read them."""
         for frame in frames:
             self.out.frame(frame)
         for _ in range(_TURNS):
             await asyncio.sleep(0)
 
     async def open(self) -> None:
-        """Begin, and say what comes before any output."""
+        """Begin, and send what precedes any output."""
         self.begin()
         await self.say(self.answer.preamble)
 
     async def half(self) -> None:
-        """Begin, and say the first two pieces of the output."""
+        """Begin, and send the first two pieces of the output."""
         await self.open()
         await self.say(self.answer.deltas[:2])
 

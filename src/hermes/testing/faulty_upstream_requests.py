@@ -1,7 +1,7 @@
-"""Which dialect a request speaks, and whether the real service would take it.
+"""Finds a request's dialect, and checks whether the real service would accept it.
 
 Used by the faulty upstream: a fault proves nothing about a call that no service would have
-answered, so every request is held against the strict shapes first.
+answered, so every request is first checked against the strict shapes.
 """
 
 import re
@@ -44,23 +44,23 @@ class _Vectors(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Route(msgspec.Struct, frozen=True):
-    """A path: its dialect, the answer it gives, and what reads its requests."""
+    """A path: its dialect, its answer, and the parser of its requests."""
 
     dialect: Dialect
     answer: Callable[[Dialect], Answer]
-    # Any: whatever the shape makes of the body; only that it can is of interest.
+    # Any: the parsed body; only whether it can be parsed matters.
     read: Callable[[bytes], Any]
 
 
 def answer_to(received: ReceivedRequest) -> Answer:
-    """Return the good answer to a request; raise `NotAsked` where no service would give it."""
+    """Return the good answer to a request; raise `NotAsked` if no service would give it."""
     route = _route(received)
     if received.method != "POST" or route is None:
         raise NotAsked(f"nobody serves {received.method} {received.path}")
     if received.headers.get("content-type") != "application/json":
-        raise NotAsked("the body is not said to be JSON")
+        raise NotAsked("the content type is not JSON")
     if not key_of(received):
-        raise NotAsked("no key was shown")
+        raise NotAsked("no key was sent")
     try:
         route.read(received.body)
     except (*_SHAPES, msgspec.DecodeError) as error:
@@ -69,7 +69,7 @@ def answer_to(received: ReceivedRequest) -> Answer:
 
 
 def key_of(received: ReceivedRequest) -> str:
-    """Return the key that a request shows."""
+    """Return the key in a request."""
     headers = received.headers
     bearer = headers.get("authorization", "").removeprefix("Bearer ")
     return headers.get(_GEMINI_KEY) or headers.get(_ANTHROPIC_KEY) or bearer

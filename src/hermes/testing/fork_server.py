@@ -1,8 +1,8 @@
 """Starts gateways quickly: one process imports Hermes once and forks it for every `hermes up`.
 
-Each gateway is a process of its own that can be killed, stopped and cut like any other; only the
-second that Python takes to import is saved. Orders and news are JSON lines over standard input
-and output; when the input closes, every gateway that still runs is killed.
+Each gateway is a separate process that can be killed, stopped and cut like any other; only the
+second that Python needs for imports is saved. Orders and news are JSON lines over standard input
+and output; when the input closes, every running gateway is killed.
 """
 
 import importlib
@@ -24,7 +24,7 @@ from hermes.tools.gate_rules import gate_rules
 from hermes.tools.image_intents import ImageIntents
 
 _EXIT_BROKEN = 70
-# What a gateway imports only when it starts.
+# Modules that a gateway imports only when it starts.
 _NEEDED_LATER = (
     "encodings.idna",
     "hermes.channels.matrix.channel",
@@ -47,7 +47,7 @@ _NEEDED_LATER = (
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """Start a gateway: its home, its whole environment, and what is to be watched or to fail.
+    """Start a gateway: its home, its whole environment, and what to watch or fail.
 
     `trace` is a file that gets a line for every failpoint that the gateway passes.
     """
@@ -162,11 +162,11 @@ def _write_line(descriptor: int, name: str) -> None:
 
 
 def main() -> None:
-    """Import what a gateway needs and build what every one of them builds, then fork on demand."""
+    """Import what a gateway needs and build what all of them share, then fork on demand."""
     for name in _NEEDED_LATER:
         importlib.import_module(name)
     settings = load({}, Path(__file__).parent / "no-home").settings
-    # Python keeps the large patterns that it has compiled.
+    # Python caches the large patterns that it has compiled.
     gate_rules(settings.tools.gate)
     ImageIntents(settings.vision.intents)
     ForkServer().run()

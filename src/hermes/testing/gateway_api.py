@@ -1,7 +1,8 @@
-"""The in-memory twin of the gateway behind `ports.gateway_api.GatewayApi`, for tests of HTTP channels.
+"""The in-memory twin of the gateway behind `ports.gateway_api.GatewayApi`, for tests of HTTP
+channels.
 
 It keeps the promises of that port (one message per id, turns of a conversation in order, `/stop`
-beside them, a watch that starts with a snapshot) and keeps nothing on disk.
+beside them, a watch that starts with a snapshot) and stores nothing on disk.
 """
 
 import asyncio
@@ -29,18 +30,18 @@ _FRIENDLY = "Something went wrong while answering. Please send that again."
 
 
 class Hold:
-    """A place in a reply where the model waits until the test lets it go on."""
+    """A point in a reply at which the model waits until the test releases it."""
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
         self._released = asyncio.Event()
 
     async def reached(self) -> None:
-        """Return once the reply stands here."""
+        """Return once the reply has reached this point."""
         await self._reached.wait()
 
     def release(self) -> None:
-        """Let the reply go on, now and whenever it is played again."""
+        """Let the reply continue, now and whenever it is played again."""
         self._released.set()
 
     async def stand(self) -> None:
@@ -50,14 +51,14 @@ class Hold:
 
 
 class Note(msgspec.Struct, frozen=True):
-    """Something that happens beside the text."""
+    """An event beside the text."""
 
     kind: Literal["status", "tool", "restart"]
     text: str = ""
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """A question to the person; the reply goes on after `/approve`."""
+    """A question to the person; the reply continues after `/approve`."""
 
     question: str
 
@@ -73,7 +74,7 @@ class Script:
         self._replies: dict[str, tuple[Move, ...]] = {}
 
     def on(self, text: str, *moves: Move) -> None:
-        """Answer `text` with these moves: pieces of text, holds, notes, or a failure."""
+        """Answer `text` with these steps: pieces of text, holds, notes, or a failure."""
         self._replies[text] = moves
 
     async def play(self, text: str) -> AsyncIterator[Said]:
@@ -95,7 +96,7 @@ class Authenticate(Protocol):
     """The part of access control that the gateway API delegates to."""
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:
-        """Check a credential; raises `Unauthenticated`."""
+        """Check a credential; raise `Unauthenticated`."""
         ...
 
 
@@ -154,7 +155,7 @@ class MemoryGatewayApi:
         self._epochs: dict[str, int] = {}
 
     async def accept(self, event: MessageEvent) -> Acceptance:
-        """Keep a message and start its turn."""
+        """Store a message and start its turn."""
         key = (event.account, event.source.platform, event.route, event.external_id)
         known = self._by_external.get(key)
         if known is not None:
@@ -175,7 +176,7 @@ class MemoryGatewayApi:
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
     ) -> str:
-        """Note a refusal."""
+        """Record a refusal."""
         refusal = RefusedMessage(
             id=self._make_id("r"),
             at=self._clock.now(),
@@ -201,7 +202,7 @@ class MemoryGatewayApi:
         return None if turn is None else MessageStatus(turn.record, turn.result)
 
     async def watch(self, message_id: str) -> AsyncIterator[Progress]:
-        """Yield a snapshot of a message, then everything until it is done."""
+        """Yield a snapshot of a message, then every update until it is done."""
         turn = self._turns[message_id]
         queue: asyncio.Queue[Progress] = asyncio.Queue()
         for standing in filter(None, (turn.status, turn.end)):
@@ -218,7 +219,7 @@ class MemoryGatewayApi:
             turn.watchers.discard(queue)
 
     async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
-        """Wait for the end of a message, or a question of its turn."""
+        """Wait until a message is done or its turn asks a question."""
         async with aclosing(self.watch(message_id)) as updates:  # type: ignore[type-var]
             async for progress in updates:
                 if progress.kind in {"done", "parked", "question"}:
@@ -234,10 +235,12 @@ class MemoryGatewayApi:
         user_id: str = "",
         before: str | None = None,
     ) -> ConversationPage:
-        """Return the newest messages of a conversation, oldest first; `before` is a message's number."""
+        """Return the newest messages of a conversation, oldest first; `before` is a message's
+        number.
+        """
         lane = _lane(platform, chat_id)
         if before is not None and not before.isdecimal():
-            raise BadRequest(f"before={before!r} is no place in a conversation.")
+            raise BadRequest(f"before={before!r} is not a place in a conversation.")
         newest = int(before) if before is not None else len(self._turns) + 1
         found = [
             ConversationMessage(turn.record, turn.result, epoch=turn.epoch)
@@ -251,7 +254,7 @@ class MemoryGatewayApi:
 
     # Any: the rows are printed, each with the keys that its store knows.
     def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
-        """Return the platform's conversations, the most recently used first."""
+        """Return the platform's conversations, most recently used first."""
         rows: dict[str, dict[str, Any]] = {}
         for turn in self._turns.values():
             source = turn.event.source
@@ -268,7 +271,7 @@ class MemoryGatewayApi:
         return sum(len(turn.watchers) for turn in self._turns.values())
 
     def messages(self) -> tuple[MessageEvent, ...]:
-        """Return every event that was accepted, oldest first."""
+        """Return every accepted event, oldest first."""
         return tuple(turn.event for turn in self._turns.values())
 
     async def close(self) -> None:

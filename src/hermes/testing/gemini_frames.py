@@ -1,4 +1,4 @@
-"""A scripted turn as the bytes of a Gemini answer: HTTP heads, event-stream frames, errors; pure."""
+"""Encodes a scripted turn as a Gemini answer: HTTP heads, event-stream frames, errors. Pure."""
 
 import hashlib
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 STREAM_END = b"0\r\n\r\n"
-# What the service would sign a thought with: bytes only it can read.
+# The service's signature of a thought: bytes that only it can read.
 SIGNATURE = "c2lnbmVkK2J5L3RoZStzdGFuZC1pbj8="
 
 # Any: JSON objects on their way to the encoder.
@@ -33,7 +33,9 @@ Json = dict[str, Any]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with what the wire needs beside it; `tools` are (id, name, arguments)."""
+    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
+    arguments).
+    """
 
     turn: ScriptedTurn
     id: str
@@ -43,7 +45,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[tuple[str, str, str], ...] = ()
 
     def usage(self) -> Json:
-        """Return the token counts; thoughts are counted apart from the candidate."""
+        """Return the token counts; thoughts are counted separately from the candidate."""
         turn = self.turn
         out = turn.tokens_out if turn.tokens_out is not None else max(1, len(turn.pieces))
         counts = {
@@ -89,7 +91,7 @@ def error(status: int, message: str, *, details: tuple[Json, ...] = ()) -> bytes
 
 
 def scripted_error(turn: ScriptedTurn) -> bytes:
-    """Return the answer of a turn whose fault is a status; the delay stands in its details."""
+    """Return the answer of a turn whose fault is a status; the delay is in its details."""
     details: tuple[Json, ...] = ()
     if turn.retry_after is not None:
         kind = "type.googleapis.com/google.rpc.RetryInfo"
@@ -104,7 +106,7 @@ def completion(answer: Answer) -> bytes:
 
 
 def text(answer: Answer) -> Iterator[bytes]:
-    """Yield the thoughts, and one frame for each piece of the text that the turn's fault leaves."""
+    """Yield the thoughts, and one frame for each piece of the text that the turn's fault allows."""
     turn = answer.turn
     for part in _thoughts(answer):
         yield _frame(answer.chunk([part]))
@@ -113,7 +115,7 @@ def text(answer: Answer) -> Iterator[bytes]:
 
 
 def closing(answer: Answer) -> Iterator[bytes]:
-    """Yield the calls, then the reason of the end with the signature of a plain answer."""
+    """Yield the calls, then the finish reason with the signature of a plain answer."""
     for call in _calls(answer):
         yield _frame(answer.chunk([call]))
     last: Json = {"text": ""}
@@ -123,7 +125,7 @@ def closing(answer: Answer) -> Iterator[bytes]:
 
 
 def embeddings(request: BatchEmbedRequest) -> bytes:
-    """Return one vector for each text: the same text, the same vector."""
+    """Return one vector for each text; equal texts have equal vectors."""
     return whole(200, {"embeddings": [{"values": _vector(one)} for one in request.requests]})
 
 

@@ -1,4 +1,4 @@
-"""What Gemini refuses in a request whose fields are all known, in Google's own words; pure.
+"""What Gemini refuses in a request whose fields are all known, with Google's own texts. Pure.
 
 Roles, empty parts, calls and their responses, signatures, tools and generation settings.
 """
@@ -29,7 +29,7 @@ _OLD_MODEL = re.compile(r"gemini-[12](?:\.\d+)?-")
 
 
 def check_generate(request: GenerateRequest, model: str) -> None:
-    """Raise `ShapeError` where the service would refuse `request` for `model`."""
+    """Raise `ShapeError` if the service would refuse `request` for `model`."""
     if not request.contents:
         raise ShapeError("* GenerateContentRequest.contents: contents is not specified")
     for index, content in enumerate(request.contents):
@@ -44,7 +44,7 @@ def check_generate(request: GenerateRequest, model: str) -> None:
 
 
 def check_embed(request: BatchEmbedRequest, resource: str) -> None:
-    """Raise `ShapeError` where the service would refuse the batch for `resource`."""
+    """Raise `ShapeError` if the service would refuse the batch for `resource`."""
     if not 0 < len(request.requests) <= _MOST_EMBEDDINGS:
         raise ShapeError(
             "* BatchEmbedContentsRequest.requests: at least one and at most"
@@ -103,7 +103,7 @@ def _check_base64(text: str, place: str) -> None:
 
 
 def _check_order(contents: list[Content]) -> None:
-    """Check that calls follow a user and that each is answered, all of them, in the next content."""
+    """Check that calls follow a user message and that the next content answers all of them."""
     if contents[0].calls:
         raise ShapeError(
             "Please ensure that function call turn comes immediately after a user turn or after a"

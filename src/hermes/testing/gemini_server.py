@@ -1,8 +1,8 @@
-"""A loopback server that speaks Gemini generateContent strictly and answers by script.
+"""A loopback server that implements Gemini generateContent strictly and answers by script.
 
 It serves `:streamGenerateContent?alt=sse`, `:generateContent` and `:batchEmbedContents` under
-`/v1beta` and `/v1`, wants the key in `x-goog-api-key`, and keeps every request that it saw, for
-tests to look at. Models named `gemini-3...` sign their answers and want the signatures back.
+`/v1beta` and `/v1`, requires the key in `x-goog-api-key`, and keeps every request for tests. Models
+named `gemini-3...` sign their answers and require the signatures back.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _BAD_KEY = {
 
 
 class GeminiCall(msgspec.Struct, frozen=True):
-    """One request as it came; `body` is its JSON, `headers` have lower-case names."""
+    """One request as received; `body` is its JSON, `headers` have lower-case names."""
 
     method: str
     target: str
@@ -59,7 +59,7 @@ class _Call(msgspec.Struct, frozen=True):
 
 
 def seen_in(request: GenerateRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     asked = [c for c in request.contents if c.role == "user" and not c.responses]
     results: list[str] = []
     for content in reversed(request.contents):
@@ -71,9 +71,9 @@ def seen_in(request: GenerateRequest) -> SeenConversation:
 
 
 class GeminiServer:
-    """The server; inside a test it is used as `async with GeminiServer() as server`.
+    """The server; used in a test as `async with GeminiServer() as server`.
 
-    Without `ids` its function calls carry no id, as older models' do.
+    Without `ids` its function calls have no id, as with older models.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class GeminiServer:
         await self._generate(call, request, reader=reader, writer=writer)
 
     def _called(self, head: _Head) -> _Call | bytes:
-        """Return what is called, or the refusal."""
+        """Return the called method, or the refusal."""
         path, _, query = head.target.partition("?")
         found = _PATH.fullmatch(path)
         if head.method != "POST" or found is None or found[4] not in _METHODS:
@@ -205,7 +205,7 @@ class GeminiServer:
     ) -> None:
         fault = answer.turn.fault
         if fault == "hang":
-            # A client that waits sends nothing: what is read is its leaving.
+            # A waiting client sends nothing: an empty read means that it has left.
             await reader.readexactly(1)
         if fault == "cut":
             writer.close()
@@ -234,7 +234,7 @@ class GeminiServer:
 
 
 async def _read_head(reader: asyncio.StreamReader) -> _Head | None:
-    """Return the head of the next request; None when the client has left between two."""
+    """Return the head of the next request; None if the client has left between two."""
     try:
         raw = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:

@@ -1,8 +1,8 @@
 """The messages of Gemini's generateContent and batchEmbedContents, typed and strict.
 
-Pure: bytes in, a typed request or a refusal out; what makes sense together is checked by
-`gemini_rules`. As in protobuf's JSON, a field may be written in lowerCamelCase or snake_case; an
-unknown one is refused.
+Pure: bytes in, a typed request or a refusal out; `gemini_rules` checks which fields fit together.
+As in protobuf's JSON, a field may be written in lowerCamelCase or snake_case; an unknown one is
+refused.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-# Any: JSON values whose shape is the caller's.
+# Any: JSON values in the caller's own shape.
 Json = dict[str, Any]
 
 _SNAKE = re.compile(r"_([a-z])")

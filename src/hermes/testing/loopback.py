@@ -1,4 +1,6 @@
-"""How stand-ins listen on loopback, refuse for a while and drop what stands; over HTTP and over lines."""
+"""How stand-ins listen on loopback, refuse connections for a while and drop open ones; HTTP and
+line protocols.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -13,7 +15,7 @@ _GRACE_S: Final = 0.2
 
 
 class HttpLoopback:
-    """An HTTP server on a port of its own, which it keeps while it refuses connections."""
+    """An HTTP server on its own port, which it keeps while it refuses connections."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -30,7 +32,7 @@ class HttpLoopback:
         self.port = int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         if self._reopening is not None:
             await asyncio.gather(self._reopening, return_exceptions=True)
         if self._runner is not None:
@@ -38,11 +40,11 @@ class HttpLoopback:
             self._runner = None
 
     def refuse(self, seconds: float) -> None:
-        """Let nobody in for a while."""
+        """Refuse connections for a while."""
         self._reopening = asyncio.create_task(self._refuse(seconds))
 
     async def cut(self) -> None:
-        """Drop every standing connection."""
+        """Drop every open connection."""
         server = None if self._runner is None else self._runner.server
         for connection in () if server is None else tuple(server.connections):
             if connection.transport is not None:
@@ -65,9 +67,9 @@ class HttpLoopback:
 
 
 class LineLoopback(ABC):
-    """A server that holds connections, each served by `talk`."""
+    """A server with long connections, each served by `talk`."""
 
-    # How long a line may be.
+    # The maximum length of a line.
     limit = 1 << 16
 
     def __init__(self) -> None:
@@ -86,16 +88,16 @@ class LineLoopback(ABC):
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         if self._server is not None:
             self._server.close()
         self.cut()
         if self._sessions:
-            # Their connections are gone: each ends by itself.
+            # Their connections are closed: each task ends by itself.
             await asyncio.wait(self._sessions, timeout=2)
 
     def cut(self) -> None:
-        """Drop every connection, as a network does."""
+        """Drop every connection, like a network failure."""
         for writer in tuple(self._writers):
             writer.transport.abort()
 
@@ -112,7 +114,7 @@ class LineLoopback(ABC):
 
 
 async def lose(request: web.Request, fault: Fault, released: asyncio.Event) -> None:
-    """Let the answer of something that happened get lost; one that hangs is lost when released."""
+    """Drop the answer of a call that took effect; one that hangs is dropped when released."""
     if fault.kind == "hang":
         await released.wait()
     if request.transport is not None:

@@ -1,4 +1,4 @@
-"""Time that moves only when a test says so, with a sleep that ends when it has passed."""
+"""Time that moves only when a test says so, with a matching sleep."""
 
 import asyncio
 
@@ -6,18 +6,18 @@ _TURNS_OF_THE_LOOP = 200
 
 
 class ManualClock:
-    """A clock that moves only when told to; the twin for tests."""
+    """A clock that moves only on demand; the twin for tests."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
         self._monotonic = 1_000.0
 
     def now(self) -> float:
-        """Return the wall time in seconds since the epoch."""
+        """Return the wall time in seconds since 1970."""
         return self._now
 
     def monotonic(self) -> float:
-        """Return seconds that never jump."""
+        """Return monotonic seconds."""
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
@@ -34,7 +34,7 @@ class ManualTime(ManualClock):
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
 
     async def sleep(self, seconds: float) -> None:
-        """Return once the clock has been moved past `seconds` from now."""
+        """Return once the clock has moved `seconds` ahead."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -47,7 +47,7 @@ class ManualTime(ManualClock):
             self._sleepers.remove(entry)
 
     async def pass_by(self, seconds: float) -> None:
-        """Move on by `seconds`, stopping at every moment somebody wakes, as real time would."""
+        """Move on by `seconds`, stopping at every wake-up time, as real time would."""
         until = self.monotonic() + seconds
         await settle()
         while coming := [at for at, wakes in self._sleepers if at <= until and not wakes.done()]:
@@ -64,6 +64,6 @@ class ManualTime(ManualClock):
 
 
 async def settle() -> None:
-    """Let everything run that can run without time passing."""
+    """Run everything that can run without time passing."""
     for _ in range(_TURNS_OF_THE_LOOP):
         await asyncio.sleep(0)

@@ -1,7 +1,7 @@
 """The in-memory twin of a push channel; fits `ports.channel.PushChannel`.
 
-It keeps what was posted, deduplicates by key and answers from its history when its capabilities
-say so, and fails as it is told.
+It keeps posts, deduplicates by key and answers from its history if its capabilities say so, and
+fails on request.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ Verb = Literal["send", "edit", "find", "delete", "typing", "draft"]
 
 
 class Post(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that stands in a chat."""
+    """A posted message."""
 
     id: str
     chat: str
@@ -56,23 +56,23 @@ class MemoryChannel:
         return self.chats
 
     def texts(self, chat: str) -> list[str]:
-        """Return what stands in a chat, oldest first."""
+        """Return the texts in a chat, oldest first."""
         return [post.text for post in self.posts.values() if post.chat == chat]
 
     def fail(self, verb: Verb, *errors: DeliveryError | None) -> None:
-        """Let the next calls fail without effect; None lets one through."""
+        """Make the next calls fail without effect; None lets one succeed."""
         self._failures.setdefault(verb, deque()).extend(errors)
 
     def lose_answers(self, verb: Verb, times: int) -> None:
-        """Let the next calls take effect, and lose their answers."""
+        """Make the next calls take effect, and lose their answers."""
         self._lost[verb] = times
 
     def hold(self, chat: str) -> None:
-        """Let calls to this chat hang until `let_go`."""
+        """Make calls to this chat hang until `let_go`."""
         self._held[chat] = asyncio.Event()
 
     def let_go(self, chat: str) -> None:
-        """Let the calls to this chat go on."""
+        """Let the calls to this chat continue."""
         self._held.pop(chat).set()
 
     async def send(self, delivery: Delivery) -> Receipt:
@@ -105,13 +105,13 @@ class MemoryChannel:
         return Receipt(found[0].id) if found else None
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
-        """Take a message back; one that is gone already is no error."""
+        """Delete a message; one that is already gone is not an error."""
         await self._begin("delete", target.chat_id)
         self.posts.pop(platform_message_id, None)
         self._end("delete")
 
     async def typing(self, target: Target) -> None:
-        """Show that an answer is being worked on."""
+        """Show a typing indicator."""
         await self._begin("typing", target.chat_id)
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:

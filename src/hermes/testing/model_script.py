@@ -1,9 +1,9 @@
 """What a scripted model answers: turns written by a test, or directives in the user's own text.
 
-Shared by the in-process twin and the loopback server, so both answer alike. Directives stand in
-the last user message: `[[tool:NAME {json}]]` (several make parallel calls), `[[slow:SECONDS]]`,
+Shared by the in-process twin and the loopback server, so both answer alike. Directives are in the
+last user message: `[[tool:NAME {json}]]` (several make parallel calls), `[[slow:SECONDS]]`,
 `[[gap:SECONDS]]` (after every delta), `[[deltas:N]]`, `[[reason:TEXT]]`, `[[fail:STATUS]]`,
-`[[truncate]]`, `[[cut]]`, `[[hang]]` (these three: `:N` after N deltas). Without any the answer is
+`[[truncate]]`, `[[cut]]`, `[[hang]]` (these three: `:N` after N deltas). Without any, the answer is
 `#N TEXT`: how many user messages the model saw, and the last one.
 """
 
@@ -55,7 +55,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class SeenConversation(msgspec.Struct, frozen=True):
-    """What the script may look at: the conversation as the model was given it."""
+    """What the script may use: the conversation as the model received it."""
 
     user_messages: int
     last_text: str
@@ -102,7 +102,7 @@ def answer_by_text(seen: SeenConversation, _number: int = 0) -> ScriptedTurn:
 
 
 def in_order(turns: Sequence[ScriptedTurn], then: Script = answer_by_text) -> Script:
-    """Return a script that gives `turns` one after another, and then what `then` says."""
+    """Return a script that gives `turns` in order, and then answers as `then` does."""
     fixed = tuple(turns)
 
     def script(seen: SeenConversation, number: int) -> ScriptedTurn:
@@ -119,7 +119,7 @@ def _echo(seen: SeenConversation) -> str:
 
 
 def _padded(text: str, size: int) -> str:
-    """Return `text`, at least `size` characters long, so that as many deltas are not empty."""
+    """Return `text`, at least `size` characters long, so that this many deltas are not empty."""
     return text if len(text) >= size else text + "." * (size - len(text))
 
 

@@ -1,8 +1,8 @@
-"""A loopback server that speaks OpenAI chat completions strictly and answers by script.
+"""A loopback server that implements OpenAI chat completions strictly and answers by script.
 
 `python -m hermes.testing.model_server --port 0` prints `{"port": N, ...}` and runs until its
 standard input closes. It costs little CPU, so that a benchmark measures Hermes and not its model;
-with `--count-file` every call that reached the model leaves a line that survives a kill.
+with `--count-file` every call that reached the model writes a line that survives a kill.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Invocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def seen_in(request: ChatRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     users = [message for message in request.messages if isinstance(message, User)]
     results: list[str] = []
     for message in reversed(request.messages):
@@ -68,12 +68,12 @@ def seen_in(request: ChatRequest) -> SeenConversation:
 
 
 def text_hash(text: str) -> str:
-    """Return the short hash by which the count file names a user's text."""
+    """Return the short hash of a user's text in the count file."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class ModelServer:
-    """The server; inside a test it is used as `async with ModelServer() as server`."""
+    """The server; used in a test as `async with ModelServer() as server`."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class ModelServer:
         await self.close()
 
     def allows(self, authorization: bytes | None) -> bool:
-        """Return whether the caller showed the right key."""
+        """Return whether the caller sent the right key."""
         return self._authorization is None or authorization == self._authorization
 
     def invoke(self, request: ChatRequest) -> frames.Answer:
@@ -163,7 +163,7 @@ class ModelServer:
 
 
 class _Connection(asyncio.Protocol):
-    """One client; a turn without waits is answered at once, any other by a task of its own."""
+    """One client; a turn without waits is answered at once, any other in its own task."""
 
     def __init__(self, server: ModelServer, connections: "set[_Connection]") -> None:
         self._server = server
@@ -177,7 +177,7 @@ class _Connection(asyncio.Protocol):
         self._size = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # cast: a stream server always hands a stream transport; uvloop's has no common base.
+        # cast: a stream server always passes a stream transport; uvloop's has no common base.
         self._transport = cast("asyncio.Transport", transport)
         self._connections.add(self)
 
@@ -294,13 +294,15 @@ class _Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def _break(self) -> None:
-        """Close without the end of the chunked body, after what was written has left."""
+        """Close without the end of the chunked body, after everything written was sent."""
         if self._transport is not None:
             self._transport.close()
 
 
 class ScriptFile(msgspec.Struct, frozen=True):
-    """What `--script FILE` holds: turns in order; afterwards the directives in the text decide."""
+    """The contents of `--script FILE`: turns in order; after them the directives in the text
+    decide.
+    """
 
     turns: tuple[ScriptedTurn, ...]
 
@@ -328,10 +330,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--script", type=Path, help='a JSON file: {"turns": [{"text": "..."}]}')
     parser.add_argument("--delay-ms", type=float, default=0, help="wait before every answer")
     parser.add_argument("--gap-ms", type=float, default=0, help="wait after every delta")
-    parser.add_argument("--deltas", type=int, default=1, help="pieces that a text comes in")
+    parser.add_argument("--deltas", type=int, default=1, help="number of pieces of a text")
     parser.add_argument("--text", help="the answer to every message without a directive")
-    parser.add_argument("--key", help="the API key that callers must show")
-    parser.add_argument("--count-file", type=Path, help="where every call leaves a JSON line")
+    parser.add_argument("--key", help="the API key that callers must send")
+    parser.add_argument(
+        "--count-file", type=Path, help="the file to which every call appends a JSON line"
+    )
     return parser.parse_args(arguments)
 
 
@@ -361,7 +365,7 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the server with uvloop where it exists."""
+    """Run the server with uvloop if it is installed."""
     options = _options(arguments)
     try:
         import uvloop  # noqa: PLC0415 - optional, and only this program wants it

@@ -1,7 +1,7 @@
-"""A loopback server that speaks Ollama's own wire strictly and answers by script.
+"""A loopback server that implements Ollama's own API strictly and answers by script.
 
-It serves `/api/chat`, `/api/embed` and `/api/tags`, knows the models it is given (a name without
-a tag means `latest`), and keeps every request that it saw, for tests to look at.
+It serves `/api/chat`, `/api/embed` and `/api/tags`, knows the models it is given (a name without a
+tag means `latest`), and keeps every request for tests.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _encode = msgspec.json.encode
 
 
 def seen_in(request: ChatRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     users = [message for message in request.messages if message.role == "user"]
     results: list[str] = []
     for message in reversed(request.messages):
@@ -32,7 +32,7 @@ def seen_in(request: ChatRequest) -> SeenConversation:
 
 
 class OllamaServer(ScriptedHttp):
-    """The server; inside a test it is used as `async with OllamaServer() as server`."""
+    """The server; used in a test as `async with OllamaServer() as server`."""
 
     def __init__(
         self,

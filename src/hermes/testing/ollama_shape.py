@@ -1,7 +1,7 @@
-"""What Ollama's chat and embed accept, checked at least as strictly as its published interface.
+"""What Ollama's chat and embed accept, checked at least as strictly as its published API.
 
-Pure: bytes in, a typed request or the text of a refusal out. A field that the interface does not
-know is refused, so that nothing is sent in vain.
+Pure: bytes in, a typed request or the text of a refusal out. A field that the API does not know is
+refused, so that no field is sent without effect.
 """
 
 import base64
@@ -92,7 +92,7 @@ class EmbedRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def read_chat(body: bytes) -> ChatRequest:
-    """Return the chat in `body`; raise `ShapeError` where it is not as the interface says."""
+    """Return the chat in `body`; raise `ShapeError` if it does not follow the API."""
     request = _read(body, ChatRequest)
     if not request.model:
         raise ShapeError("model is required")
@@ -104,7 +104,7 @@ def read_chat(body: bytes) -> ChatRequest:
 
 
 def read_embed(body: bytes) -> EmbedRequest:
-    """Return the texts in `body`; raise `ShapeError` where it is not as the interface says."""
+    """Return the texts in `body`; raise `ShapeError` if it does not follow the API."""
     request = _read(body, EmbedRequest)
     if not request.model:
         raise ShapeError("model is required")

@@ -1,4 +1,4 @@
-"""A scripted turn as the bytes of an OpenAI answer: HTTP heads, event-stream frames, errors; pure."""
+"""Encodes a scripted turn as an OpenAI answer: HTTP heads, event-stream frames, errors. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,9 @@ DONE = b"e\r\ndata: [DONE]\n\n\r\n"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """One scripted turn with what the wire needs beside it; `tools` are (id, name, arguments)."""
+    """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
+    arguments).
+    """
 
     turn: ScriptedTurn
     id: str
@@ -39,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def finish(self) -> str:
-        """Why the model stopped, in OpenAI's words."""
+        """The finish reason in OpenAI's terms."""
         return "tool_calls" if self.tools else "stop"
 
     # Any: JSON objects on their way to the encoder.
@@ -112,7 +114,7 @@ def opening(answer: Answer, *, usage: bool) -> Iterator[bytes]:
 
 
 def text(answer: Answer, *, usage: bool) -> Iterator[bytes]:
-    """Yield one frame for each piece of the text that the turn's fault leaves."""
+    """Yield one frame for each piece of the text that the turn's fault allows."""
     around = _Around(answer, usage=usage)
     turn = answer.turn
     pieces = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
@@ -121,7 +123,7 @@ def text(answer: Answer, *, usage: bool) -> Iterator[bytes]:
 
 
 def closing(answer: Answer, *, usage: bool) -> Iterator[bytes]:
-    """Yield the tool calls in pieces, the reason of the end, the usage and the end marker."""
+    """Yield the tool calls in pieces, the finish reason, the usage and the end marker."""
     around = _Around(answer, usage=usage)
     for index, (id_, name, arguments) in enumerate(answer.tools):
         head = {"name": name, "arguments": ""}

@@ -18,7 +18,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 class ShapeError(Exception):
-    """The request would be refused; `param` names the place as OpenAI does."""
+    """The request would be refused; `param` names the field as OpenAI does."""
 
     def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -145,7 +145,7 @@ _decode = msgspec.json.Decoder(ChatRequest).decode
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """Return the request in `body`; raise `ShapeError` where the real service would refuse it."""
+    """Return the request in `body`; raise `ShapeError` if the real service would refuse it."""
     try:
         request = _decode(body)
     except msgspec.ValidationError as error:

@@ -1,7 +1,8 @@
-"""A collector of OpenTelemetry traces that takes OTLP over HTTP in JSON, and takes nothing odd.
+"""A collector of OpenTelemetry traces that accepts OTLP over HTTP in JSON, strictly.
 
-It rejects what the JSON of OTLP forbids: names in snake case, ids that are no hexadecimal, enums by
-name, numbers of 64 bits that are no integers, values of two kinds. Faults can be put before answers.
+It rejects what the JSON of OTLP forbids: names in snake case, ids that are not hexadecimal, enums
+by name, 64-bit numbers that are not integers, values of two kinds. Faults can be set before
+answers.
 """
 
 import json
@@ -24,7 +25,7 @@ _SPAN_KEYS = {
 
 
 class Rejected(Exception):
-    """A request that no collector has to take."""
+    """A request that a collector may reject."""
 
 
 class OtlpCollector:

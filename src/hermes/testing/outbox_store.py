@@ -1,7 +1,7 @@
 """The in-memory twin of the store's outbox; fits `ports.store.OutboxStore`.
 
-`commit` and `recover` stand for what the turn's commit and the start of the process do to its
-rows. Nothing survives the object.
+`commit` and `recover` do what the turn's commit and the start of the process do to its rows.
+Nothing survives the object.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ _HOLDS_BACK = frozenset({State.PENDING, State.SENDING, State.RETRY})
 
 
 class MemoryOutboxStore:
-    """Keeps deliveries in a dictionary, in the order in which they were written."""
+    """Stores deliveries in a dictionary, in the order in which they were written."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class MemoryOutboxStore:
     def commit(
         self, delivery: NewDelivery, *, message_id: str, person_id: str = "p_1"
     ) -> DeliveryRecord:
-        """Write a reply as the turn's commit does: new, or over the preview of the same id."""
+        """Write a reply as the turn's commit does: new, or over the preview with the same id."""
         now = self._clock.now()
         known = self._rows.get(delivery.id)
         if known is None:
@@ -47,7 +47,7 @@ class MemoryOutboxStore:
         return self._put(known, parts=delivery.parts, created_at=now, next_at=now, state=state)
 
     def recover(self) -> None:
-        """Do what a start does: whatever was on the wire is unknown."""
+        """Do what a start does: mark what was being sent as unknown."""
         for row in list(self._rows.values()):
             has_no_id = row.platform_message_id is None or row.more[-1:] == (None,)
             is_lost_preview = row.state is State.PREVIEW and has_no_id
@@ -64,13 +64,13 @@ class MemoryOutboxStore:
         return self._rows[delivery_id]
 
     def is_held(self, delivery_id: str) -> bool:
-        """Return whether a row is left to the operator."""
+        """Return whether a row is held for the operator."""
         return delivery_id in self._held
 
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str
     ) -> DeliveryRecord:
-        """Write a preview row before its first send; return the standing row on resume."""
+        """Write a preview row before its first send; on resume return the existing row."""
         self._guard(lease)
         known = self._rows.get(delivery.id)
         if known is not None:
@@ -80,7 +80,7 @@ class MemoryOutboxStore:
     async def preview_sent(
         self, lease: Lease, delivery_id: str, *, platform_message_id: str, number: int = 0
     ) -> None:
-        """Keep the platform's id of a preview's message before any edit."""
+        """Store the platform's id of a preview's message before any edit."""
         self._guard(lease)
         row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
         if number == 0:
@@ -95,26 +95,26 @@ class MemoryOutboxStore:
     async def preview_opens(
         self, lease: Lease, delivery_id: str, *, number: int, is_sent: bool = True
     ) -> None:
-        """Write that a preview's message `number` (from 1) may stand, or certainly does not."""
+        """Write that a preview's message `number` (from 1) may be posted, or is not."""
         self._guard(lease)
         row = self._expect(delivery_id, {State.PREVIEW, State.UNKNOWN})
         self._expect_more(row, number, opened=not is_sent)
         self._put(row, more=(*row.more, None) if is_sent else row.more[:-1])
 
     async def fresh(self, delivery_id: str) -> None:
-        """Send the whole reply again; the messages that showed it are taken back afterwards."""
+        """Send the whole reply again; the preview's messages are deleted afterwards."""
         row = self._expect(delivery_id, {State.PENDING, State.RETRY})
         self._put(row, fresh=True)
 
     def is_shown(self, delivery_id: str) -> bool:
-        """Return whether a preview is known to stand on its platform."""
+        """Return whether a preview is known to be posted on its platform."""
         row = self._rows.get(delivery_id)
         return row is not None and row.platform_message_id is not None
 
     def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
-        """Return what may be sent now, in order, never past a chat's retrying reply."""
+        """Return what may be sent now, in order; a retrying reply blocks its chat."""
         heads: dict[str, DeliveryRecord] = {}
         for row in self._of(platform):
             if row.state in _HOLDS_BACK:
@@ -128,7 +128,7 @@ class MemoryOutboxStore:
         return min((r.next_at for r in self._of(platform) if r.state in _WAITING), default=None)
 
     async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
-        """Mark a chunk as being on the wire, before the wire call."""
+        """Mark a chunk as being sent, before the platform call."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
         self._put(row, state=State.SENDING, chunk=chunk, sending_at=at)
 
@@ -163,7 +163,7 @@ class MemoryOutboxStore:
         counts: bool,
         note: DeliveryNote | None = None,
     ) -> None:
-        """Put a delivery back to be sent at `at`; `counts` uses up an attempt."""
+        """Schedule a delivery for `at`; `counts` uses up an attempt."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
         attempts = row.attempts + int(counts)
         self._put(row, note, state=State.RETRY, next_at=at, failure=failure, attempts=attempts)
@@ -171,13 +171,13 @@ class MemoryOutboxStore:
     async def unknown(
         self, delivery_id: str, *, at: float, note: DeliveryNote | None = None
     ) -> None:
-        """Say that nobody knows whether the delivery arrived."""
+        """Mark a delivery that may or may not have arrived."""
         row = self._expect(delivery_id, {State.SENDING, State.PREVIEW})
         failure = row.failure or "network_timeout"
         self._put(row, note, state=State.UNKNOWN, failure=failure, next_at=at)
 
     async def hold(self, delivery_id: str, *, at: float, note: DeliveryNote | None = None) -> None:
-        """Leave an `unknown` delivery to the operator."""
+        """Hold an `unknown` delivery for the operator."""
         self._put(self._expect(delivery_id, {State.UNKNOWN}), note, next_at=at)
         self._held.add(delivery_id)
 
@@ -189,7 +189,7 @@ class MemoryOutboxStore:
         self._put(row, note, state=State.DEAD, failure=failure, ended_at=at)
 
     def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
-        """Return the `unknown` deliveries that policy has not settled."""
+        """Return the `unknown` deliveries that are not resolved yet."""
         return tuple(
             row
             for row in self._of(platform)
@@ -199,7 +199,7 @@ class MemoryOutboxStore:
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
     ) -> str | None:
-        """Move what came back after it was sent to the dead letters; return the message's id."""
+        """Make a sent delivery that came back a dead letter; return the message's id."""
         row = self._rows.get(delivery_id)
         if row is None or row.target.platform != platform or row.sending_at is None:
             return None
@@ -219,7 +219,7 @@ class MemoryOutboxStore:
         return row.message_id
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:
-        """Let replies older than `before` die on platforms that no sender serves."""
+        """Make replies older than `before` dead letters on platforms without a sender."""
         old = [
             row.id
             for row in self._rows.values()
@@ -233,7 +233,7 @@ class MemoryOutboxStore:
         return len(old)
 
     def waiting(self, platform: str | None = None) -> int:
-        """Return how many deliveries are not sent, dead or settled."""
+        """Return how many deliveries are not finished."""
         rows = self._rows.values() if platform is None else self._of(platform)
         return sum(row.state not in {*_ENDED, State.UNKNOWN} for row in rows)
 

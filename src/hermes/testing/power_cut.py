@@ -1,8 +1,8 @@
-"""A disk that forgets what was not synced: an SQLite VFS for tests of a power cut, and a folder.
+"""A disk that forgets unsynced writes: an SQLite VFS for tests of a power cut, and a folder.
 
 Writes stay in memory until SQLite syncs the file, as they stay in a real machine's cache. At a
-chosen operation the power fails: of the unsynced writes nothing survives, or a random part of
-them, torn at sectors, and the process ends at once. Shared memory and locks pass through.
+chosen operation the power fails: of the unsynced writes nothing survives, or a random part of them,
+torn at sectors, and the process ends at once. Shared memory and locks pass through.
 """
 
 import os
@@ -41,7 +41,7 @@ class _Write(msgspec.Struct, frozen=True):
 
 
 class _Image:
-    """One file as the process sees it, and what of that the disk does not have yet."""
+    """One file as the process sees it, and the changes that are not on the disk yet."""
 
     def __init__(self, path: str) -> None:
         # Never closed: closing any descriptor of a file drops the process's locks on it.
@@ -73,7 +73,7 @@ class _Image:
 class PowerCutDisk(apsw.VFS):
     """The VFS; keep a reference for as long as connections use it.
 
-    With `default` every connection of the process that names no VFS goes through it.
+    With `default` every connection of the process that names no VFS uses it.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class PowerCutDisk(apsw.VFS):
             return self._images[path]
 
     def apply(self, image: _Image, change: _Write | None) -> None:
-        """Count an operation and do it: a change, or None for a sync; or fail there and then."""
+        """Count an operation and apply it: a change, or None for a sync; or fail at that point."""
         with self._lock:
             self.operations += 1
             if self.operations == self._cut.at:
@@ -132,7 +132,7 @@ class PowerCutDisk(apsw.VFS):
 
 
 class _File(apsw.VFSFile):
-    """One open file; everything that is not about its content is the base's."""
+    """One open file; the base class handles everything but its content."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ def _put(content: bytearray, offset: int, data: bytes) -> None:
 
 
 def _torn(changes: list[_Write], chance: random.Random) -> list[_Write]:
-    """Return the part of the changes that reached the disk: each sector for itself, in order."""
+    """Return the part of the changes that reached the disk, sector by sector, in order."""
     odds = chance.random()
     sectors = (sector for change in changes for sector in _sectors(change))
     return [sector for sector in sectors if chance.random() < odds]

@@ -1,7 +1,7 @@
-"""A loopback server that speaks OpenAI's Responses strictly and answers by script.
+"""A loopback server that implements OpenAI's Responses API strictly and answers by script.
 
-It serves streamed `/v1/responses` calls, hands out sealed reasoning where it is asked to, and
-keeps every request that it saw, for tests to look at.
+It serves streamed `/v1/responses` calls, returns sealed reasoning if requested, and keeps every
+request for tests.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ Json = dict[str, Any]
 
 
 def seen_in(request: ResponsesRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     users = [item for item in request.input if item.role == "user"]
     results: list[str] = []
     for item in reversed(request.input):
@@ -40,7 +40,7 @@ def seen_in(request: ResponsesRequest) -> SeenConversation:
 
 
 class ResponsesServer(ScriptedHttp):
-    """The server; inside a test it is used as `async with ResponsesServer() as server`."""
+    """The server; used in a test as `async with ResponsesServer() as server`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What OpenAI's Responses accept of the part that Hermes speaks, checked strictly.
+"""The part of OpenAI's Responses API that Hermes uses, checked strictly.
 
 Pure: bytes in, a typed request or an OpenAI-shaped refusal out.
 """
@@ -33,7 +33,7 @@ class Summary(msgspec.Struct, tag_field="type", tag="summary_text", forbid_unkno
 
 
 class Item(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Any item of the input; which fields belong together is checked by its type."""
+    """Any item of the input; its type decides which fields belong together."""
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
@@ -102,13 +102,13 @@ _FIELDS = {
     "function_call_output": {"call_id", "output"},
     "reasoning": {"id", "summary", "encrypted_content"},
 }
-# Sealed reasoning may come without the id that it was sealed under.
+# Sealed reasoning may come without the id under which it was sealed.
 _OPTIONAL = {"encrypted_content", "id"}
 _decode = msgspec.json.Decoder(ResponsesRequest).decode
 
 
 def read_request(body: bytes) -> ResponsesRequest:
-    """Return the request in `body`; raise `ShapeError` where the real service would refuse it."""
+    """Return the request in `body`; raise `ShapeError` if the real service would refuse it."""
     try:
         request = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

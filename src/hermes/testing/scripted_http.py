@@ -1,7 +1,7 @@
 """A loopback HTTP server for stand-in model services: it reads requests and plays scripted turns.
 
-It knows no dialect: a stand-in gives it a function that looks at a `ReceivedRequest` and writes through
-an `Out`. Every request is kept, for tests to look at.
+It knows no dialect: a stand-in gives it a function that reads a `ReceivedRequest` and writes
+through an `Out`. Every request is kept for tests.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"
 
 
 class ReceivedRequest(msgspec.Struct, frozen=True):
-    """One request as it came; `headers` have lower-case names."""
+    """One request as received; `headers` have lower-case names."""
 
     method: str
     path: str
@@ -31,12 +31,12 @@ class ReceivedRequest(msgspec.Struct, frozen=True):
 
     # Any: JSON of the caller's.
     def json(self) -> Any:
-        """Return the body as the value it is."""
+        """Return the body as parsed JSON."""
         return msgspec.json.decode(self.body)
 
 
 class Out:
-    """Where an answer is written to; what is written after the caller left goes nowhere."""
+    """Where an answer is written; writes after the caller has left are dropped."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -56,7 +56,7 @@ class Out:
         self.raw(head.encode() + body)
 
     def begin(self, kind: str) -> None:
-        """Begin an answer that is streamed."""
+        """Begin a streamed answer."""
         self.raw(
             f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
         )
@@ -70,7 +70,7 @@ class Out:
         self.raw(b"0\r\n\r\n")
 
     def cut(self) -> None:
-        """Close without the end of the body, after what was written has left."""
+        """Close without the end of the body, after everything written was sent."""
         if self._transport is not None:
             self._transport.close()
 
@@ -80,7 +80,7 @@ class Out:
             self._transport.abort()
 
     def reset(self) -> None:
-        """Drop the connection at once, so that the caller sees it reset and not closed."""
+        """Drop the connection at once, so that the caller sees a reset instead of a close."""
         if self._transport is not None:
             plug = self._transport.get_extra_info("socket")
             plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -96,7 +96,7 @@ Handler = Callable[[ReceivedRequest, Out], Awaitable[None]]
 
 
 class ScriptedHttp:
-    """The server; inside a test it is used as `async with ScriptedHttp(handle) as server`."""
+    """The server; used in a test as `async with ScriptedHttp(handle) as server`."""
 
     def __init__(self, handle: Handler) -> None:
         self.handle = handle
@@ -129,7 +129,7 @@ class ScriptedHttp:
 
 
 class _Connection(asyncio.Protocol):
-    """One client; each request is answered by a task of its own."""
+    """One client; each request is answered in its own task."""
 
     def __init__(self, server: ScriptedHttp) -> None:
         self._server = server
@@ -141,7 +141,7 @@ class _Connection(asyncio.Protocol):
         self._body = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # cast: a stream server always hands a stream transport; uvloop's has no common base.
+        # cast: a stream server always passes a stream transport; uvloop's has no common base.
         self._out.attach(cast("asyncio.Transport", transport))
         self._server.connections.add(self)
 
@@ -194,7 +194,9 @@ async def play(
     pieces: Iterable[bytes],
     closing: Iterable[bytes],
 ) -> None:
-    """Stream one scripted turn with its waits and its fault; `pieces` are one for each delta."""
+    """Stream one scripted turn with its waits and its fault; `pieces` has one entry for
+    each delta.
+    """
     out.begin(kind)
     for frame in opening:
         out.frame(frame)

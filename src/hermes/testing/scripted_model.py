@@ -50,7 +50,9 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 class ScriptedProvider:
-    """A model that answers by `script`: turns in order, a callable, or the directives in the text."""
+    """A model that answers by `script`: turns in order, a callable, or the directives in
+    the text.
+    """
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class ScriptedProvider:
 
 
 def seen_in(request: ModelRequest) -> SeenConversation:
-    """Return what a script may look at in `request`."""
+    """Return what a script may use of `request`."""
     users = [message for message in request.messages if message.role == "user"]
     results: list[str] = []
     for message in reversed(request.messages):

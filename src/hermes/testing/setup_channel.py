@@ -1,4 +1,6 @@
-"""A `ChannelSetup` for a test: the settings checked against the manifest, everything else a stand-in."""
+"""A `ChannelSetup` for a test: the settings checked against the manifest, everything else a
+stand-in.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,19 +16,19 @@ from hermes.testing.manual_time import ManualClock
 
 
 class MemoryFiles:
-    """Fits `MediaFiles`: attachments by a name of their own, for as long as the test lasts."""
+    """Fits `MediaFiles`: attachments in memory, for as long as the test lasts."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
 
     async def keep(self, data: bytes, *, mime: str, name: str | None = None) -> Media:
-        """Keep the bytes."""
+        """Store the bytes."""
         path = f"kept-{len(self.kept)}"
         self.kept[path] = data
         return Media(mime, path=path, name=name, size=len(data))
 
     async def read(self, media: Media, *, limit: int) -> bytes:
-        """Return what was kept."""
+        """Return the stored bytes."""
         data = self.kept.get(media.path or "")
         if data is None or len(data) > limit:
             raise NotFound(f"nothing of at most {limit} bytes is kept as {media.path!r}")
@@ -42,7 +44,7 @@ def channel_setup(
     clock: Clock | None = None,
     state: Path | None = None,
 ) -> ChannelSetup:
-    """Return what a channel is made of; `table` is what an operator would set."""
+    """Return the dependencies of a channel; `table` is what an operator would set."""
     manifest = load_manifest(package)
     return ChannelSetup(
         name=manifest.name,

@@ -1,7 +1,9 @@
-"""What every stand-in platform can do, so that one suite, the demo page and plugin authors drive it.
+"""The interface of every stand-in platform, used by the common suite, the demo page and plugin
+authors.
 
-A stand-in speaks the platform's wire protocol on loopback and refuses what the real one refuses.
-`PersonMessage` is what a person does there, `Post` what they see of the bot, `Fault` what goes wrong.
+A stand-in implements the platform's wire protocol on loopback and refuses what the real one
+refuses. `PersonMessage` is what a person does there, `Post` is a message of the bot as people see
+it, `Fault` is a planned fault.
 """
 
 from collections import deque
@@ -14,24 +16,24 @@ from hermes.message.source import ChatType
 
 FaultKind = Literal[
     "rate_limited",  # refused for now, with the platform's form of Retry-After
-    "server_error",  # answered 5xx or its equal: certainly not there
-    "rejected",  # refused for good: the chat is gone, the text is not taken
-    "unauthorized",  # the credential is not (or no longer) good
+    "server_error",  # answered 5xx or equivalent: certainly not delivered
+    "rejected",  # refused for good: the chat is gone, or the text is not accepted
+    "unauthorized",  # the credential is not (or no longer) valid
     "refuse_connection",  # nobody listens
-    "reset_after",  # it happened, and the answer was lost
-    "hang",  # it happened, and no answer comes
+    "reset_after",  # it took effect, and the answer was lost
+    "hang",  # it took effect, and no answer comes
 ]
 Operation = Literal["send", "edit", "fetch", "any"]
 _KEPT = 1000
 
 
 def no_rejections() -> deque[str]:
-    """Return an empty book of rejections, which keeps the newest."""
+    """Return an empty list of rejections, which keeps the newest."""
     return deque(maxlen=_KEPT)
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that goes wrong with the next `times` calls of a kind."""
+    """A fault of the next `times` calls of a kind."""
 
     op: Operation = "send"
     kind: FaultKind
@@ -40,7 +42,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def take_fault(faults: list[Fault], operation: str) -> Fault | None:
-    """Return what goes wrong with a call of this kind, once less from now on."""
+    """Return the fault of a call of this kind, using it up once."""
     for place, fault in enumerate(faults):
         if fault.op in (operation, "any"):
             left = fault.times - 1
@@ -59,11 +61,11 @@ class File(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person does on the platform; `id` is the platform's id of it, made up if empty.
+    """What a person does on the platform; `id` is the platform's id of it, generated if empty.
 
-    `album` ties several pictures together where the platform knows albums; `mentions` names the bot
-    as the platform does it; `times` sends the same event again, as platforms do; one that is `late`
-    happens now and is told to the bot after the next one.
+    `album` groups several pictures if the platform has albums; `mentions` mentions the bot in the
+    platform's way; `times` sends the same event repeatedly, as platforms do; a `late` event happens
+    now and is sent to the bot after the next one.
     """
 
     text: str = ""
@@ -101,12 +103,12 @@ class StandIn(Protocol):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it: addresses, tokens, secrets."""
+        """The settings that a channel needs to use it: addresses, tokens, secrets."""
         ...
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because the caller broke a rule, with the rule."""
+        """Every refusal because the caller broke a rule, with the rule."""
         ...
 
     async def start(self) -> None:
@@ -114,36 +116,36 @@ class StandIn(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         ...
 
     def point_at(self, webhook_url: str) -> None:
-        """Send events to this address, where an operator would set it on the platform's page."""
+        """Send events to this address, which an operator would set on the platform's page."""
         ...
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person do something; return the event's id there, once the bot has taken it.
+        """Act as a person; return the event's id there, once the bot has accepted it.
 
-        Where the platform pushes, it repeats until it is answered 2xx, as the platform does.
+        If the platform pushes, it repeats until it is answered 2xx, as the real one does.
         """
         ...
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return what the bot has written in a chat, oldest first."""
+        """Return the bot's messages in a chat, oldest first."""
         ...
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         ...
 
     async def cut(self) -> None:
-        """Drop every standing connection of the bot, as a network does."""
+        """Drop every open connection of the bot, like a network failure."""
         ...
 
     def revoke(self) -> None:
-        """Make the bot's credential worthless from now on."""
+        """Invalidate the bot's credential from now on."""
         ...
 
     def restore(self) -> None:
-        """Make the bot's credential good again."""
+        """Make the bot's credential valid again."""
         ...

@@ -1,7 +1,9 @@
-"""A stand-in as a program: prints its address and settings as JSON, and ends with its standard input.
+"""A stand-in as a program: prints its address and settings as JSON, and ends with its standard
+input.
 
-Other processes drive it at the printed `control` address, by POST of JSON: `say` (answered once
-the bot has taken it), `write` (answered at once), `posts`, `state`, `plan`, `point_at`, `cut`, `revoke`. It is the same for every platform; a stand-in may add verbs.
+Other processes control it at the printed `control` address, by POST of JSON: `say` (answered once
+the bot has accepted it), `write` (answered at once), `posts`, `state`, `plan`, `point_at`, `cut`,
+`revoke`. It is the same for every platform; a stand-in may add verbs.
 """
 
 import asyncio
@@ -31,9 +33,9 @@ class Chat(msgspec.Struct, frozen=True):
     chat: str
 
 
-# Any: what a stand-in adds to its state is its own business.
+# Any: a stand-in may add anything to its state.
 def verbs_of(stand_in: StandIn, *, tells: Callable[[str], Mapping[str, Any]]) -> dict[str, Verb]:
-    """Return what every stand-in can be asked for; `tells` adds to the state of a chat."""
+    """Return the verbs of every stand-in; `tells` adds to the state of a chat."""
     under_way: set[asyncio.Task[str]] = set()
 
     async def say(body: bytes) -> object:
@@ -81,7 +83,7 @@ async def serve(
     tells: Callable[[str], Mapping[str, Any]] = lambda _chat: {},
     has_groups: bool = True,
 ) -> None:
-    """Run until the standard input closes; `has_groups` is told to whoever drives it."""
+    """Run until the standard input closes; `has_groups` is printed for the controlling process."""
     await (start or stand_in.start)()
     verbs = {**verbs_of(stand_in, tells=tells), **(more or {})}
     app = web.Application(client_max_size=_MAX_BODY)

@@ -1,7 +1,8 @@
-"""`python -m hermes.testing.try_page NAME`: a stand-in, a gateway and a page to type in, all on loopback.
+"""`python -m hermes.testing.try_page NAME`: a stand-in, a gateway and a page to type in, all on
+loopback.
 
-`hermes channels try` runs it. Everything it starts is a child process and ends with it; the gateway's
-home is a temporary folder.
+`hermes channels try` runs it. Everything it starts is a child process and ends with it; the
+gateway's home is a temporary folder.
 """
 
 import argparse
@@ -44,7 +45,7 @@ class CannotTry(Exception):
 
 @asynccontextmanager
 async def child(*command: str, environ: Mapping[str, str]) -> AsyncIterator[Process]:
-    """Run a program that ends with its standard input, or when it is told to."""
+    """Run a program that ends with its standard input, or on request."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=environ,
         start_new_session=True,
@@ -63,9 +64,9 @@ async def child(*command: str, environ: Mapping[str, str]) -> AsyncIterator[Proc
             await process.wait()
 
 
-# Any: what a program tells of itself is its own business.
+# Any: a program may print anything about itself.
 async def told_by(process: Process, name: str) -> dict[str, Any]:
-    """Return the first line of a program, which says where it is."""
+    """Return the first line of a program, which says where it listens."""
     assert process.stdout is not None
     async with asyncio.timeout(_MAX_WAIT_S):
         line = await process.stdout.readline()
@@ -75,7 +76,7 @@ async def told_by(process: Process, name: str) -> dict[str, Any]:
 
 
 def package_of(name: str) -> str:
-    """Return the package of a platform: one that is built in, or a plugin that comes along."""
+    """Return the package of a platform: built in, or a plugin that comes with Hermes."""
     for parent in ("hermes.channels", "hermes.contrib"):
         with contextlib.suppress(ModuleNotFoundError):
             if (resources.files(f"{parent}.{name}") / "manifest.toml").is_file():
@@ -84,7 +85,9 @@ def package_of(name: str) -> str:
 
 
 def clean_environment(*, keep_models: bool) -> dict[str, str]:
-    """Return the environment without anything that configures a gateway, but perhaps model keys."""
+    """Return the environment without anything that configures a gateway, except perhaps
+    model keys.
+    """
     return {
         name: text
         for name, text in os.environ.items()  # noqa: TID251 - handed on to the children
@@ -94,7 +97,7 @@ def clean_environment(*, keep_models: bool) -> dict[str, str]:
 
 
 def keys_of(models_of: Path | None) -> dict[str, str]:
-    """Return what the `.env` of a home says of models."""
+    """Return the model settings in the `.env` of a home."""
     if models_of is None or not (models_of / DOTENV).is_file():
         return {}
     values = parse((models_of / DOTENV).read_text(encoding="utf-8")).values
@@ -129,7 +132,7 @@ def write_home(
 
 
 async def connected(http: aiohttp.ClientSession, home: Path, *, name: str) -> None:
-    """Wait until the gateway says that the platform is connected."""
+    """Wait until the gateway reports that the platform is connected."""
     state = "the gateway did not start"
     try:
         async with asyncio.timeout(_MAX_WAIT_S):
@@ -154,7 +157,7 @@ async def _state(http: aiohttp.ClientSession, home: Path, *, name: str) -> str:
 
 
 async def run(options: argparse.Namespace) -> None:
-    """Run until it is told to end."""
+    """Run until requested to end."""
     name, stack = options.name, AsyncExitStack()
     label = load_manifest(package_of(name)).label
     async with stack:

@@ -1,4 +1,5 @@
-"""The page of `hermes channels try`: what people write goes to the stand-in, what stands there is shown.
+"""The page of `hermes channels try`: sends what people write to the stand-in, and shows its
+messages.
 
 On loopback only. A page of another site cannot use it: the host must be ours, and orders are JSON.
 """
@@ -29,7 +30,7 @@ _HEADERS = {
 
 
 class TypedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody typed into the page."""
+    """A text typed into the page."""
 
     text: str = ""
     chat: str = "chat-1"
@@ -41,7 +42,7 @@ class TypedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedFault(msgspec.Struct, frozen=True):
-    """What is to go wrong."""
+    """A fault to plan."""
 
     kind: str
 
@@ -58,7 +59,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands in a chat of the stand-in."""
+    """The messages in a chat of the stand-in."""
 
     posts: tuple[Post, ...]
     rejections: tuple[str, ...]
@@ -74,11 +75,11 @@ class Rooms:
         self._has_groups = has_groups
         self._control = control
         self._platform = platform
-        # What was said in each chat, in order; of a post only its id, since it may be edited.
+        # The messages of each chat, in order; of a post only its id, since it may be edited.
         self._lines: dict[str, list[Line | str]] = {}
 
     async def ask(self, verb: str, body: object) -> bytes:
-        """Let the stand-in do or tell something."""
+        """Send a request to the stand-in."""
         url = f"{self._control}/{verb}"
         async with self._http.post(url, data=msgspec.json.encode(body)) as answer:
             told = await answer.read()
@@ -87,11 +88,11 @@ class Rooms:
             return told
 
     async def say(self, written: TypedMessage) -> None:
-        """Let a person write."""
+        """Write as a person."""
         try:
             data = base64.b64decode(written.picture, validate=True)
         except binascii.Error as error:
-            raise web.HTTPBadRequest(text=f"the picture is no base64: {error}") from None
+            raise web.HTTPBadRequest(text=f"the picture is not base64: {error}") from None
         files = (File(data=data, mime=written.mime, name=written.file),) if data else ()
         is_group = written.chat == GROUP
         if is_group and not self._has_groups:
@@ -111,7 +112,7 @@ class Rooms:
         await self.ask("write", said)
 
     async def state(self, chat: str) -> dict[str, Any]:
-        """Return the chat as a person sees it, and what the platform refused lately."""
+        """Return the chat as a person sees it, and recent refusals of the platform."""
         told = await self.ask("state", {"chat": chat})
         state = msgspec.json.decode(told, type=State)
         lines = self._lines.setdefault(chat, [])
@@ -126,7 +127,7 @@ class Rooms:
         }
 
     async def fault(self, broken: PlannedFault) -> None:
-        """Let something go wrong with the next reply."""
+        """Plan a fault for the next reply."""
         if broken.kind == "cut":
             await self.ask("cut", {})
         else:
@@ -144,7 +145,7 @@ def _line_of(post: Post) -> Line:
 
 
 def page_app(rooms: Rooms) -> web.Application:
-    """Return the page and what it asks for."""
+    """Return the page and its API."""
 
     async def page(_request: web.Request) -> web.Response:
         return _static("try.html", "text/html")
@@ -181,9 +182,9 @@ def page_app(rooms: Rooms) -> web.Application:
 async def _only_here(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Answer only whoever called us by our own address."""
+    """Answer only requests to our own address."""
     if request.host.rpartition(":")[0] not in ("127.0.0.1", "localhost"):
-        return web.Response(status=403, text="this page is for the machine that it runs on")
+        return web.Response(status=403, text="this page works only on the machine that it runs on")
     return await handler(request)
 
 

@@ -322,7 +322,7 @@ async def test_jobs_are_bounded(tmp_path: Path) -> None:
         assert "cron.jobs_per_person" in await rig.answer("/schedule every day at 10: hello")
         assert "cron.text_chars" in await rig.answer("/schedule every day at 10: hello hello")
         assert "cron.least_gap_s" in await rig.answer("/schedule every 15 minutes: hello")
-        assert "no command" in await rig.answer("/schedule every day at 10: /new")
+        assert "not a command" in await rig.answer("/schedule every day at 10: /new")
         assert "I do not understand 'blorp'" in await rig.answer("/schedule every blorp at 9: hi")
         assert "when and what" in await rig.answer("/schedule every day at 10")
 
@@ -396,7 +396,7 @@ async def test_a_job_of_somebody_who_was_blocked_is_paused(tmp_path: Path) -> No
 
         paused = rig.store.cron.get(job.id)
         assert paused is not None
-        assert paused.reason == "its owner is not let in any more"
+        assert paused.reason == "its owner is no longer admitted"
         assert runs(rig) == []
 
 

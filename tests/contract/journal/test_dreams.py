@@ -253,7 +253,7 @@ async def test_who_is_dreamt_of_just_now_is_not_dreamt_of_twice(tmp_path: Path) 
         await rig.until(lambda: len(rig.model.calls) == 2)
 
         assert await worker.round() == 0
-        with pytest.raises(Conflict, match="just now"):
+        with pytest.raises(Conflict, match="running now"):
             await worker.dream_now(person_of(rig))
 
         assert len(rig.model.calls) == 2

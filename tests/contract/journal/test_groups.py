@@ -208,7 +208,7 @@ async def test_bots_are_ignored_unless_the_settings_say_otherwise(tmp_path: Path
             await heard(rig, "beep", is_bot=True)
         assert caught.value.refusal is not None
         why = explain(rig.store, caught.value.refusal, now=rig.clock.now())
-        assert "bots are not listened to" in why.answer
+        assert "messages of bots are ignored" in why.answer
         await ask(rig, "a barrier")
         assert MISSED not in given(rig)
     named = {"ACCESS__PLATFORMS__PUSH__BOTS": "addressed"}

@@ -29,9 +29,9 @@ async def test_the_name_comes_from_the_mailbox_which_stays_unread() -> None:
     value, why = await looked_at(office)
 
     assert value == "mx.hermes.test"
-    assert "(2) were checked by mx.hermes.test" in why
+    assert "(2) say that mx.hermes.test checked them" in why
     assert not any(one.done() for one in saying)
-    with pytest.raises(ConfigurationError, match="the mailbox cannot be looked at"):
+    with pytest.raises(ConfigurationError, match="the mailbox cannot be read"):
         await looked_at(office, password="another")
     assert list(office.rejections) == []
     for one in saying:

@@ -233,7 +233,7 @@ async def test_without_accounts_a_nick_that_changed_hands_gets_nothing(tmp_path:
         rig.irc.state.people["countess"] = Person(nick="Countess", host="elsewhere")
         rig.irc.links[0].send("Countess!~countess@elsewhere", "JOIN", "#lab")
         await rig.channel.probe()
-        with pytest.raises(DeliveryRejected, match="somebody else's now"):
+        with pytest.raises(DeliveryRejected, match="belongs to somebody else now"):
             await rig.channel.send(rig.delivery(chat, "not you"))
         assert rig.lines("Countess") == ["found you"]
 
@@ -268,7 +268,7 @@ async def test_nobody_listens_or_nobody_proves_who_they_are(tmp_path: Path) -> N
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file)
     async with irc_rig(tmp_path, IrcStandIn(tls=context), connect=False, tls=True) as rig:
-        with pytest.raises(TlsFailed, match="could not prove who it is"):
+        with pytest.raises(TlsFailed, match="has no valid certificate"):
             await rig.channel.connect(rig.inbox.accept)
     async with irc_rig(tmp_path, IrcStandIn(tls=context), tls=True, ca_file=str(file)) as rig:
         await rig.channel.send(rig.delivery("#lab", "behind a lock"))
@@ -278,7 +278,7 @@ async def test_nobody_listens_or_nobody_proves_who_they_are(tmp_path: Path) -> N
             await rig.channel.connect(rig.inbox.accept)
     async with irc_rig(tmp_path, connect=False) as rig:
         await rig.irc.stop()
-        with pytest.raises(ConnectFailed, match="not reached"):
+        with pytest.raises(ConnectFailed, match="cannot be reached"):
             await rig.channel.connect(rig.inbox.accept)
 
 

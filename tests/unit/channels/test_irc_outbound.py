@@ -33,7 +33,7 @@ def test_text_styles_actions_and_addresses() -> None:
 def test_what_cannot_be_sent_is_refused_for_good() -> None:
     with pytest.raises(DeliveryRejected, match="only its address"):
         payloads(FilePart(Media("text/plain", path="/tmp/x")))
-    with pytest.raises(DeliveryRejected, match="nothing to read"):
+    with pytest.raises(DeliveryRejected, match="the message is empty"):
         payloads(TextPart("\u2028"))
 
 

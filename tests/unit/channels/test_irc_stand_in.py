@@ -86,7 +86,7 @@ async def test_who_floods_is_thrown_out() -> None:
     async with town(is_limited=True, flood_gap_s=60) as (irc, client):
         await client.enter()
         assert "Excess Flood" in await client.ask("MODE bot\r\n" * 11, "ERROR")
-    assert irc.rejections == ("flood: more lines than the server takes",)
+    assert irc.rejections == ("flood: more lines than the server accepts",)
 
 
 @pytest.mark.req("W10")

@@ -308,7 +308,7 @@ async def test_nothing_is_said_in_the_clear_in_an_encrypted_room(rig: Rig) -> No
     )
     await rig.server.taken()
 
-    with pytest.raises(DeliveryRejected, match="nothing is sent there in the clear"):
+    with pytest.raises(DeliveryRejected, match="sends nothing there unencrypted"):
         await channel.send(to("c", "secret"))
 
     assert rig.server.posts("c") == ()
@@ -524,11 +524,11 @@ async def test_with_a_password_it_signs_in_again_as_the_same_device(rig: Rig) ->
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"access_token": "wrong"}, "does not know it"),
+        ({"access_token": "wrong"}, "does not accept it"),
         ({"user_id": "@else:hermes.test"}, "is that of @hermes:hermes.test"),
         (
             {"access_token": None, "user_id": BOT, "password": "wrong"},
-            "does not let them in",
+            "refused them",
         ),
     ],
 )

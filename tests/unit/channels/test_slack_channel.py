@@ -495,9 +495,9 @@ async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
         kind = "application/json"
         good = rig.slack.calls.headers(body, kind)
         first = await rig.channel.webhook(as_request(body, good))
-        with pytest.raises(Unauthenticated, match="taken before"):
+        with pytest.raises(Unauthenticated, match="already accepted"):
             await rig.channel.webhook(as_request(body, good))
-        with pytest.raises(Unauthenticated, match="does not fit"):
+        with pytest.raises(Unauthenticated, match="does not match"):
             await rig.channel.webhook(as_request(body + b" ", rig.slack.calls.headers(body, kind)))
         with pytest.raises(Unauthenticated, match="missing"):
             await rig.channel.webhook(as_request(body, {"content-type": kind}))

@@ -527,7 +527,7 @@ async def test_a_probe_finds_a_webhook_that_leads_elsewhere_or_fails(tmp_path: P
         await made.channel.probe()
 
         made.telegram.updates.url = "https://other.example.org/"
-        with pytest.raises(NotDelivered, match="leads elsewhere"):
+        with pytest.raises(NotDelivered, match="points elsewhere"):
             await made.channel.probe()
         made.telegram.updates.url = HOOK
         made.telegram.point_at("http://127.0.0.1:9/")

@@ -149,7 +149,7 @@ def test_nothing_but_a_refusal_comes_of_rubbish(headers: dict[str, str], body: b
         ({}, "at least one route"),
         ({"ci": {"secret": ""}}, "at least 16 characters"),
         ({"ci": {"secret": "short"}}, "at least 16 characters"),
-        ({"CI!": {"secret": "x" * 20}}, "small letters"),
+        ({"CI!": {"secret": "x" * 20}}, "lower-case letters"),
         ({"ci": {}}, "secret"),
         ({"ci": {"secret": "x" * 20, "promt": ""}}, "promt"),
         ({"ci": {"secret": "x" * 20, "reply_url": "ftp://x"}}, "http"),

@@ -104,7 +104,7 @@ async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
         (NewJobOrder(user="rest:nobody", when=WHEN, text="x"), NotFound, "Nobody is known"),
         (NewJobOrder(user="rest:ann", when="sometimes", text="x"), BadRequest, "sometimes"),
         (NewJobOrder(user="rest:ann", when=WHEN, text=" "), BadRequest, "does nothing"),
-        (NewJobOrder(user="rest:ann", when=WHEN, text="/new"), BadRequest, "no command"),
+        (NewJobOrder(user="rest:ann", when=WHEN, text="/new"), BadRequest, "not a command"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="x" * 8_001), BadRequest, "8001 characters"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="x", to="a b"), BadRequest, "not a delivery"),
         (NewJobOrder(user="rest:ann", when=WHEN, text="x", agent="no"), NotFound, "no agent 'no'"),

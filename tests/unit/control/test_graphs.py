@@ -87,8 +87,8 @@ def test_the_last_part_of_a_name_goes_first_and_chats_of_subagents_last():
 def test_rows_that_a_graph_lacks_and_those_of_no_graph_are_damage():
     reader = a_graph_reader()
     reader.wrong = {
-        f"{BOB}#0": [Problem("missing", "branch main", "it made 2 calls, and 1 are there")],
-        "": [Problem("missing", "graph number 7", "there is no graph of this number any more")],
+        f"{BOB}#0": [Problem("missing", "branch main", "it made 2 calls, but 1 are stored")],
+        "": [Problem("missing", "graph number 7", "the graph of this number no longer exists")],
     }
 
     whole = check_graphs(reader, reader.graphs(), progress=lambda *_: None, whole=True)

@@ -123,7 +123,7 @@ def test_a_plugin_registers_hooks_and_no_two_of_one_name() -> None:
     registry = Registry()
     registry.hook(Hook(name="own", events=("agent:end",), handle=nothing))
 
-    with pytest.raises(ConfigurationError, match="two plugins bring a hook named 'own'"):
+    with pytest.raises(ConfigurationError, match="two plugins register a hook 'own'"):
         registry.hook(Hook(name="own", events=("agent:start",), handle=nothing))
     with pytest.raises(ConfigurationError, match="there is no event 'agent:stop'"):
         registry.hook(Hook(name="odd", events=("agent:stop",), handle=nothing))

@@ -99,7 +99,7 @@ def test_a_schedule_is_understood_and_read_back(text: str, words: str, first: st
         ("0 9 * * noday", "day of the week"),
         ("*/0 * * * *", "a step is at least 1"),
         ("0 9 * * 1-5 6", "has 6 fields; cron has five"),
-        ("@reboot", "is none of @hourly"),
+        ("@reboot", "is not one of @hourly"),
         ("", "The schedule is empty"),
         ("x" * 301, "301 characters"),
     ],

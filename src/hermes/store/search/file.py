@@ -69,7 +69,7 @@ def _open_known(path: Path, key: bytes) -> Database:
         row = db.row(SQL["meta"], ("format",))
     except StoreError as error:
         db.close()
-        raise UnusableIndex(f"it is no index ({error})") from error
+        raise UnusableIndex(f"it is not an index ({error})") from error
     if row is None or row[0] != _FORMAT:
         db.close()
         raise UnusableIndex(f"its format is {row and row[0]!r}, expected {_FORMAT!r}")

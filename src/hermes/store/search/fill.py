@@ -38,7 +38,7 @@ class Filler:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything said before the start is in the index."""
+        """A crash may lose the newest messages: they are read again from the recorded position."""
         return self._looked_to is None and not self.waiting()
 
     def waiting(self) -> int:
@@ -213,7 +213,7 @@ class Filler:
             self._pen.forget()
             raise
         if not has_more:
-            # What the log still holds of them goes, too.
+            # The log's copies of them are removed, too.
             self._db.pragma("wal_checkpoint(truncate)")
             _log.info("search_forgot_person", person_id=person)
         return has_more

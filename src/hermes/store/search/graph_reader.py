@@ -97,7 +97,7 @@ class Graphs:
         storage = SqliteGraphStorage(
             self._db, branch.name, sealer=self._sealer, number=branch.graph
         )
-        # The branch may have gone on meanwhile.
+        # The branch may have advanced meanwhile.
         with self._db:
             ref = storage.ref(branch.branch)
             newest = branch.version if ref is None else ref.version
@@ -124,7 +124,7 @@ class Graphs:
         listed = _encode([name.hex() for name in names]).decode()
         opened: dict[bytes, tuple[str, ChatMessage]] = {}
         for name, person, sealed in self._db.rows(_GRAPH["blobs"], (addition.graph, listed)):
-            # The same words of several people are theirs whose turn it was.
+            # If several people said the same, it belongs to the person whose turn it was.
             if name in opened and person != addition.person:
                 continue
             content = self._sealer.open(self._db, person, sealed)

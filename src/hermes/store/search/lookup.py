@@ -25,7 +25,7 @@ from hermes.store.search.text_folds import fold
 from hermes.store.sqlite.connection import Database, translate
 
 _MOST_THREADS = 200
-# Clocks are set back now and then: only what is older than this ends the walk into the past.
+# Clocks are sometimes set back: only older messages than this end the walk into the past.
 _CLOCK_SLACK_S = 2 * 86_400.0
 _OPS_BETWEEN_LOOKS = 20_000
 

@@ -30,7 +30,9 @@ class Note(NamedTuple):
 
 
 class Notes:
-    """Committed turns that are not in the index yet; bounded. `wanted` is set when there are many."""
+    """Committed turns that are not in the index yet; bounded. `wanted` is set when there
+    are many.
+    """
 
     def __init__(self) -> None:
         self.wanted = asyncio.Event()
@@ -54,7 +56,7 @@ class Notes:
             if one is None:
                 continue
             if entry.ordinal is not None and one.role == "user":
-                # It joined the turn and may be another person's: the database knows whose.
+                # It joined the turn and may belong to another person: the database knows.
                 self._grown.add(written.graph)
                 return
             self._chars += len(one.text)

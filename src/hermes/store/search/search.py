@@ -47,7 +47,7 @@ class _Filling:
         self.key = self.graphs.index_key()
         try:
             self.db = open_index(path, self.key)
-        # Boundary of the opening: the database is not held by an index that does not open.
+        # Boundary of the opening: an index that does not open must not keep the database open.
         except BaseException:
             self.graphs.close()
             raise
@@ -92,7 +92,7 @@ class SqliteSearch:
         self._asks = ThreadPoolExecutor(1, thread_name_prefix="hermes-search")
         self._filling: _Filling | None = None
         self._asking: _Asking | None = None
-        # Counts the files: a search notices that there is another one.
+        # The number of the file: a search notices when it was replaced.
         self._made = 0
         self._asked = -1
         self._failures = 0
@@ -219,7 +219,7 @@ class SqliteSearch:
         self._failures += 1
         if self._failures > _MOST_FAILURES:
             raise StoreError(
-                f"the search index was made again {_MOST_FAILURES} times and still fails: {problem}. "
+                f"the search index was rebuilt {_MOST_FAILURES} times and still fails: {problem}. "
                 "`hermes graph verify` checks the conversations; restart to try once more."
             ) from problem
         _log.warning("search_index_made_again", problem=str(problem))
@@ -246,7 +246,7 @@ class SqliteSearch:
             self._close_asking()
             filling = self._filling
             if filling is None:
-                raise StoreError("the search index is being made again; ask once more")
+                raise StoreError("the search index is being rebuilt; search again later")
             self._asked = self._made
             self._asking = _Asking(
                 self._path, filling.key, database=self._database, clock=self._clock

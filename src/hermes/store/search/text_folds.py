@@ -8,7 +8,7 @@ import re
 import unicodedata
 
 MOST_BYTES = 2_048
-# With another table of letters the same text may fold differently: then the index is made again.
+# With another table of letters the same text may fold differently: then the index is rebuilt.
 FOLDING = f"1:{unicodedata.unidata_version}"
 # Accents of letters, and invisible characters.
 _DROPPED = re.compile("[\u0300-\u036f\ufe00-\ufe0f\u00ad\u200b\u2060\ufeff]")
@@ -48,7 +48,7 @@ def words_of(folded: str) -> list[str]:
 
 def as_words(folded: str) -> str:
     """Return a folded text with only its words, for the word index."""
-    # SQLite parts these alike.
+    # SQLite splits at these, too.
     return folded if folded.isascii() else " ".join(words_of(folded))
 
 

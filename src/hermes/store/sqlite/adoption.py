@@ -84,17 +84,17 @@ def _name_bodies(
         assert isinstance(sealed, bytes)
         content = _open(db, sealer, owner, sealed=sealed)
         if content is None:
-            # It keeps its place, under a name of its own.
+            # It keeps its position, under its own name.
             name = os.urandom(KEYED_SIZE)
         else:
-            # Answers had a field too many; steps and deliveries go on using the same body.
+            # Answers had one field too many; steps and deliveries still use the same body.
             data = _encode(_decode(content))
             name = hasher.blob(data)
             if data != content:
                 db.execute(_SQL["reseal"], (body, sealer.seal(db, owner, data)))
         db.execute(_PEOPLE["name_body"], (body, graph, name))
         if not db.changes():
-            # A second copy: if its message is purged already, nothing else would purge it.
+            # A second copy: if its message is already purged, nothing else would purge it.
             db.execute(_SQL["drop_forgotten"], (body, row[0]))
         yield Blob(name, None, True)
 

@@ -12,7 +12,7 @@ from hermes.store.sqlite.queries import load
 
 _SQL = load("answers")
 _UPKEEP = load("upkeep")
-# As many as one unit may drop without holding up its neighbours.
+# As many as one unit may drop without delaying the others.
 _DROPPED_AT_ONCE = 500
 
 

@@ -52,7 +52,7 @@ def write_delivery(
     )
 
 
-# What a release writes where the turn has not ended: epoch, turns, tokens, cost and choices.
+# What a release writes if the turn has not ended: epoch, turns, tokens, cost and choices.
 NOTHING_USED: tuple[int | float | str | None, ...] = (-1, 0, 0, 0, 0, 0, 0.0, 0, None)
 
 

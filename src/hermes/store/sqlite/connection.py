@@ -12,13 +12,13 @@ from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 _MIGRATIONS = "hermes.store.sqlite.migrations"
 Synchronous = Literal["FULL", "NORMAL"]
 
-# What falls out of them is still in the system's own cache of the file. The writer meets pages all
-# over the indexes of names, again and again.
+# Evicted pages are still in the system's file cache. The writer needs pages all over the indexes of
+# names, again and again.
 _WRITER_CACHE_KIB = 8_000
 _READER_CACHE_KIB = 2_000
 _OWNER_ONLY = 0o600
 
-# What may go away by itself; anything else is the unit's own fault.
+# Errors that may pass by themselves; any other is the unit's own fault.
 _PASSING = (
     apsw.BusyError,
     apsw.LockedError,
@@ -131,7 +131,7 @@ def migrate(db: Database, after: Mapping[str, Callable[[Database], None]]) -> No
             "run the newer Hermes that wrote it, or restore a backup"
         )
     if version < len(names):
-        # What a large table needs to be dropped must not have to fit into memory.
+        # The pages needed to drop a large table must not have to fit into memory.
         db.pragma("temp_store", "file")
     for number, name in enumerate(names, start=1):
         if number <= version:

@@ -30,8 +30,8 @@ from hermes.store.sqlite.session_history import MAIN
 _SQL = load("transcripts")
 _log = structlog.get_logger(__name__)
 _NEWEST = 2**62
-# Graphs and messages that a page looks at for each message that it may hold: what has a row in the
-# inbox is skipped in the graph, and so are empty graphs.
+# Graphs and messages that a page may inspect per message: messages with a row in the inbox are
+# skipped in the graph, and so are empty graphs.
 _LOOKS = 4
 
 

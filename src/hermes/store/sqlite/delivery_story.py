@@ -15,7 +15,7 @@ from hermes.store.sqlite.queries import load
 _SQL = load("outbox")
 _log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(tuple[DeliveryNote, ...]).decode
-# All tries of a day that went wrong in every way have room here; of more, the last are kept.
+# Room for all tries of a day that failed in every way; beyond that, only the last are kept.
 _MOST_NOTES = 32
 
 

@@ -97,7 +97,7 @@ class SqliteDreams:
             if any(db.row(_SQL["is_known"], (name, person_id)) is None for name in seen):
                 return False
             db.execute(_MEMORY["finish_job"], (job.key, job.touched, covered, job.covered))
-            # Without a row it was erased meanwhile, or done by a process that was thought dead.
+            # Without a row it was erased meanwhile, or done by a process that was considered dead.
             if db.changes() == 1 and dream is not None:
                 sealed = self._engine.sealer.seal(db, person_id, encode(dream))
                 db.execute(_SQL["put"], (person_id, dream.at, sealed))

@@ -33,7 +33,7 @@ class OpenShares:
     def __init__(self) -> None:
         self.counts = ShareCounts()
         self._open: dict[str, tuple[str, Share]] = {}
-        # The open messages of each lane, in the order in which they came.
+        # The open messages of each lane, in order of arrival.
         self._lanes: dict[str, dict[str, None]] = {}
 
     def add(self, message_id: str, share: Share, *, lane: str) -> None:
@@ -75,7 +75,7 @@ class Engine:
         self.sealer = sealer
         self.clock = clock
         self.fresh = FreshViews()
-        # People as they were read last; every unit that changes one clears it.
+        # People as last read; every unit that changes one clears it.
         self.known_people: dict[str, Person] = {}
         self.waiting = 0
         self.shares = OpenShares()

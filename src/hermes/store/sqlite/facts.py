@@ -12,7 +12,7 @@ from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.vectors import erase_vectors, follow_change, has_any
 
 _SQL = load("memory")
-# More is not read: the policy above forgets the oldest before.
+# No more are read: the policy above this forgets the oldest earlier.
 _MOST = 10_000
 _PEOPLE_KEPT = 500
 _FACTS_KEPT = 50_000

@@ -39,7 +39,7 @@ def find_orphans(db: Database) -> list[Problem]:
     found = []
     for number, *counts in db.rows(_SQL["orphans"]):
         told = ", ".join(f"{count} {kind}" for count, kind in zip(counts, _KINDS, strict=True))
-        text = f"there is no graph of this number any more, but {told} of it"
+        text = f"the graph of this number no longer exists, but {told} of it"
         found.append(Problem("missing", f"graph number {number}", text))
     return found
 
@@ -49,21 +49,21 @@ def _lost_branches(db: Database, number: int) -> Iterator[Problem]:
         yield Problem(
             "missing",
             f"branch {_text(branch)}",
-            "nothing says any more where it stands, though its versions or calls are there",
+            "its head is missing, although its versions or calls exist",
         )
 
 
 def _lost_calls(db: Database, number: int) -> Iterator[Problem]:
     for branch, made, there in db.rows(_SQL["counted_calls"], (number,)):
         if made != there:
-            text = f"it made {made} calls, and {there} are there"
+            text = f"it made {made} calls, but {there} are stored"
             yield Problem("missing", f"branch {_text(branch)}", text)
 
 
 def _lost_links(db: Database, number: int) -> Iterator[Problem]:
     for made, there in db.rows(_SQL["counted_links"], (number,)):
         if made != there:
-            yield Problem("missing", "links", f"there were {made}, and {there} are there")
+            yield Problem("missing", "links", f"there were {made}, but {there} are stored")
 
 
 def _links_to_nowhere(db: Database, storage: SqliteGraphStorage, name: str) -> Iterator[Problem]:

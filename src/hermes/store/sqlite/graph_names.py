@@ -26,7 +26,7 @@ class GraphNames:
         self._tools: OrderedDict[tuple[tuple[str, str, bytes], ...], tuple[bytes, bytes]] = (
             OrderedDict()
         )
-        # Nearly every call is given the very tuple that the one before it was given.
+        # Nearly every call gets the same tuple as the call before it.
         self._last: tuple[Sequence[ToolSpec], tuple[bytes, bytes]] | None = None
 
     def kept(self, message: ChatMessage) -> Blob:

@@ -32,7 +32,7 @@ class SqliteGraphReader:
             db.close()
             raise StoreError(
                 f"the database has schema version {version}, this Hermes reads {newest_version()}; "
-                "start `hermes up` of this version once, which brings it up to date"
+                "start `hermes up` of this version once, which upgrades it"
             )
         sealer = Sealer(key_file)
         sealer.read_digest_key(db)

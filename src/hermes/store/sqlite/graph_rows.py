@@ -16,7 +16,7 @@ _DIGEST = 20
 _DOMAIN = b"hermes.graph.row"
 _encode = msgspec.msgpack.Encoder().encode
 _Row = TypeVar("_Row")
-# SQLite's values: what else its row says, beside the packed part.
+# SQLite's values: the other columns of the row, beside the packed part.
 Beside = tuple[object, ...]
 
 

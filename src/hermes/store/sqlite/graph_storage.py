@@ -26,7 +26,7 @@ _BACK_AT_ONCE = 32
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
-    """A move without what its row says already."""
+    """A move without the columns that its row already has."""
 
     before: bytes | None
     after: bytes
@@ -111,7 +111,7 @@ class SqliteGraphStorage:
                 erased[name] = person_id
             else:
                 found[name] = data
-        # What another person said too is still there.
+        # Messages that another person said too are still there.
         return found, {name: whose for name, whose in erased.items() if name not in found}
 
     def get_chunks(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
@@ -126,8 +126,8 @@ class SqliteGraphStorage:
             row = self._connection.row(_PEOPLE["is_erased"], (person_id,))
             if row is None or not row[0]:
                 raise StoreError(
-                    f"the data key of person {person_id} is gone, and nobody erased them: nothing of "
-                    "theirs opens. Put a backup of the database in its place."
+                    f"the data key of person {person_id} is missing, although they were not "
+                    "erased: nothing of theirs opens. Put a backup of the database in its place."
                 )
         return data
 

@@ -14,7 +14,7 @@ from hermes.store.sqlite.connection import Database, newest_version, open_reader
 from hermes.store.sqlite.seal import Sealer
 
 _MOST_FAULTS = 20
-# SQLite tells how far it is after this many of its steps.
+# SQLite reports progress after this many of its steps.
 _STEPS = 2_000_000
 
 

@@ -7,7 +7,7 @@ from hermes.store.sqlite.engine import Engine
 from hermes.store.sqlite.queries import load
 
 _SQL = load("interactions")
-# Behind every id: they begin with a small letter.
+# Sorts after every id: they begin with a lower-case letter.
 _LAST = "~"
 
 

@@ -67,7 +67,7 @@ class SqliteJobs:
         new = {move.number for move in newest}
         found = spans(partial(storage.log, _MAIN), tip.version, length=len(tip))
         heard = list[ReadExchange]()
-        # What was taken out before it was learnt from is not learnt.
+        # A message that was removed before it was learnt from is not learnt.
         for span in takewhile(lambda span: span.move.number in new, found):
             if span.move.edit.actor != job.person_id:
                 continue
@@ -86,7 +86,7 @@ class SqliteJobs:
             add_spent(db, spent)
             db.execute(_SQL["finish_job"], (job.key, job.touched, covered, job.covered))
             if db.changes() != 1:
-                # Erased meanwhile, or done by a process that was thought dead.
+                # Erased meanwhile, or done by a process that was considered dead.
                 return FactChange()
             return self._facts.write(db, job.person_id, decide)
 

@@ -23,7 +23,8 @@ class SqliteKeys:
     def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
         self._engine = engine
         self._make_id = make_id
-        # What `find` and `get` found. This class and an erasure write keys, and every write clears it.
+        # The results of `find` and `get`. This class and an erasure write keys, and every write
+        # clears it.
         self._found: dict[bytes | str, CallerKey] = {}
 
     async def add(self, key: CallerKey, *, digest: bytes, user: str) -> CallerKey:

@@ -30,7 +30,7 @@ class OpenFile:
         try:
             found = _identity(self._path)
         except OSError:
-            # The folder cannot be looked at now, which says nothing about the file.
+            # The folder cannot be read now, which says nothing about the file.
             return None
         if found == self._known:
             return None
@@ -71,7 +71,7 @@ class OpenFile:
 def newest_rescued(path: Path) -> Path | None:
     """Return the last copy of a lost database beside its path, or None."""
     found = path.parent.glob(f"{_rescued_path(path).name}*")
-    # Left out: a half copy, and the files that SQLite puts beside one.
+    # Excluded: a partial copy, and the files that SQLite creates next to one.
     whole = [one for one in found if re.search(r"\.rescued(\.\d+)?$", one.name)]
     return max(whole, key=lambda one: one.stat().st_mtime, default=None)
 

@@ -30,7 +30,7 @@ class SqliteOutbox:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.stories = DeliveryStories(engine)
-        # Every accept asks how many wait; the answer changes only with a commit.
+        # Every accept reads this count; it changes only with a commit.
         self._counted_at = -1
         self._counted = 0
 
@@ -224,7 +224,7 @@ class SqliteOutbox:
     def _change(self, db: Database, name: str, *bindings: Any) -> None:
         db.execute(_SQL[name], bindings)
         if db.changes() != 1:
-            raise GuardFailed(f"delivery {bindings[0]} cannot become {name} as it stands")
+            raise GuardFailed(f"delivery {bindings[0]} cannot become {name} in its current state")
 
     def _guard(self, db: Database, lease: Lease) -> None:
         if not self._engine.holds(db, lease):

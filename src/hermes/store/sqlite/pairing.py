@@ -34,7 +34,7 @@ _SQL = load("pairing")
 _USERS = load("users")
 _WAITING = "waiting"
 _PAIR, _LINK = "pair", "link"
-# Counts older than this have no effect under any rules.
+# Counts older than this no longer matter under any rules.
 _COUNTS_KEPT_S = 86_400.0
 _decode_target = msgspec.json.Decoder(Target).decode
 

@@ -24,7 +24,7 @@ _ACCESS = load("access")
 _ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
 _MOST_KNOWN = 200
-# What can make another credential.
+# The kinds that can create another credential.
 _MAKERS = ("token", "session")
 
 
@@ -127,7 +127,7 @@ class SqliteAccess:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        # What `find` found. Only this class writes credentials, and every write clears it.
+        # The results of `find`. Only this class writes credentials, and every write clears it.
         self._known: dict[tuple[str, bytes], Credential] = {}
 
     async def add(
@@ -228,7 +228,8 @@ class SqliteAccess:
             known = _digests(db, kind)
             ended = [digest for digest in known if credential_id(digest) != keep]
             for digest in set(known) - set(ended):
-                # What made it may end here: it belongs to the token behind, if there is one.
+                # Its maker may end here: it then belongs to the token at the start, if there is
+                # one.
                 root = db.row(_ACCESS["root"], (digest,))
                 db.execute(_ACCESS["move"], (digest, None if root is None else root[0]))
             for digest in ended:

@@ -89,7 +89,7 @@ class SqlitePruning:
             return False
         if db.one(_SQL["is_newest"], (number,)):
             return False
-        # The cheap questions come first: most conversations are not old.
+        # The cheap checks come first: most conversations are not old.
         if self._used_at(db, number, name) >= before:
             return False
         busy = (lane, int(epoch), f"{EXTRACT}:{name}")
@@ -157,7 +157,7 @@ class SqlitePruning:
 
 def _is_due(db: Database, at: float, every_s: float) -> bool:
     row = db.row(_SQL["begun_at"])
-    # A time that is yet to come is of a clock that was wrong.
+    # A time in the future comes from a clock that was wrong.
     return row is None or not 0 <= at - float(bytes(row[0])) < every_s
 
 

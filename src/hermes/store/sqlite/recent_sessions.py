@@ -13,12 +13,14 @@ from hermes.message.chat import ChatMessage
 from hermes.ports.transcripts import VisibleHistory
 
 _MAX_WEIGHT = 4 * 1024 * 1024
-# What a message and a session take in memory beside their text.
+# The memory of a message and a session beyond their text.
 _MESSAGE_WEIGHT = 300
-# What the tree over a conversation takes for each message, also for those no turn sees any more.
+# The memory of the tree over a conversation per message, also for messages that no turn sees any
+# more.
 _NAME_WEIGHT = 210
 _SESSION_WEIGHT = 2_500
-# The window over a long conversation moves by a quarter: what is sent stays alike from turn to turn.
+# The window over a long conversation moves by a quarter: most of what is sent stays the same from
+# turn to turn.
 _STEPS = 4
 _encode = msgspec.json.Encoder().encode
 

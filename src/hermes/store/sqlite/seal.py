@@ -20,7 +20,7 @@ from hermes.store.sqlite.queries import load
 
 _SQL = load("people")
 _NONCE = 12
-# Each holds an expanded key of 2.5 kB; opening a wrapped one again costs microseconds.
+# Each holds an expanded key of 2.5 kB; unwrapping one again costs microseconds.
 _CACHED_KEYS = 200
 _nonces = RandomBytes(_NONCE)
 
@@ -48,7 +48,7 @@ def _opener(key_file: bytes) -> MultiFernet:
         return MultiFernet([Fernet(key) for key in keys])
     except ValueError as error:
         raise StoreError(
-            "the store's key file holds something that is no key: each line is one, of 44 "
+            "the store's key file contains something that is not a key: each line is one, of 44 "
             "letters; restore it from a backup"
         ) from error
 

@@ -41,7 +41,7 @@ class SessionHistory:
                 return
             (first,) = self._tip.sequence.names(span.start, span.start + 1)
             (said,) = opened([first.id])
-            # What was delivered into the chat belongs to the exchange before it.
+            # What was delivered into the chat belongs to the previous exchange.
             if said is None or said.role == "user":
                 yield PastExchange(
                     start=span.start,

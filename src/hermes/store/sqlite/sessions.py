@@ -16,7 +16,7 @@ class SqliteSessions:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        # The table never grows while a gateway runs: most homes have nothing in it.
+        # The table never grows while a gateway runs: in most homes it is empty.
         self._has_old: bool | None = None
 
     def old_writers(self, lane: str) -> frozenset[str]:

@@ -47,7 +47,7 @@ class SqliteSouls:
         soul = commit.soul
         if soul is None or not commit.entries:
             return
-        # The turn has the lane: nobody reads it before this is on disk.
+        # The turn holds the lane: nobody reads it before this is on disk.
         self._recent.pop(lane, None)
         sealed = self._engine.sealer.seal(db, soul.person_id, encode(soul.blocks))
         db.execute(_SQL["put_soul"], (lane, commit.epoch, soul.person_id, soul.shared_from, sealed))

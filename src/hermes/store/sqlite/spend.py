@@ -29,7 +29,7 @@ _TOTALS: dict[Whose, str] = {
     "key": _SQL["key_total"],
     "platform": _SQL["platform_total"],
 }
-# Sorts after everything that a day can go on with.
+# Sorts after every key of a day.
 _LAST = "~"
 _decode_switch = msgspec.json.Decoder(KillSwitch).decode
 
@@ -67,7 +67,7 @@ class SqliteSpend:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        # Every call asks for it. Only this class writes it, and every write clears it.
+        # Every call reads it. Only this class writes it, and every write clears it.
         self._switch: KillSwitch | None = None
 
     async def add(self, spent: Sequence[SpendEntry], *, lines: Sequence[CallLine] = ()) -> None:

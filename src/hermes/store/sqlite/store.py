@@ -64,7 +64,7 @@ _INBOX = load("inbox")
 _APPROVALS = load("approvals")
 _TURNS = load("turns")
 _SPACE_CHECK_S = 1.0
-# Each takes some 100 us, during which the loop answers nobody.
+# Each takes some 100 us, during which the event loop is blocked.
 _REWRAP_ROWS = 100
 _MIB = 1024 * 1024
 _INTERACTION = (
@@ -125,7 +125,7 @@ class SqliteStore:
         self._clock = clock
         self._options = options
         self._engine = self._open(Sealer(key_file))
-        # Another VFS may have no file of that name.
+        # Another VFS may have no such file.
         self._file = OpenFile(path) if options.vfs is None else None
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
@@ -186,7 +186,8 @@ class SqliteStore:
             self._db.pragma("max_page_count", options.max_pages)
         sealer.load_digest_key(self._db)
         if options.is_new and options.synchronous != "FULL":
-            # The key file gets its name after this, and then a database without a schema is refused.
+            # The key file gets its name after this; from then on a database without a schema is
+            # refused.
             sync_to_disk(self._path, vfs=options.vfs)
         failpoints.hit("store.open.after")
         return Engine(
@@ -234,7 +235,7 @@ class SqliteStore:
             if tell is not None:
                 tell(done)
         if self._options.synchronous != "FULL":
-            # The old keys are thrown away after this: it must be on disk, whatever the settings say.
+            # The old keys are deleted after this: it must be on disk, whatever the settings say.
             await asyncio.to_thread(sync_to_disk, self._path, vfs=self._options.vfs)
         return done
 

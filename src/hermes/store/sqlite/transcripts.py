@@ -51,12 +51,12 @@ class GraphWrite(NamedTuple):
     head: int
 
 
-# Told of every turn that is on disk; it must cost next to nothing.
+# Called for every turn that is on disk; it must cost next to nothing.
 OnCommit = Callable[[Commit, GraphWrite], None]
 
 
 def no_listener(_commit: Commit, _written: GraphWrite) -> None:
-    """Tell nobody of a turn that is on disk."""
+    """Do nothing for a turn that is on disk."""
 
 
 class SqliteTranscripts:

@@ -115,7 +115,7 @@ class SqliteTurns:
             now = self._engine.clock.monotonic()
             db.execute(_SQL["lease"], (begin.lane, begin.owner, begin.fence, begin.expires, now))
             if db.changes() != 1:
-                raise LeaseLost(f"lane {begin.lane}: another worker has taken it")
+                raise LeaseLost(f"lane {begin.lane}: another worker holds it")
             db.execute(_SQL["start_message"], (begin.message_id, begin.at))
             if db.changes() != 1:
                 raise GuardFailed(f"message {begin.message_id} has ended already")

@@ -248,7 +248,7 @@ def link_channel(
     _hand_over(db, moved)
     if db.rows(_SQL["channels"], (before,)):
         return moved
-    # Nobody could spend them any more.
+    # Nobody could use them any more.
     name = f"{before}:{person_id}:{at:.6f}"
     amount = move_credits(db, before, person_id, name=name, at=at)
     return msgspec.structs.replace(moved, credits=amount)

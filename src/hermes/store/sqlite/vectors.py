@@ -114,7 +114,8 @@ class _Pages:
         return self._open(self._unit.one(_SQL["page"], row))
 
     def _open(self, sealed: bytes) -> bytes:
-        # Without a key there is nothing to change: writing then says that the person was erased.
+        # Without a key there is nothing to change: the write then reports that the person was
+        # erased.
         return self._sealer.open(self._unit, self._person_id, sealed) or b""
 
     def _write(self, edits: Edits) -> None:

@@ -81,7 +81,7 @@ def set_aside(
 ) -> None:
     """Hold credits for a message, once; raises `NoCredits` if a limited wallet lacks them."""
     db.execute(_SQL["hold"], (message_id, hold.person_id, hold.amount, at))
-    if db.changes() == 0:  # an earlier attempt at the turn made it
+    if db.changes() == 0:  # an earlier attempt of the turn created it
         return
     query = _SQL["take_limited" if hold.limited else "take"]
     taken = (hold.person_id, hold.amount)
@@ -222,7 +222,9 @@ class SqliteWallets:
             name = refund.message_id
             row = db.row(_SQL["line"], (name, "capture"))
             if row is None:
-                raise NotFound(f"Nothing was captured for {name[:80]!r}, so nothing can come back.")
+                raise NotFound(
+                    f"Nothing was captured for {name[:80]!r}, so nothing can be refunded."
+                )
             person_id, amount = str(row[0]), -int(row[3])
             changed = db.row(_SQL["line"], (name, "refund")) is None
             if changed:
@@ -284,7 +286,7 @@ class SqliteWallets:
             return self._engine.sealer.put(db, person_id, encode(_Note(by, reason)))
         except PersonErased as error:
             raise NotFound(
-                f"{person_id} was erased, or never was: nothing can be booked for them."
+                f"{person_id} was erased or never existed: nothing can be booked for them."
             ) from error
 
     def _read_note(self, db: Database, note: int | None) -> _Note:

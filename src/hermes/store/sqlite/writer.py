@@ -24,7 +24,7 @@ _log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
 Unit = Callable[[Database], Result]
-# A failure seldom comes alone: so many batches after it take no chances.
+# A failure seldom comes alone: this many batches after it run with savepoints.
 _WARY_BATCHES = 16
 
 
@@ -62,7 +62,7 @@ class Writer:
     ) -> None:
         self._db = db
         self._on_full = on_full
-        # Called when something was undone: what was learned from it meanwhile may not be so.
+        # Called after a rollback: what was learned meanwhile may be wrong.
         self._on_undone = on_undone
         self._batch_max = batch_max
         # Any: jobs of different result types share one queue.

@@ -1,4 +1,4 @@
-"""`python -m hermes.testing.email` runs the stand-in by itself; see `stand_in_program`."""
+"""`python -m hermes.testing.email` runs the stand-in as a program; see `stand_in_program`."""
 
 import argparse
 import asyncio
@@ -10,7 +10,7 @@ from hermes.testing.stand_in_program import serve
 async def run(options: argparse.Namespace) -> None:
     """Run until the standard input closes."""
     state = EmailStandIn(can_idle=not options.no_idle, files_sent=options.files_sent)
-    # A mailbox knows nobody but the sender: whoever writes to it has addressed it.
+    # A mailbox has only one recipient: every mail to it is addressed to the bot.
     await serve(state, has_groups=False)
 
 

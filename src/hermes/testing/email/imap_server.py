@@ -1,4 +1,4 @@
-"""IMAP on loopback, as much of it as is used, and strict: what it does not know it calls BAD."""
+"""IMAP on loopback, limited to what is used, and strict: unknown commands get BAD."""
 
 import asyncio
 import re
@@ -23,7 +23,7 @@ _SELECTED = {"UID", "IDLE"}
 
 
 class ImapServer(LineLoopback):
-    """Listens, and lets one account in."""
+    """Listens, and accepts one account."""
 
     limit = 64 << 20
 
@@ -70,7 +70,7 @@ class ImapSession:
         self.commands: list[str] = []
 
     async def run(self) -> None:
-        """Talk until the client leaves."""
+        """Serve until the client leaves."""
         await self._say("* OK stand-in ready")
         while (line := await self._line()) is not None:
             try:
@@ -83,13 +83,13 @@ class ImapSession:
                 return
 
     def leave(self) -> None:
-        """Watch no folder any more."""
+        """Stop watching the folder."""
         if self._folder is not None and self._news.set in self._folder.watchers:
             self._folder.watchers.remove(self._news.set)
         self._folder = None
 
     async def _line(self) -> list[bytes] | None:
-        """Return the pieces of a command, its literals as pieces of their own."""
+        """Return the pieces of a command, literals as separate pieces."""
         pieces: list[bytes] = []
         while True:
             line = await self._reader.readline()
@@ -231,7 +231,7 @@ class ImapSession:
 
     async def _search(self, tag: str, arguments: list[Token]) -> None:
         try:
-            # An empty folder must not hide a criterion that nobody knows.
+            # An empty folder must not hide an unknown criterion.
             matches(StoredMail(uid=0, raw=b"", at=0.0, flags=set()), arguments)
             found = [mail.uid for mail in self._mails if matches(mail, arguments)]
         except Unreadable as error:
@@ -320,7 +320,7 @@ class ImapSession:
         return next((mail for mail in self._mails if str(mail.uid) == uid), None)
 
     async def _tell(self) -> None:
-        """Say that mail has come, if it has."""
+        """Report new mail, if there is any."""
         if len(self._mails) != self._told:
             self._told = len(self._mails)
             await self._say(f"* {self._told} EXISTS")
@@ -354,11 +354,11 @@ def _body(raw: bytes, *, section: bytes, limit: bytes | None) -> bytes:
 
 
 class Unreadable(Exception):
-    """A criterion that is not known."""
+    """An unknown criterion."""
 
 
 def matches(mail: StoredMail, criteria: list[Token]) -> bool:
-    """Return whether a mail fits all criteria."""
+    """Return whether a mail matches all criteria."""
     if not criteria:
         raise Unreadable("no criteria")
     waiting = list(criteria)

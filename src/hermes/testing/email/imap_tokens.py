@@ -1,4 +1,4 @@
-"""IMAP's notation as the stand-in reads it: commands into tokens, and dates as it writes them."""
+"""IMAP's notation as the stand-in parses it: commands into tokens, and dates as it writes them."""
 
 import re
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 class BrokenCommand(Exception):
-    """A line that is no command."""
+    """A line that is not a command."""
 
 
 def read_tokens(pieces: list[bytes]) -> list[Token]:

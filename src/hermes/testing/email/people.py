@@ -1,4 +1,4 @@
-"""People who write to the bot: their mails as programs make them, and their threads."""
+"""People who write to the bot: their mails as mail programs write them, and their threads."""
 
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -12,12 +12,12 @@ DOMAIN = "people.test"
 
 
 def address_of(chat: str) -> str:
-    """Return the address that a chat stands for."""
+    """Return the address of a chat."""
     return chat if "@" in chat else f"{chat}@{DOMAIN}"
 
 
 class People:
-    """Writes mails; whoever writes again answers the last mail of the chat, as people do."""
+    """Writes mails; a person who writes again answers the last mail of the chat."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -47,7 +47,7 @@ class People:
         return message_id, delivered(bytes(message), sender=sender)
 
     def got(self, chat: str, message_id: str) -> None:
-        """Note a mail of the bot, which the next one in the chat answers."""
+        """Record a mail of the bot, which the next one in the chat answers."""
         chain = self._chains.setdefault(chat, [])
         if message_id not in chain:
             chain.append(message_id)
@@ -65,7 +65,7 @@ class People:
 
 
 def report(message_id: str, recipient: str, *, status: str = "5.1.1") -> bytes:
-    """Return what a mail server writes that could not hand on a mail of the bot (RFC 3464)."""
+    """Return the report of a mail server that could not deliver a mail of the bot (RFC 3464)."""
     says = f"smtp; 550 {status} <{recipient}>: not taken"
     lines = (
         "Return-Path: <>",
@@ -87,7 +87,7 @@ def report(message_id: str, recipient: str, *, status: str = "5.1.1") -> bytes:
 
 
 def delivered(raw: bytes, *, sender: str, result: str = "dmarc=pass") -> bytes:
-    """Return a mail with what the receiving server writes above it."""
+    """Return a mail with the headers of the receiving server above it."""
     domain = sender.rpartition("@")[2]
     head = (
         f"Return-Path: <{sender}>\r\n"

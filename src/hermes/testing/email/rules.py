@@ -1,4 +1,6 @@
-"""What a mail must be for a careful server to take it: RFC 5322, 2045 and 3834, as far as it matters."""
+"""The rules that a mail must follow for a strict server: RFC 5322, 2045 and 3834, as far as they
+matter.
+"""
 
 import re
 from email import policy
@@ -15,7 +17,7 @@ MAX_LINE = 998
 
 
 def broken_rule(raw: bytes, *, recipient: str) -> str | None:
-    """Return the first rule that a mail of the bot breaks; None if it is fine."""
+    """Return the first rule that a mail of the bot breaks; None if it breaks none."""
     return _wire(raw) or _headers(raw, recipient=recipient) or _body(raw)
 
 

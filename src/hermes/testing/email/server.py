@@ -15,8 +15,8 @@ from hermes.testing.stand_in import Fault, PersonMessage, Post
 class EmailStandIn:
     """A mail server on loopback.
 
-    `can_idle` says whether it pushes, `files_sent` whether it files what the bot sends by itself,
-    `is_moving` whether the bot is to move what it has taken.
+    `can_idle` says whether it supports IDLE, `files_sent` whether it files the bot's mail by
+    itself, `is_moving` whether the bot should move accepted mail.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class EmailStandIn:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         return {
             "address": ADDRESS,
             "password": PASSWORD,
@@ -54,7 +54,7 @@ class EmailStandIn:
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because the caller broke a rule, with the rule."""
+        """Every refusal because the caller broke a rule, with the rule."""
         return tuple(self.state.rejections)
 
     async def start(self) -> None:
@@ -63,7 +63,7 @@ class EmailStandIn:
         await self.smtp.start()
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         await self.imap.stop()
         await self.smtp.stop()
 
@@ -71,7 +71,7 @@ class EmailStandIn:
         """Mail servers call nobody."""
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person write; return the mail's id, once the bot has marked it as read."""
+        """Write a mail as a person; return the mail's id, once the bot has marked it as read."""
         for post in self.posts(said.chat):
             self.people.got(said.chat, post.id)
         message_id, raw = self.people.write(said)
@@ -85,7 +85,7 @@ class EmailStandIn:
         return message_id
 
     async def bounce(self, post: Post, *, status: str = "5.1.1") -> None:
-        """Let a mail of the bot come back; return once the bot has marked the report as read."""
+        """Return a mail to the bot; return once the bot has marked the report as read."""
         await self._put(report(post.id, address_of(post.chat), status=status))
 
     async def _put(self, raw: bytes, *, times: int = 1) -> None:
@@ -100,26 +100,26 @@ class EmailStandIn:
         )
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return what the bot has written to somebody, oldest first."""
+        """Return the bot's mails to a person, oldest first."""
         address = address_of(chat)
         return tuple(_post(chat, raw) for recipient, raw in self.state.sent if recipient == address)
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         self.state.plan(fault)
 
     async def cut(self) -> None:
-        """Drop every standing connection of the bot."""
+        """Drop every open connection of the bot."""
         self.imap.cut()
         self.smtp.cut()
 
     def revoke(self) -> None:
-        """Make the password worthless, and end what was opened with it."""
+        """Invalidate the password, and close connections that used it."""
         self.state.password = "another-password"
         self.imap.cut()
 
     def restore(self) -> None:
-        """Make the password good again."""
+        """Make the password valid again."""
         self.state.password = PASSWORD
 
 

@@ -1,4 +1,4 @@
-"""SMTP on loopback: one mail at a time from the bot, refused where a careful server refuses."""
+"""SMTP on loopback: one mail at a time from the bot, refused where a strict server refuses."""
 
 import asyncio
 import base64
@@ -17,11 +17,11 @@ _TO = re.compile(r"RCPT TO:<([^<>\s]+@[^<>\s]+)>", re.I)
 
 
 class Gone(Exception):
-    """The connection is to end without another word."""
+    """The connection must end without another reply."""
 
 
 class SmtpServer(LineLoopback):
-    """Listens and takes mails."""
+    """Listens and accepts mails."""
 
     def __init__(self, state: MailServerState) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class _Session:
         self._recipient: str | None = None
 
     async def run(self) -> None:
-        """Talk until the client leaves."""
+        """Serve until the client leaves."""
         await self._say(220, f"{ADDRESS.rpartition('@')[2]} ESMTP")
         while line := await self._reader.readline():
             if not line.endswith(b"\r\n") or len(line) > 1000:
@@ -191,7 +191,7 @@ class _Session:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection as a crash does, not as a goodbye."""
+    """End a connection as a crash does, without a proper close."""
     sock = writer.get_extra_info("socket")
     if sock is not None:
         sock.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,6 +1,6 @@
-"""The mails that the stand-in holds: the bot's folders, and what people got from the bot.
+"""The mails of the stand-in: the bot's folders, and what people got from the bot.
 
-Both servers work on it; it knows no protocol. Every folder numbers its mails and tells who watches.
+Both servers use it; it knows no protocol. Every folder numbers its mails and notifies its watchers.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class StoredMail(msgspec.Struct, kw_only=True):
 
 
 class Folder:
-    """Mails under rising numbers; `validity` changes when the folder is made again."""
+    """Mails with increasing numbers; `validity` changes when the folder is recreated."""
 
     def __init__(self, validity: int) -> None:
         self.validity = validity
@@ -41,7 +41,7 @@ class Folder:
     def add(
         self, raw: bytes, *, at: float | None = None, flags: set[str] | None = None
     ) -> StoredMail:
-        """Put a mail in and tell who watches."""
+        """Add a mail and notify the watchers."""
         kept = StoredMail(
             uid=self.next_uid, raw=raw, at=_clock.now() if at is None else at, flags=flags or set()
         )
@@ -52,7 +52,7 @@ class Folder:
         return kept
 
     def rebuild(self) -> None:
-        """Number all mails again, as a server does that has lost its index."""
+        """Renumber all mails, as a server does that has lost its index."""
         self.validity += 1
         self.next_uid = 1
         for mail in self.mails:
@@ -61,7 +61,7 @@ class Folder:
 
 
 class MailServerState:
-    """The mailbox of the bot, and the faults that are planned."""
+    """The bot's mailbox, and the planned faults."""
 
     def __init__(self) -> None:
         self.folders = {
@@ -80,11 +80,11 @@ class MailServerState:
         return self.folders["INBOX"]
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         self._faults.append([fault, fault.times])
 
     def fault(self, op: Operation, *kinds: FaultKind) -> Fault | None:
-        """Take the next fault of these kinds that is planned for a kind of call."""
+        """Take the next planned fault of these kinds for a kind of call."""
         for entry in self._faults:
             fault = entry[0]
             if isinstance(fault, Fault) and fault.op in {op, "any"} and fault.kind in kinds:
@@ -96,18 +96,18 @@ class MailServerState:
         return None
 
     def submit(self, recipient: str, raw: bytes) -> None:
-        """Take a mail of the bot for somebody."""
+        """Accept a mail from the bot for somebody."""
         self.sent.append((recipient, raw))
         if self.files_sent:
             self.folders["Sent"].add(raw, flags={"\\Seen"})
 
     def reject(self, rule: str) -> None:
-        """Note that the caller broke a rule."""
+        """Record that the caller broke a rule."""
         self.rejections.append(rule)
 
 
 def parsed(raw: bytes) -> EmailMessage:
-    """Return a mail as Python's own parser reads it, which is strict about nothing but sure."""
+    """Return a mail as Python's own lenient parser reads it."""
     message = BytesParser(policy=policy.default).parsebytes(raw)
     assert isinstance(message, EmailMessage)
     return message

@@ -1,4 +1,4 @@
-"""`python -m hermes.testing.irc` runs the stand-in by itself; see `stand_in_program`."""
+"""`python -m hermes.testing.irc` runs the stand-in as a program; see `stand_in_program`."""
 
 import argparse
 import asyncio
@@ -21,8 +21,8 @@ def main() -> None:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description="Run a stand-in IRC server on loopback.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--plain", action="store_true", help="no capabilities, as servers long ago")
-    parser.add_argument("--limits", action="store_true", help="throw out whoever floods")
+    parser.add_argument("--plain", action="store_true", help="no capabilities, like old servers")
+    parser.add_argument("--limits", action="store_true", help="disconnect clients that flood")
     asyncio.run(run(parser.parse_args()))
 
 

@@ -1,4 +1,6 @@
-"""IRC's lines as the stand-in reads and writes them: strictly, and apart from the channel's own code."""
+"""IRC lines as the stand-in parses and writes them: strictly, and independent of the channel's
+code.
+"""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ _ESCAPES = (("\\", "\\\\"), (";", "\\:"), (" ", "\\s"), ("\r", "\\r"), ("\n", "\
 
 
 class BrokenLine(Exception):
-    """A line that breaks a rule of the protocol; `code` is the numeric for it, if there is one."""
+    """A line that breaks a rule of the protocol; `code` is its numeric, if there is one."""
 
     def __init__(self, rule: str, code: str = "") -> None:
         super().__init__(rule)
@@ -30,7 +32,7 @@ class ClientLine(msgspec.Struct, frozen=True):
 
 
 def read(raw: bytes) -> ClientLine:
-    """Return a client's line, CR LF at its end; raises for every rule that it breaks."""
+    """Parse a client's line with CR LF at its end; raise for every rule that it breaks."""
     if not raw.endswith(b"\r\n"):
         raise BrokenLine("a line ends with CR LF")
     body = raw[:-2]
@@ -84,7 +86,7 @@ def _escaped(value: str) -> str:
 
 
 def as_read(text: str) -> str:
-    """Return what people read of a message."""
+    """Return the readable text of a message."""
     if text.startswith(_ACTION):
         text = "* hermes " + text.removeprefix(_ACTION).rstrip("\x01")
     return _CODES.sub("", text)

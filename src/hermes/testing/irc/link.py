@@ -1,4 +1,6 @@
-"""One client's connection to the stand-in: registration in its order, then commands, each by its rules."""
+"""One client's connection to the stand-in: registration in its order, then commands, each by its
+rules.
+"""
 
 import asyncio
 import base64
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from hermes.testing.irc.server import IrcStandIn
 
 SERVER = "irc.hermes.test"
-# How many parameters a command has at least.
+# The least number of parameters of a command.
 _NEEDS = {"NICK": 1, "USER": 4, "PASS": 1, "JOIN": 1, "PART": 1, "WHOIS": 1, "WHO": 1, "PING": 1}
 _NEEDS |= {"CAP": 1, "AUTHENTICATE": 1, "MODE": 1}
 _BEFORE = frozenset({"CAP", "PASS", "NICK", "USER", "AUTHENTICATE", "PING", "PONG", "QUIT"})
@@ -107,12 +109,12 @@ class Link:
         self._counted_at = now
         if self._tokens >= 0:
             return True
-        self._server.refuse("flood: more lines than the server takes")
+        self._server.refuse("flood: more lines than the server accepts")
         self.expel("Excess Flood")
         return False
 
     def send(self, prefix: str, *words: str, tags: Mapping[str, str] | None = None) -> None:
-        """Write a line, with the tags that the client has asked for."""
+        """Write a line, with the tags that the client has requested."""
         if not self._writer.is_closing():
             self._writer.write(write(prefix, *words, tags=tags))
 
@@ -122,22 +124,22 @@ class Link:
         self.send(SERVER, code, self.nick or "*", *words, tags=tags)
 
     def _broke(self, code: str, *words: str) -> None:
-        """Refuse what no client that knows the rules does."""
+        """Refuse a line that breaks a rule, and record it."""
         self._server.refuse(f"{code} {' '.join(words)}")
         self.numeric(code, *words)
 
     def expel(self, why: str) -> None:
-        """End the connection, as servers do."""
+        """Close the connection, as servers do."""
         if not self._writer.is_closing():
             self._writer.write(f"ERROR :Closing Link: {self.nick or '*'} ({why})\r\n".encode())
             self._writer.close()
 
     def abort(self) -> None:
-        """Break the connection without a word."""
+        """Break the connection without a message."""
         self._writer.transport.abort()
 
     def _nothing(self, said: ClientLine) -> None:
-        """Take what needs no answer."""
+        """Accept a command that needs no answer."""
 
     def _ping(self, said: ClientLine) -> None:
         if self._is_silent:
@@ -161,7 +163,7 @@ class Link:
             self._is_capping = not self.is_ready
             names = sorted(f"{name}=PLAIN" if name == "sasl" else name for name in offered)
             half = len(names) // 2
-            # In two lines, as servers with many do.
+            # In two lines, as servers with many capabilities do.
             self.send(SERVER, "CAP", self.nick or "*", "LS", "*", " ".join(names[:half]))
             self.send(SERVER, "CAP", self.nick or "*", "LS", " ".join(names[half:]))
         elif verb == "REQ":
@@ -279,7 +281,7 @@ class Link:
         if fault is not None and fault.kind == "reset_after":
             self.abort()
         elif fault is not None:
-            # Without labels the answer is that to the PING behind the message.
+            # Without labels, the answer to the PING after the message confirms it.
             self._is_silent = not self._label
         elif "echo-message" in self.caps:
             tags = self._server.tags(self, id=name, account=self.account)

@@ -1,7 +1,7 @@
-"""IRC on loopback as one value: the server, its faults, and what people do there.
+"""IRC on loopback as one object: the server, its faults, and what people do there.
 
-Fits `testing.stand_in.StandIn`. With `is_plain` it is a server of long ago: no capabilities, no
-accounts, no ids of messages, a password of the server instead of SASL.
+Fits `testing.stand_in.StandIn`. With `is_plain` it is an old server: no capabilities, no accounts,
+no message ids, a server password instead of SASL.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _TEXT_CHARS = 400
 
 
 class IrcStandIn:
-    """One server with a town of people; the bot is whoever connects."""
+    """One server with people on it; every client that connects is the bot."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class IrcStandIn:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         secret = (
             {"server_password": self.password}
             if self.password
@@ -76,18 +76,18 @@ class IrcStandIn:
             "port": self.port,
             "channels": list(self._rooms),
             "line_gap_s": 0,
-            # What is said to it is said whole.
+            # Messages to it are always complete.
             "gather_s": 0,
             **secret,
         }
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because the caller broke a rule, with the rule."""
+        """Every refusal because the caller broke a rule, with the rule."""
         return tuple(self._rejections)
 
     async def start(self, port: int = 0) -> None:
-        """Listen; a second time after connections were refused."""
+        """Listen; also again after connections were refused."""
         if self._listener is None:
             self._listener = await asyncio.start_server(
                 self._serve, "127.0.0.1", port or self.port, limit=1 << 16, ssl=self._tls
@@ -95,7 +95,7 @@ class IrcStandIn:
             self.port = self._listener.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         if self._again is not None:
             self._again.cancel()
         self._stop_listening()
@@ -103,7 +103,7 @@ class IrcStandIn:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def point_at(self, webhook_url: str) -> None:
-        """Nothing is pushed anywhere: clients connect."""
+        """Nothing to do: clients connect by themselves."""
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -121,12 +121,12 @@ class IrcStandIn:
         self.changed()
 
     def changed(self) -> None:
-        """Wake whoever waits for the bot."""
+        """Wake everyone who waits for the bot."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def refuse(self, rule: str) -> None:
-        """Write down that a rule was broken."""
+        """Record that a rule was broken."""
         self._rejections.append(rule)
 
     def is_taken(self, nick: str, *, but: Link) -> bool:
@@ -144,7 +144,7 @@ class IrcStandIn:
             await changed.wait()
 
     def tags(self, link: Link, *, id: str, account: str, is_bot: bool = False) -> dict[str, str]:  # noqa: A002
-        """Return the tags of a message, as far as the client has asked for them."""
+        """Return the tags of a message that the client has requested."""
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         told: dict[str, str] = {}
         if "server-time" in link.caps:
@@ -157,9 +157,9 @@ class IrcStandIn:
         return told
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person write; return the message's id once it has left for the bot.
+        """Write as a person; return the message's id once it was sent to the bot.
 
-        A server of long ago repeats nothing; one with ids may, as bouncers do.
+        An old server repeats nothing; one with ids may, as bouncers do.
         """
         person = self.state.person(said)
         room = self.state.place(said, person)
@@ -169,7 +169,7 @@ class IrcStandIn:
         times = max(1, said.times) if has_ids else int(name not in self._told)
         self._told.add(name)
         text = f"{link.nick}: {said.text}" if said.mentions and room else said.text
-        # Where nothing can mark a bot, it speaks as RFC 1459 wants it to.
+        # If nothing can mark a bot, it writes notices, as RFC 1459 requires.
         verb = "NOTICE" if said.is_bot and not has_ids else "PRIVMSG"
         lines = []
         for _ in range(times):
@@ -186,11 +186,11 @@ class IrcStandIn:
         return name
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return the lines that the bot has written in a chat, oldest first."""
+        """Return the bot's lines in a chat, oldest first."""
         return self.state.posts(chat)
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong; refused connections are refused for half a second each."""
+        """Plan a fault; each refused connection means half a second without listening."""
         if fault.kind == "refuse_connection":
             self._stop_listening()
             self._drop()
@@ -199,7 +199,7 @@ class IrcStandIn:
             self._faults.append(fault)
 
     def fault(self, op: str) -> Fault | None:
-        """Return what goes wrong with a call, if anything does."""
+        """Return the fault of a call, if there is one."""
         for index, fault in enumerate(self._faults):
             if fault.op in (op, "any"):
                 left = msgspec.structs.replace(fault, times=fault.times - 1)
@@ -217,7 +217,7 @@ class IrcStandIn:
         await self.start()
 
     async def cut(self) -> None:
-        """Drop every connection, as a network does."""
+        """Drop every connection, like a network failure."""
         self._drop()
 
     def _drop(self) -> None:
@@ -226,35 +226,35 @@ class IrcStandIn:
         self.links.clear()
 
     def revoke(self) -> None:
-        """Make the bot's password worthless from now on, and throw it out."""
+        """Invalidate the bot's password from now on, and disconnect it."""
         self.is_revoked = True
         for link in tuple(self.links):
             link.expel("Account suspended")
 
     def restore(self) -> None:
-        """Make the bot's password good again."""
+        """Make the bot's password valid again."""
         self.is_revoked = False
 
     async def kick(self, room: str, why: str = "out") -> None:
-        """Throw the bot out of a channel."""
+        """Kick the bot from a channel."""
         link = await self.bot(room)
         link.rooms.discard(room.lower())
         link.send("op!op@hermes.test", "KICK", room, link.nick, why)
 
     async def rename(self, old: str, new: str) -> None:
-        """Let somebody take another nick, where the bot sees it."""
+        """Give a person another nick, visible to the bot."""
         link = await self.bot()
         before = self.state.rename(old, new)
         link.send(before.prefix, "NICK", new)
 
     async def leave(self, nick: str) -> None:
-        """Let somebody leave the network."""
+        """Make a person leave the network."""
         link = await self.bot()
         person = self.state.people.pop(nick.lower())
         link.send(person.prefix, "QUIT", "gone")
 
     async def ping(self) -> None:
-        """Ask the bot whether it is there, as servers do."""
+        """Send the bot a PING, as servers do."""
         (await self.bot()).send(SERVER, "PING", SERVER)
 
 

@@ -1,4 +1,4 @@
-"""Who is on the stand-in, which channels there are, and what the bot has written to whom."""
+"""The people and channels of the stand-in, and what the bot has written to whom."""
 
 import re
 from itertools import count
@@ -12,7 +12,7 @@ _NOT_IN_NICKS = re.compile(r"[^A-Za-z0-9_-]|^[0-9-]")
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Somebody with a client; `account` is empty for who is not signed in."""
+    """A person with a client; `account` is empty if they are not signed in."""
 
     nick: str
     account: str = ""
@@ -24,7 +24,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BotLine(msgspec.Struct, frozen=True):
-    """A line of the bot, and to whom."""
+    """A line of the bot, and its target."""
 
     target: str
     text: str
@@ -33,7 +33,7 @@ class BotLine(msgspec.Struct, frozen=True):
 
 
 class IrcState:
-    """People by nick, channels with their keys, and a book of what the bot wrote."""
+    """People by nick, channels with their keys, and a record of the bot's lines."""
 
     def __init__(self, *, has_accounts: bool) -> None:
         self._has_accounts = has_accounts
@@ -48,7 +48,7 @@ class IrcState:
         return f"msg-{next(self._ids)}"
 
     def person(self, said: PersonMessage) -> Person:
-        """Return who says something; made on the first word, with a nick that is free."""
+        """Return the person who writes; created with a free nick on first use."""
         nick = self._users.get(said.user)
         if nick is None:
             wanted = _NOT_IN_NICKS.sub("_", said.user_name) or said.user
@@ -59,7 +59,7 @@ class IrcState:
         return self.people[nick.lower()]
 
     def rename(self, old: str, new: str) -> Person:
-        """Give somebody another nick; return who they were."""
+        """Give a person another nick; return their old identity."""
         before = self.people.pop(old.lower())
         self.people[new.lower()] = msgspec.structs.replace(before, nick=new)
         self._users = {user: new if nick == old else nick for user, nick in self._users.items()}
@@ -67,7 +67,7 @@ class IrcState:
         return before
 
     def place(self, said: PersonMessage, person: Person) -> str:
-        """Return where it is said: a channel, or nothing for the bot alone."""
+        """Return where a message goes: a channel, or nothing for the bot alone."""
         target = person.nick if said.chat_type == "dm" else f"#{said.chat}"
         self._chats[said.chat] = target
         return "" if said.chat_type == "dm" else target

@@ -1,1 +1,1 @@
-"""A homeserver that stands in for a real one: strict, on loopback, with faults on request."""
+"""A stand-in homeserver: strict, on loopback, with faults on request."""

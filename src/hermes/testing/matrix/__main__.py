@@ -1,4 +1,6 @@
-"""`python -m hermes.testing.matrix` runs the stand-in homeserver by itself; see `stand_in_program`."""
+"""`python -m hermes.testing.matrix` runs the stand-in homeserver as a program; see
+`stand_in_program`.
+"""
 
 import argparse
 import asyncio

@@ -1,4 +1,6 @@
-"""The stand-in homeserver as people use it: they write, invite, send files, and read the bot."""
+"""The stand-in homeserver as people use it: they write, invite, send files, and read the bot's
+messages.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,7 +12,7 @@ from hermes.testing.matrix.state import BOT, BOT_NAME, SERVER, Event, MatrixStat
 from hermes.testing.stand_in import Fault, File, PersonMessage, Post
 
 _TAKEN_S = 30.0
-# Of no kind that a bot asks for: something to answer that is no message itself.
+# An event type that a bot does not request: something to answer that is not a message.
 _SILENT = "test.silent"
 _KINDS = {"image": "m.image", "audio": "m.audio", "video": "m.video"}
 
@@ -24,22 +26,22 @@ class MatrixStandIn:
 
     @property
     def state(self) -> MatrixState:
-        """What the homeserver knows."""
+        """The homeserver's state."""
         return self.wire.state
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         return {"homeserver": self.wire.base_url, "access_token": self.wire.token, "join": "all"}
 
     @property
     def password_settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel signs in with a password."""
+        """The settings for a channel that signs in with a password."""
         return {"homeserver": self.wire.base_url, "user_id": BOT, "password": PASSWORD}
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything that was refused because the caller broke a rule."""
+        """Every refusal because the caller broke a rule."""
         return tuple(self.wire.rejected)
 
     async def start(self) -> None:
@@ -47,37 +49,37 @@ class MatrixStandIn:
         await self.wire.start()
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         await self.wire.stop()
 
     def point_at(self, webhook_url: str) -> None:
-        """A homeserver calls nobody: the bot asks."""
+        """Nothing to do: the bot polls the homeserver."""
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         self.wire.plan(fault)
 
     async def cut(self) -> None:
-        """Drop every standing connection of the bot."""
+        """Drop every open connection of the bot."""
         await self.wire.cut()
 
     def revoke(self) -> None:
-        """Make the bot's token worthless."""
+        """Invalidate the bot's token."""
         self.wire.revoke()
 
     def restore(self) -> None:
-        """Make the bot's token good again."""
+        """Make the bot's token valid again."""
         self.wire.is_revoked = False
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person write; return the event's id once the bot has taken it."""
+        """Write as a person; return the event's id once the bot has accepted it."""
         first = self.write(said)
         if not said.late:
             await self.taken()
         return first
 
     def write(self, said: PersonMessage) -> str:
-        """Let a person write, without waiting for the bot; return the event's id."""
+        """Write as a person, without waiting for the bot; return the event's id."""
         room = self.room(said.chat, said.user, said.user_name, is_direct=said.chat_type == "dm")
         user = user_id(said.user)
         contents = self._contents(said, room)
@@ -101,14 +103,14 @@ class MatrixStandIn:
         return str(events[0]["event_id"])
 
     async def taken(self) -> None:
-        """Wait until the bot has everything that has happened so far."""
+        """Wait until the bot has received everything so far."""
         wanted = self.state.position
         async with asyncio.timeout(_TAKEN_S):
             while self.wire.acknowledged < wanted:
                 await self.state.changed(1.0)
 
     def room(self, chat: str, user: str, name: str, *, is_direct: bool) -> Room:
-        """Return a room with a person and the bot in it; a group has somebody else, too."""
+        """Return a room with a person and the bot in it; a group has another member, too."""
         others = {} if is_direct else {user_id("bystander"): "Bystander"}
         members = {user_id(user): name, **others}
         return self.state.open_room(room_id(chat), members, is_direct=is_direct)
@@ -116,7 +118,7 @@ class MatrixStandIn:
     def invite(
         self, chat: str, user: str, *, is_direct: bool = False, history: tuple[str, ...] = ()
     ) -> str:
-        """Let a person make a room, write in it, and then ask the bot into it; return its id."""
+        """Create a room as a person, write in it, and then invite the bot; return its id."""
         name, person = room_id(chat), user_id(user)
         self.state.rooms[name] = Room(id=name)
         self.state.add(name, person, "m.room.create", {"room_version": "11"}, state_key="")
@@ -129,14 +131,14 @@ class MatrixStandIn:
         return name
 
     def say_encrypted(self, chat: str, user: str = "user-1") -> str:
-        """Let a person write what only devices with keys can read."""
+        """Write as a person what only devices with keys can read."""
         room = self.room(chat, user, "Ada", is_direct=True)
         content = {"algorithm": "m.megolm.v1.aes-sha2", "ciphertext": "AwgA", "session_id": "s"}
         event = self.state.add(room.id, user_id(user), "m.room.encrypted", content)
         return str(event["event_id"])
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return what the bot has written in a chat, oldest first."""
+        """Return the bot's messages in a chat, oldest first."""
         room = self.state.rooms.get(room_id(chat))
         events = [] if room is None else [event for _, event in room.events]
         own = [one for one in events if one["sender"] == BOT and one["type"] == "m.room.message"]
@@ -175,7 +177,7 @@ class MatrixStandIn:
         return relation
 
     def _there(self, room: Room, name: str) -> str:
-        """Return the id of an event that is there, if need be from now on."""
+        """Return the id of an event, creating the event if necessary."""
         wanted = event_id(name)
         if room.find(wanted) is None:
             self.state.add(room.id, user_id("bystander"), _SILENT, {}, event_id=wanted)

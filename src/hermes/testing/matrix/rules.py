@@ -1,6 +1,6 @@
 """What a homeserver refuses: JSON that is not canonical, events that are too large, wrong shapes.
 
-Clients drop markup that they do not know, which nobody would notice; here it is refused, too. Pure.
+Clients silently drop unknown markup; here it is refused, too. Pure.
 """
 
 import json
@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 MAX_EVENT_BYTES = 65_536
-# What a homeserver adds to an event: ids, hashes, a signature, what it refers to.
+# What a homeserver adds to an event: ids, hashes, a signature, references.
 _ADDED_BYTES = 2_000
 _MAX_INT = (1 << 53) - 1
 _MAX_DEPTH = 100
@@ -71,7 +71,7 @@ _ROOM_EVENT_KEYS = _EVENT_KEYS | {
 
 
 class MatrixError(Exception):
-    """The homeserver says no; `fault` is not the caller's."""
+    """The homeserver refuses; a `fault` is not the caller's."""
 
     def __init__(
         self,
@@ -107,18 +107,18 @@ def read_object(body: bytes) -> dict[str, Any]:
 
 
 def check_size(event: Mapping[str, Any]) -> None:
-    """Refuse an event that is too large with all that is added to it."""
+    """Refuse an event that is too large with everything that is added to it."""
     size = len(json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode())
     if size + _ADDED_BYTES > MAX_EVENT_BYTES:
         raise MatrixError(413, "M_TOO_LARGE", "event too large")
 
 
 def check_message(content: Mapping[str, Any]) -> None:
-    """Refuse a message that clients could not show as it was meant."""
+    """Refuse a message that clients could not show as intended."""
     if not isinstance(content.get("msgtype"), str) or not isinstance(content.get("body"), str):
         raise MatrixError(400, "M_BAD_JSON", "msgtype and body must be text")
     if not content["body"].strip():
-        raise MatrixError(400, "M_BAD_JSON", "a message without words")
+        raise MatrixError(400, "M_BAD_JSON", "a message without text")
     if ("format" in content) != ("formatted_body" in content):
         raise MatrixError(400, "M_BAD_JSON", "format goes with formatted_body")
     if "format" in content:
@@ -138,7 +138,7 @@ def check_message(content: Mapping[str, Any]) -> None:
 
 
 def check_html(text: object) -> None:
-    """Refuse tags and attributes that clients drop, and tags that do not close."""
+    """Refuse tags and attributes that clients drop, and unclosed tags."""
     if not isinstance(text, str):
         raise MatrixError(400, "M_BAD_JSON", "formatted_body must be text")
     reader = _Html()
@@ -149,7 +149,7 @@ def check_html(text: object) -> None:
 
 
 def check_filter(text: str) -> dict[str, Any]:
-    """Return the filter of /sync; refuses one with unknown or wrong fields."""
+    """Return the filter of /sync; refuse unknown or wrong fields."""
     asked = read_object(text.encode())
     _check_keys(asked, _FILTER_KEYS)
     for name in ("presence", "account_data"):
@@ -162,7 +162,7 @@ def check_filter(text: str) -> dict[str, Any]:
 
 
 def check_room_filter(asked: object) -> dict[str, Any]:
-    """Return the filter of events in rooms; refuses one with unknown or wrong fields."""
+    """Return the filter of events in rooms; refuse unknown or wrong fields."""
     return _check_events(asked, _ROOM_EVENT_KEYS)
 
 
@@ -221,7 +221,7 @@ def _check_values(value: object, depth: int) -> None:
 
 
 class _Html(HTMLParser):
-    """Follows the tags."""
+    """Tracks the tags."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,6 @@
-"""The stand-in homeserver on loopback: the client-server API as far as a bot calls it, strictly."""
+"""The stand-in homeserver on loopback: the part of the client-server API that a bot uses,
+strictly.
+"""
 
 import asyncio
 from collections import deque
@@ -22,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Wire:
-    """The sockets of the homeserver; what people do there is `people.py`'s."""
+    """The sockets of the homeserver; `people.py` handles what people do."""
 
     def __init__(self) -> None:
         self.state = MatrixState()
@@ -35,7 +37,7 @@ class Wire:
         self.read: list[tuple[str, str]] = []
         self.typing: list[tuple[str, bool]] = []
         self.acknowledged = 0
-        # The most sends within a second; 0: no limit.
+        # The maximum number of sends per second; 0: no limit.
         self.sends_per_second = 0
         self.knows_new_media = True
         self._sent_at: deque[float] = deque()
@@ -53,7 +55,7 @@ class Wire:
         return f"http://127.0.0.1:{self._port}"
 
     async def start(self) -> None:
-        """Listen, on the same port as before if it did."""
+        """Listen, on the same port as before if there was one."""
         self._released.clear()
         app = web.Application(middlewares=[self._around], client_max_size=2 * _MAX_UPLOAD)
         app.add_routes(self._routes())
@@ -62,7 +64,7 @@ class Wire:
         await self._listen()
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         if self._closing is not None:
             self._closing.cancel()
             await asyncio.gather(self._closing, return_exceptions=True)
@@ -75,21 +77,21 @@ class Wire:
             self._runner = self._site = None
 
     async def cut(self) -> None:
-        """Drop every standing connection, as a network does."""
+        """Drop every open connection, like a network failure."""
         for transport in tuple(self._open):
             transport.abort()
         self._open.clear()
         await asyncio.sleep(0)
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         if fault.kind == "refuse_connection":
             self._closing = asyncio.create_task(self._close_for(0.3 * fault.times))
         else:
             self.faults.append(fault)
 
     def revoke(self) -> None:
-        """Make the token worthless."""
+        """Invalidate the token."""
         self.is_revoked = True
         self.state.wake()
 
@@ -154,7 +156,7 @@ class Wire:
         if request.path == f"{V3}/login":
             return
         if "access_token" in request.query:
-            raise MatrixError(401, "M_MISSING_TOKEN", "a token in an address stands in logs")
+            raise MatrixError(401, "M_MISSING_TOKEN", "a token in an address ends up in logs")
         shown = request.headers.get("Authorization", "")
         if not shown.startswith("Bearer "):
             raise MatrixError(401, "M_MISSING_TOKEN", "Missing access token")
@@ -317,7 +319,7 @@ class Wire:
 
 
 async def _operation(request: web.Request) -> str:
-    """Return what a call does, as faults name it."""
+    """Return the kind of a call, as faults name it."""
     if "/media/download/" in request.path or "/v3/download/" in request.path:
         return "fetch"
     if "/send/m.room.message/" in request.path:
@@ -327,7 +329,7 @@ async def _operation(request: web.Request) -> str:
 
 async def _body(request: web.Request) -> dict[str, Any]:
     if request.content_type != "application/json":
-        raise MatrixError(400, "M_NOT_JSON", "the content is not said to be JSON")
+        raise MatrixError(400, "M_NOT_JSON", "the content type is not JSON")
     return read_object(await request.read())
 
 
@@ -338,7 +340,7 @@ def _check_query(request: web.Request, known: set[str]) -> None:
 
 
 def _refusal(fault: Fault) -> MatrixError:
-    """Return what a fault is on this platform."""
+    """Return a fault in the form of this platform."""
     if fault.kind == "rate_limited":
         return MatrixError(
             429,

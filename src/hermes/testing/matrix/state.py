@@ -1,4 +1,4 @@
-"""What the stand-in homeserver knows: rooms, members, events in the order they came. No sockets."""
+"""The state of the stand-in homeserver: rooms, members, events in order. No sockets."""
 
 import asyncio
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ Event = dict[str, Any]
 
 
 class Room(msgspec.Struct):
-    """A room: who is in it, and every event that it had; each has a place in the whole stream."""
+    """A room: its members, and all its events; each has a position in the whole stream."""
 
     id: str
     members: dict[str, str] = {}
     events: list[tuple[int, Event]] = []
 
     def membership(self, user: str) -> str:
-        """Return the state of somebody to the room."""
+        """Return a person's membership of the room."""
         for _, event in reversed(self.events):
             if event["type"] == "m.room.member" and event.get("state_key") == user:
                 return str(event["content"]["membership"])
@@ -85,7 +85,7 @@ class MatrixState:
         state_key: str | None = None,
         event_id: str = "",
     ) -> Event:
-        """Return an event that nobody is told of yet."""
+        """Return an event that is not in the stream yet."""
         room = self.rooms[room_id]
         event: Event = {
             "type": kind,
@@ -104,25 +104,25 @@ class MatrixState:
         return event
 
     def put(self, room: Room, event: Event) -> None:
-        """Put an event into the stream; the same one again, if a test wants it."""
+        """Add an event to the stream; the same one again, if a test wants it."""
         self.position += 1
         room.events.append((self.position, event))
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake everyone who waits."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     async def changed(self, wait_s: float) -> None:
-        """Wait until something happens, at most so long."""
+        """Wait until something happens, up to a time limit."""
         try:
             await asyncio.wait_for(self._changed.wait(), wait_s)
         except TimeoutError:
             return
 
     def open_room(self, room_id: str, members: Mapping[str, str], *, is_direct: bool) -> Room:
-        """Return a room with these people and the bot in it, new if there was none."""
+        """Return a room with these people and the bot in it; create it if there was none."""
         room = self.rooms.get(room_id)
         if room is None:
             room = self.rooms[room_id] = Room(id=room_id)
@@ -143,20 +143,20 @@ class MatrixState:
         return room
 
     def enter(self, room_id: str, user: str, name: str) -> None:
-        """Let somebody into a room."""
+        """Add a person to a room."""
         self.rooms[room_id].members[user] = name
         content = {"membership": "join", "displayname": name}
         self.add(room_id, user, "m.room.member", content, state_key=user)
 
     def own_room(self, room_id: str) -> Room:
-        """Return a room that the bot is in; refuses any other."""
+        """Return a room that the bot is in; refuse any other."""
         room = self.rooms.get(room_id)
         if room is None or room.membership(BOT) != "join":
             raise MatrixError(403, "M_FORBIDDEN", f"User {BOT} not in room {room_id}")
         return room
 
     def send(self, room_id: str, content: Mapping[str, Any]) -> Event:
-        """Put a message of the bot into a room, if it is one that may stand there."""
+        """Add a message of the bot to a room, if it is allowed there."""
         room = self.own_room(room_id)
         check_message(content)
         self._check_relation(room, content)
@@ -194,7 +194,9 @@ class MatrixState:
     def timeline(
         self, room: Room, since: int, asked: Mapping[str, Any]
     ) -> tuple[list[Event], bool, int]:
-        """Return the new events of a room that pass, whether some are left out, and what is before."""
+        """Return the new matching events of a room, whether some are left out, and the position
+        before them.
+        """
         fitting = [(at, event) for at, event in room.events if at > since and passes(event, asked)]
         limit = asked.get("limit", 10)
         kept = fitting[-limit:]

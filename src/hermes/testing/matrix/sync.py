@@ -1,4 +1,4 @@
-"""The answers of /sync and /messages over what the stand-in homeserver knows. No sockets."""
+"""The answers of /sync and /messages from the state of the stand-in homeserver. No sockets."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ _HEROES = 5
 
 
 def read_token(text: str | None, server_state: MatrixState) -> int:
-    """Return the place in the stream that a token names; refuses what is no token of ours."""
+    """Return the position in the stream that a token names; refuse a token that is not ours."""
     if text is None:
         return 0
     number = text[1:]
@@ -22,7 +22,7 @@ def read_token(text: str | None, server_state: MatrixState) -> int:
 def sync_answer(
     server_state: MatrixState, since: int | None, asked: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what is new since a place, as far as the filter lets it through."""
+    """Return what is new since a position, as far as the filter allows."""
     start = since or 0
     room_filter = asked.get("room", {})
     answer: dict[str, Any] = {"next_batch": f"s{server_state.position}"}
@@ -48,7 +48,7 @@ def sync_answer(
 
 
 def is_empty(answer: Mapping[str, Any]) -> bool:
-    """Return whether there is nothing to tell."""
+    """Return whether there is nothing to report."""
     return set(answer) == {"next_batch"}
 
 
@@ -61,7 +61,7 @@ def page_answer(
     limit: int,
     asked: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return a page of a room before a place, newest first."""
+    """Return a page of a room before a position, newest first."""
     older = [(at, event) for at, event in room.events if stop < at <= start]
     fitting = [(at, event) for at, event in older if passes(event, asked)][::-1]
     chunk = fitting[:limit]
@@ -135,7 +135,7 @@ def _changed_at(room: Room) -> int:
 
 
 def _joined_at(room: Room) -> int:
-    """Return when the bot came in; a new name of its own does not count."""
+    """Return when the bot joined; a new name of its own does not count."""
     before = "leave"
     joined = 0
     for at, event in room.events:

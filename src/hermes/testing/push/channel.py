@@ -1,7 +1,7 @@
 """The Pigeon channel: webhooks in, bearer-authenticated calls out.
 
-Fits `ports.channel.PushChannel` and `WebhookChannel`. It verifies and translates; retries, keys'
-windows and order are the outbox's.
+Fits `ports.channel.PushChannel` and `WebhookChannel`. It verifies and translates; the outbox
+handles retries, key windows and order.
 """
 
 import msgspec
@@ -55,7 +55,7 @@ class SampleChannel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the platform can do, as the server was started."""
+        """The platform's capabilities, depending on the server's options."""
         return self._capabilities
 
     async def connect(self, accept: Accept) -> None:
@@ -88,7 +88,7 @@ class SampleChannel:
         return find_receipt(await self._api.get("/v1/history", query=query), key)
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
-        """Handle one webhook call: authenticity first, then the inbox, then the answer."""
+        """Handle one webhook call: check its authenticity, pass it to the inbox, answer."""
         try:
             return await self._receive(request)
         except (Refused, TryLater) as error:

@@ -29,12 +29,12 @@ class SampleClient:
         }
 
     async def get(self, path: str, *, query: Mapping[str, str] | None = None) -> Answer:
-        """Read something; raises a `DeliveryError` when there is no answer."""
+        """Send a GET; raise a `DeliveryError` if there is no answer."""
         suffix = f"?{urlencode(query)}" if query else ""
         return await self._call("GET", path + suffix, body=None)
 
     async def post(self, path: str, body: bytes) -> Answer:
-        """Change something; raises a `DeliveryError` that says whether it may have happened."""
+        """Send a POST; raise a `DeliveryError` that says whether it may have taken effect."""
         return await self._call("POST", path, body=body)
 
     async def _call(self, method: str, path: str, *, body: bytes | None) -> Answer:

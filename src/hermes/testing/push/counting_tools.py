@@ -1,4 +1,4 @@
-"""Tools that leave a line in a file each time they really run, for the torture tests."""
+"""Tools that append a line to a file each time they actually run, for the torture tests."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CountingTool:
-    """Appends a line and says so; fits `ports.tool.Tool`."""
+    """Appends a line and reports it; fits `ports.tool.Tool`."""
 
     def __init__(self, name: str, tally: Tally, *, description: str, traits: ToolTraits) -> None:
         self._tally = tally
@@ -26,12 +26,12 @@ class CountingTool:
 
     @property
     def spec(self) -> ToolSpec:
-        """What the model is told."""
+        """The description for the model."""
         return self._spec
 
     @property
     def traits(self) -> ToolTraits:
-        """How it may be run."""
+        """How the tool may be run."""
         return self._traits
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
@@ -50,7 +50,7 @@ class CountingTool:
 
 
 def counting_tools(tally: Tally) -> tuple[CountingTool, ...]:
-    """Return the three tools, which write to one file."""
+    """Return the three tools, which write to the same file."""
     return (
         CountingTool(
             "count_once",

@@ -1,4 +1,4 @@
-"""Faults that the stand-in platform commits on request, each for a number of calls."""
+"""Faults of the stand-in platform on request, each for a number of calls."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -20,8 +20,8 @@ FaultKind = Literal[
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What to do to the next `times` calls of `op`, in one chat or in all.
 
-    `before` faults leave the call without effect, `after` faults lose the answer of a call that
-    was applied. `reset_before` cuts the connection before the request is read, so in any chat.
+    `before` faults prevent the call's effect, `after` faults lose the answer of a call that took
+    effect. `reset_before` cuts the connection before the request is read, so in any chat.
     """
 
     op: Op
@@ -32,17 +32,17 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Faults:
-    """The faults that are still to be committed, oldest first."""
+    """The planned faults, oldest first."""
 
     def __init__(self) -> None:
         self._planned: list[Fault] = []
 
     def plan(self, fault: Fault) -> None:
-        """Commit this fault on the next calls that fit it."""
+        """Apply this fault to the next matching calls."""
         self._planned.append(fault)
 
     def clear(self) -> None:
-        """Behave from now on."""
+        """Remove all faults."""
         self._planned.clear()
 
     def take(

@@ -1,4 +1,6 @@
-"""Pigeon's webhooks as events: the signature over the raw bytes first, then the shape. Pure."""
+"""Converts Pigeon's webhooks to events: checks the signature over the raw bytes, then the shape.
+Pure.
+"""
 
 import hashlib
 import hmac
@@ -29,7 +31,7 @@ class WireUser(msgspec.Struct, frozen=True):
 
 
 class WireEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """One webhook body; types that are not messages are answered and left alone."""
+    """One webhook body; types that are not messages are acknowledged and ignored."""
 
     event_id: str
     type: Literal["message"] | str
@@ -42,14 +44,14 @@ class WireEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SignatureCheck:
-    """Lets each signed call through once, within five minutes of its signing."""
+    """Accepts each signed call once, within five minutes of its signing."""
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def check(self, headers: Mapping[str, str], body: bytes, *, now: float) -> None:
-        """Raise `Unauthenticated` unless the call is authentic, fresh and new."""
+        """Raise `Unauthenticated` unless the call is authentic, recent and new."""
         timestamp = headers.get("x-pigeon-timestamp", "")
         shown = headers.get("x-pigeon-signature", "")
         mac = hmac.new(self._secret, timestamp.encode() + b"." + body, hashlib.sha256)
@@ -69,7 +71,7 @@ class SignatureCheck:
     def _remember(self, shown: str, at: float, *, now: float) -> None:
         if shown in self._seen:
             raise Unauthenticated(
-                "X-Pigeon-Signature was used before: every call needs a signature of its own"
+                "X-Pigeon-Signature was already used: every call needs its own signature"
             )
         while self._seen:
             _, oldest = next(iter(self._seen.items()))
@@ -96,11 +98,11 @@ def read_event(body: bytes) -> WireEvent:
     try:
         return msgspec.json.decode(body, type=WireEvent)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadRequest(f"the webhook's body is no Pigeon event: {error}") from error
+        raise BadRequest(f"the webhook's body is not a Pigeon event: {error}") from error
 
 
 def to_event(wire: WireEvent, *, platform: str, account: str, raw: bytes) -> MessageEvent | None:
-    """Return the message in an event, or None when it holds none."""
+    """Return the message in an event, or None if there is none."""
     if wire.type != "message":
         return None
     if wire.chat is None or wire.user is None or not (wire.text.strip() or wire.pictures):
@@ -128,6 +130,6 @@ def to_event(wire: WireEvent, *, platform: str, account: str, raw: bytes) -> Mes
 
 
 def _parts(wire: WireEvent) -> tuple[Part, ...]:
-    """Return the caption, if there is one, and the pictures, which are given by their addresses."""
+    """Return the caption, if there is one, and the pictures by their addresses."""
     said: tuple[Part, ...] = (TextPart(wire.text),) if wire.text.strip() else ()
     return (*said, *(ImagePart(Media("image/png", url=url)) for url in wire.pictures))

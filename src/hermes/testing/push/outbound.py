@@ -1,4 +1,4 @@
-"""Replies as Pigeon's wire calls, and its answers as delivery errors. Pure."""
+"""Converts replies to Pigeon's calls, and its answers to delivery errors. Pure."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ from hermes.ports.channel import Delivery, Receipt
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What came back: a status, the body, and when to come again."""
+    """An answer: a status, the body, and when to retry."""
 
     status: int
     body: bytes
@@ -43,7 +43,7 @@ _REJECTIONS = {
 
 
 def send_body(delivery: Delivery, *, keys: bool) -> bytes:
-    """Return the body of `POST /v1/send`; `ref` lets the history name the delivery's key."""
+    """Return the body of `POST /v1/send`; `ref` lets the history show the delivery's key."""
     body = {
         "chat": delivery.target.chat_id,
         "text": "".join(_as_text(part) for part in delivery.parts),
@@ -69,7 +69,7 @@ def _as_text(part: Part) -> str:
 
 
 def check(answer: Answer) -> None:
-    """Raise what an answer other than 2xx means for the delivery."""
+    """Raise the delivery error of an answer other than 2xx."""
     error = _failure(answer)
     if error is not None:
         raise error

@@ -1,7 +1,8 @@
-"""The HTTP server of the stand-in platform, in a test's own process or as one of its own.
+"""The HTTP server of the stand-in platform, in a test's own process or in a separate one.
 
 `python -m hermes.testing.push.platform --port 0 ...` prints its port as JSON and ends when its
-standard input closes. `/v1` is the platform's API, `/control` commits faults and inbound messages.
+standard input closes. `/v1` is the platform's API, `/control` plans faults and sends inbound
+messages.
 """
 
 import argparse
@@ -61,7 +62,7 @@ class SamplePlatform:
 
     @property
     def base_url(self) -> str:
-        """Where the API is."""
+        """The address of the API."""
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self, port: int = 0) -> None:
@@ -87,7 +88,7 @@ class SamplePlatform:
         self.port = int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Let go of every call and stop listening."""
+        """Release every hanging call and stop listening."""
         self._released.set()
         await self.webhooks.close()
         if self._runner is not None:
@@ -229,7 +230,7 @@ def _refusal(error: SampleError) -> web.Response:
 
 
 def _cut(request: web.Request) -> asyncio.CancelledError:
-    """Reset the connection, as a crashed server or a broken network does; raise the result."""
+    """Reset the connection, like a crashed server or a broken network; raise the result."""
     if request.transport is not None:
         request.transport.abort()
     return asyncio.CancelledError()
@@ -245,7 +246,9 @@ def read_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--chat", action="append", default=[], help="a chat the bot may write in")
     parser.add_argument("--rate-limit", type=int, default=0, help="calls per chat and window")
     parser.add_argument("--rate-window", type=float, default=1.0, help="in seconds")
-    parser.add_argument("--webhook-url", default=None, help="where inbound messages are delivered")
+    parser.add_argument(
+        "--webhook-url", default=None, help="the address to which inbound messages are delivered"
+    )
     parser.add_argument("--webhook-tries", type=int, default=60)
     parser.add_argument("--webhook-delay", type=float, default=0.5, help="in seconds")
     parser.add_argument("--count-file", type=Path, default=None, help="JSON lines of every call")

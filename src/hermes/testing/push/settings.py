@@ -1,4 +1,6 @@
-"""The settings of the Pigeon channel, as its manifest declares them; a missing secret refuses the start."""
+"""The settings of the Pigeon channel, as its manifest declares them; a missing secret prevents the
+start.
+"""
 
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from hermes.ports.channel_setup import ChannelSetup
 
 
 class ChannelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the operator says about the bot."""
+    """The settings of the bot."""
 
     base_url: str
     token: str
@@ -21,7 +23,7 @@ class ChannelSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_settings(setup: ChannelSetup) -> ChannelSettings:
-    """Return the settings; they were checked against the manifest before."""
+    """Return the settings; they were already checked against the manifest."""
     given = dict(setup.settings)
     count_file = given.pop("tool_count_file")
     return ChannelSettings(

@@ -1,6 +1,6 @@
-"""What the stand-in platform knows and enforces: chats, messages, keys, limits. No I/O.
+"""The state and rules of the stand-in platform: chats, messages, keys, limits. No I/O.
 
-Strict on purpose: whatever a real platform would refuse, it refuses.
+Strict on purpose: it refuses everything that a real platform would refuse.
 """
 
 import math
@@ -15,7 +15,7 @@ KEY_WINDOW_S = 3600.0
 
 
 class SampleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How the platform behaves; a `rate_limit` of 0 is no limit."""
+    """How the platform behaves; a `rate_limit` of 0 means no limit."""
 
     token: str
     signing_secret: str
@@ -45,7 +45,7 @@ class EditBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that stands in a chat."""
+    """A posted message."""
 
     message_id: str
     chat: str
@@ -55,7 +55,7 @@ class PostedMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SampleError(Exception):
-    """The platform says no."""
+    """The platform refuses a call."""
 
     def __init__(self, status: int, code: str, *, retry_after: float | None = None) -> None:
         super().__init__(code)
@@ -77,15 +77,15 @@ class PushState:
 
     @property
     def posted(self) -> tuple[PostedMessage, ...]:
-        """Everything that stands, oldest first."""
+        """Every posted message, oldest first."""
         return tuple(self._posted.values())
 
     def open_chat(self, chat: str) -> None:
-        """Let the bot write in this chat."""
+        """Allow the bot to write in this chat."""
         self._chats.add(chat)
 
     def chat_of(self, message_id: str) -> str | None:
-        """Return the chat in which a message stands."""
+        """Return the chat of a message."""
         posted = self._posted.get(message_id)
         return posted.chat if posted else None
 
@@ -119,7 +119,7 @@ class PushState:
         return changed
 
     def delete(self, message_id: str) -> None:
-        """Take a message away, as a person may."""
+        """Delete a message, as a person may."""
         del self._posted[message_id]
 
     def history(self, chat: str, *, limit: int) -> tuple[PostedMessage, ...]:

@@ -1,4 +1,4 @@
-"""Append-only JSON lines: what really happened, for tests to compare with what was promised."""
+"""Append-only JSON lines: what actually happened, for tests to compare with what was promised."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Tally:
-    """One file, one line per happening; a line is written whole, or not at all."""
+    """One file, one line per event; a line is written whole, or not at all."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -23,7 +23,7 @@ class Tally:
         self._path = path
 
     def add(self, **facts: object) -> None:
-        """Append one line; without a file nothing is kept."""
+        """Append one line; without a file nothing is written."""
         if self._path is None:
             return
         handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -34,7 +34,7 @@ class Tally:
 
 
 def read_tally(path: Path) -> list[dict[str, object]]:
-    """Return the lines of a tally, oldest first; none when there is no file yet."""
+    """Return the lines of a tally, oldest first; none if there is no file yet."""
     if not path.exists():
         return []
     lines = path.read_bytes().splitlines()

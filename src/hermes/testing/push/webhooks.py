@@ -1,4 +1,4 @@
-"""How the stand-in platform tells Hermes of messages: signed, and again until it is answered."""
+"""How the stand-in platform sends messages to Hermes: signed, and repeated until answered."""
 
 import asyncio
 import hashlib
@@ -14,7 +14,7 @@ from hermes.testing.push.tally import Tally
 
 
 class InboundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Somebody writes to the bot."""
+    """A message from a person to the bot."""
 
     chat: str
     user: str
@@ -92,7 +92,7 @@ class Webhooks:
         return [await self.tell(message) for message in calls]
 
     async def tell(self, message: InboundMessage) -> int:
-        """Deliver one message, again until it is answered with 2xx or the tries are used up."""
+        """Deliver one message, repeated until it is answered with 2xx or the tries are used up."""
         body = self._bodies.setdefault(
             message.event_id, event_body(message, sent_at=self._clock.now())
         )
@@ -108,7 +108,7 @@ class Webhooks:
         return status
 
     async def post(self, body: bytes, *, headers: dict[str, str] | None = None) -> int:
-        """Post one signed body once; return the status, 0 when there was no answer."""
+        """Post one signed body once; return the status, 0 if there was no answer."""
         if self.url is None:
             return 0
         if self._session is None:
@@ -126,7 +126,7 @@ class Webhooks:
             return 0
 
     def headers(self, body: bytes) -> dict[str, str]:
-        """Return the headers of a call that is made now; every call has its own timestamp."""
+        """Return the headers of a new call; every call has its own timestamp."""
         # Two calls within one tick of the clock must not look like a replay.
         self._stamped = max(self._clock.now(), self._stamped + 1e-6)
         timestamp = f"{self._stamped:.6f}"
@@ -138,7 +138,7 @@ class Webhooks:
 
 
 def numbered(chat: str, texts: Sequence[str], *, user: str = "u1") -> tuple[InboundMessage, ...]:
-    """Return messages of one chat with event ids made from their place."""
+    """Return messages of one chat with event ids made from their index."""
     return tuple(
         InboundMessage(chat=chat, user=user, text=text, event_id=f"{chat}-{index}")
         for index, text in enumerate(texts)

@@ -1,4 +1,4 @@
-"""`python -m hermes.testing.slack` runs the stand-in by itself; see `stand_in_program`."""
+"""`python -m hermes.testing.slack` runs the stand-in as a program; see `stand_in_program`."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a stand-in of Slack on loopback.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--mode", choices=("socket", "http"), default="socket")
-    parser.add_argument("--webhook-url", default="", help="where events go in the mode http")
+    parser.add_argument("--webhook-url", default="", help="the address for events in the mode http")
     asyncio.run(run(parser.parse_args()))
 
 

@@ -1,4 +1,4 @@
-"""The arguments of each method: their names, types and scopes, and the ways they may arrive. Pure."""
+"""The arguments of each method: their names, types and scopes, and how they may be sent. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class Method(msgspec.Struct, frozen=True, kw_only=True):
-    """One method: `takes` maps each argument to its type, with `!` where it is required."""
+    """One method: `takes` maps each argument to its type, with `!` if it is required."""
 
     takes: Mapping[str, str]
     scopes: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ ALL_SCOPES = frozenset(scope for method in METHODS.values() for scope in method.
 
 
 def read_arguments(name: str, query: str, *, kind: str, body: bytes) -> Json:
-    """Return a call's arguments, checked; raises `SlackError` as Slack would refuse them."""
+    """Return a call's checked arguments; raise `SlackError` as Slack would."""
     method = METHODS.get(name)
     if method is None:
         raise SlackError("unknown_method", name)
@@ -149,7 +149,7 @@ def read_arguments(name: str, query: str, *, kind: str, body: bytes) -> Json:
     if is_json and method.json:
         given |= _object(body)
     elif is_json and body not in (b"", b"{}"):
-        raise SlackError("invalid_arguments", f"{name} takes no JSON")
+        raise SlackError("invalid_arguments", f"{name} does not accept JSON")
     elif kind in ("application/x-www-form-urlencoded", "multipart/form-data") or not body:
         given |= dict(parse_qsl(body.decode(), keep_blank_values=True))
     elif not is_json:

@@ -45,12 +45,14 @@ class Calls:
         await self._deliver(msgspec.json.encode(call), "application/json")
 
     async def form(self, fields: Json) -> None:
-        """Send a slash command or, as its `payload`, what was pressed; Slack does not repeat these."""
+        """Send a slash command or, as its `payload`, a pressed button; Slack does not
+        repeat these.
+        """
         body = urlencode(fields).encode()
         await self.post(body, "application/x-www-form-urlencoded")
 
     async def _verify(self) -> None:
-        """Ask for the challenge, as Slack does when the Request URL is set."""
+        """Send the challenge, as Slack does when the Request URL is set."""
         while not self._is_verified:
             challenge = {"type": "url_verification", "token": "deprecated", "challenge": "3eZbrw1a"}
             body = msgspec.json.encode(challenge)
@@ -72,7 +74,7 @@ class Calls:
     async def post(
         self, body: bytes, kind: str, *, attempt: int = 0, headers: dict[str, str] | None = None
     ) -> tuple[int, bytes, dict[str, str]]:
-        """Post once; return the status (0 when there was no answer), the body and the headers."""
+        """Post once; return the status (0 if there was no answer), the body and the headers."""
         if self.url is None:
             raise AssertionError("point_at says where events go")
         if self._session is None:
@@ -94,7 +96,7 @@ class Calls:
             return 0, b"", {}
 
     def headers(self, body: bytes, kind: str) -> dict[str, str]:
-        """Return the headers of a call that is made now; no two of one body have the same time."""
+        """Return the headers of a new call; no two calls of one body have the same time."""
         stamp = max(int(self._clock.now()), self._stamps.get(body, 0) + 1)
         self._stamps[body] = stamp
         signed = b"v0:%d:" % stamp + body

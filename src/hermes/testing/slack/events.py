@@ -1,4 +1,4 @@
-"""What people do on the stand-in, as the events that Slack makes of it. No I/O."""
+"""Converts what people do on the stand-in to Slack's events. No I/O."""
 
 import re
 from typing import Any
@@ -13,14 +13,14 @@ _URL = re.compile(r"https?://[^\s<>|]+")
 
 
 class PersonAction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person did: its name, and the calls of the Events API that tell of it."""
+    """A person's action: its name, and its calls of the Events API."""
 
     id: str
     calls: tuple[Json, ...]
 
 
 class Events:
-    """Makes events and keeps the book of them."""
+    """Makes events and records them."""
 
     def __init__(self, state: SlackState) -> None:
         self._state = state
@@ -28,7 +28,7 @@ class Events:
         self.base_url = ""
 
     def happen(self, said: PersonMessage) -> PersonAction:
-        """Let a person write; one who names the bot in a channel makes two events."""
+        """Write as a person; a mention of the bot in a channel makes two events."""
         user = self._state.open_user(said.user, said.user_name)
         direct = user if said.chat_type == "dm" else None
         channel = self._state.open_chat(said.chat, chat_type=said.chat_type, user=direct)
@@ -49,13 +49,13 @@ class Events:
         kinds = {"D": "im", "G": "mpim"}
         calls = [self.call({**event, "channel_type": kinds.get(channel[0], "channel")})]
         if said.mentions and direct is None:
-            # Slack leaves out what kind of channel it is, and whose the thread is.
+            # Slack leaves out the channel's type, and the author of the thread.
             left = {key: value for key, value in event.items() if key not in _ONLY_MESSAGE}
             calls.append(self.call({**left, "type": "app_mention"}))
         return PersonAction(id=f"{channel}:{ts}", calls=tuple(calls))
 
     def call(self, event: Json) -> Json:
-        """Return the call of the Events API that tells of an event."""
+        """Return the call of the Events API for an event."""
         self._made += 1
         return {
             "token": "deprecated",
@@ -115,7 +115,7 @@ class Events:
         }
 
     def _thread(self, said: PersonMessage, channel: str, *, user: str) -> str | None:
-        """Return the thread in which something is said; one that a test names is begun for it."""
+        """Return the thread of a message; a thread that a test names is created."""
         name = said.thread or said.reply_to
         if name is None:
             return None
@@ -163,6 +163,6 @@ _ONLY_MESSAGE = frozenset({"subtype", "parent_user_id"})
 
 
 def _as_sent(typed: str) -> str:
-    """Return what somebody typed as Slack sends it: escaped, and with its links marked."""
+    """Return a typed text as Slack sends it: escaped, and with its links marked."""
     escaped = typed.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _URL.sub(lambda found: f"<{found[0]}>", escaped)

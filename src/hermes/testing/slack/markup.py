@@ -1,4 +1,4 @@
-"""What the stand-in makes of mrkdwn and blocks: whether they are valid, and what people read. Pure."""
+"""Checks mrkdwn and blocks as the stand-in does, and returns what people read. Pure."""
 
 import re
 from typing import Any
@@ -24,12 +24,12 @@ _CODE = re.compile(r"`([^`\n]+)`")
 
 
 def check_mrkdwn(text: str) -> None:
-    """Raise unless every `&` and `<` is markup; Slack would show something else than was meant."""
+    """Raise unless every `&` and `<` is markup; Slack would show something unintended."""
     if _ENTITY.search(text):
-        raise SlackError("invalid_arguments", "an & that is no escape")
+        raise SlackError("invalid_arguments", "an & that is not an escape")
     for inside in _ANGLE.findall(text):
         if not _INSIDE.fullmatch(inside):
-            raise SlackError("invalid_arguments", f"<{inside[:40]}> is no link or mention")
+            raise SlackError("invalid_arguments", f"<{inside[:40]}> is not a link or mention")
     if "<" in _ANGLE.sub("", text) or ">" in _quoteless(_ANGLE.sub("", text)):
         raise SlackError("invalid_arguments", "a < or > that is not escaped")
 
@@ -39,7 +39,7 @@ def _quoteless(text: str) -> str:
 
 
 def check_blocks(blocks: object) -> None:
-    """Raise unless Slack takes these blocks."""
+    """Raise unless Slack accepts these blocks."""
     if not isinstance(blocks, list):
         raise SlackError("invalid_blocks_format")
     if len(blocks) > MOST_BLOCKS:
@@ -69,8 +69,8 @@ def _check_block(block: Any) -> int:
 
 
 def as_read(text: str) -> str:
-    """Return what people read of a mrkdwn text."""
-    # The words for a date that is none are shown as they are: no mark among them styles anything.
+    """Return the readable text of a mrkdwn text."""
+    # The fallback text of an invalid date is shown as it is: its marks style nothing.
     text = _DATE.sub(lambda match: match.group(1).translate(_HIDDEN), text)
     pieces = []
     end = 0

@@ -1,4 +1,6 @@
-"""The methods of the Web API on the stand-in's book. No I/O; faults and tokens are the server's."""
+"""The methods of the Web API on the stand-in's state. No I/O; the server handles faults and
+tokens.
+"""
 
 import re
 from collections.abc import Callable
@@ -24,14 +26,14 @@ _DEFAULT_PAGE, _MOST_PAGE = 100, 999
 
 
 class Methods:
-    """Answers calls whose arguments and token are good."""
+    """Answers calls whose arguments and token are valid."""
 
     def __init__(self, state: SlackState, *, clock: Clock) -> None:
         self._state = state
         self._clock = clock
         self._last_post: dict[str, float] = {}
         self.base_url = ""
-        # Seconds between two messages to one channel; 0 is no limit.
+        # Seconds between two messages to one channel; 0 means no limit.
         self.gap_s = 0.0
         self.statuses: list[tuple[str, str, str]] = []
         self.tickets: set[str] = set()
@@ -99,7 +101,7 @@ class Methods:
         message = self._own(arguments)
         self._check_content(arguments)
         message.text = arguments.get("text", message.text)
-        # What is not given stays as it was.
+        # Arguments that are not given keep their old value.
         message.blocks = arguments.get("blocks", message.blocks)
         message.metadata = arguments.get("metadata", message.metadata)
         message.edits += 1

@@ -1,4 +1,4 @@
-"""Slack on loopback as one value: the server, its faults, and what people do there.
+"""Slack on loopback as one object: the server, its faults, and what people do there.
 
 Fits `testing.stand_in.StandIn`. `/api` is the Web API, `/link` Socket Mode, `/upload` and
 `/files-pri` the files.
@@ -55,7 +55,7 @@ class SlackStandIn:
         self.events = Events(self.state)
         self.sockets = Sockets(resend_s=resend_s)
         self.calls = Calls(SIGNING_SECRET, clock=clock)
-        # Every call that came to the Web API, with its code or `ok`.
+        # Every call to the Web API, with its error code or `ok`.
         self.log: list[tuple[str, str]] = []
         self._rejections = no_rejections()
         self._faults: list[Fault] = []
@@ -69,12 +69,12 @@ class SlackStandIn:
 
     @property
     def base_url(self) -> str:
-        """Where the Web API is."""
+        """The address of the Web API."""
         return f"http://127.0.0.1:{self.port}/api"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         secret = (
             {"app_token": APP_TOKEN}
             if self._mode == "socket"
@@ -89,11 +89,11 @@ class SlackStandIn:
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because the caller broke a rule, with the rule."""
+        """Every refusal because the caller broke a rule, with the rule."""
         return (*self._rejections, *self.sockets.rejections, *self.calls.rejections)
 
     async def start(self, port: int = 0) -> None:
-        """Listen; a second time after connections were refused."""
+        """Listen; also again after connections were refused."""
         if self._runner is None:
             app = web.Application(client_max_size=_MAX_BODY)
             app.add_routes(
@@ -116,7 +116,7 @@ class SlackStandIn:
             self.methods.base_url = self.events.base_url = f"http://127.0.0.1:{self.port}"
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         self._released.set()
         if self._again is not None:
             self._again.cancel()
@@ -134,7 +134,7 @@ class SlackStandIn:
         self.calls.url = webhook_url
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person write; return `channel:ts` once the bot has taken every event of it."""
+        """Write as a person; return `channel:ts` once the bot has accepted all its events."""
         happened = self.events.happen(said)
         calls = list(happened.calls) * max(1, said.times)
         if said.late:
@@ -146,14 +146,14 @@ class SlackStandIn:
         return happened.id
 
     async def tell(self, call: Json) -> None:
-        """Tell the app of an event, by the way in that it has."""
+        """Send the app an event, by its mode."""
         if self._mode == "socket":
             await self.sockets.deliver("events_api", call)
         else:
             await self.calls.event(call)
 
     async def command(self, said: PersonMessage, command: str = "/hermes") -> None:
-        """Let a person type a slash command."""
+        """Send a slash command as a person."""
         fields = self.events.command(said, command)
         if self._mode == "socket":
             await self.sockets.deliver("slash_commands", fields)
@@ -161,7 +161,7 @@ class SlackStandIn:
             await self.calls.form(fields)
 
     async def press(self, said: PersonMessage) -> None:
-        """Let a person press a button whose value is the text."""
+        """Press a button whose value is the text, as a person."""
         payload = self.events.press(said)
         if self._mode == "socket":
             await self.sockets.deliver("interactive", payload)
@@ -169,7 +169,7 @@ class SlackStandIn:
             await self.calls.form({"payload": msgspec.json.encode(payload).decode()})
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return what the bot has written in a chat, oldest first."""
+        """Return the bot's messages in a chat, oldest first."""
         if not self.state.has_chat(chat):
             return ()
         channel = self.state.find_chat(chat).id
@@ -190,7 +190,7 @@ class SlackStandIn:
         )
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong; refused connections are refused for half a second each."""
+        """Plan a fault; each refused connection means half a second without listening."""
         if fault.kind == "refuse_connection":
             self._stop_listening(fault.times * _REFUSED_S)
         else:
@@ -211,16 +211,16 @@ class SlackStandIn:
         await self.start()
 
     async def cut(self) -> None:
-        """Drop every standing connection of the bot."""
+        """Drop every open connection of the bot."""
         await self.sockets.cut()
 
     def revoke(self) -> None:
-        """Make both tokens worthless from now on; a standing socket is told and closed."""
+        """Invalidate both tokens from now on; an open socket is notified and closed."""
         self._is_revoked = True
         self.sockets.disable()
 
     def restore(self) -> None:
-        """Make both tokens good again."""
+        """Make both tokens valid again."""
         self._is_revoked = False
 
     async def _link(self, request: web.Request) -> web.StreamResponse:

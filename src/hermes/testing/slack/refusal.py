@@ -1,8 +1,8 @@
-"""How the stand-in says no."""
+"""The refusals of the stand-in."""
 
 
 class SlackError(Exception):
-    """A refusal with Slack's code; `rule` says which rule the caller broke, for the log."""
+    """A refusal with Slack's code; `rule` is the rule that the caller broke, for the log."""
 
     def __init__(self, code: str, rule: str = "", *, status: int = 200, **more: object) -> None:
         super().__init__(code)

@@ -1,4 +1,6 @@
-"""The stand-in's Socket Mode: each envelope goes to one connection, and again until it is acknowledged."""
+"""The stand-in's Socket Mode: each envelope goes to one connection, and is repeated until
+acknowledged.
+"""
 
 import asyncio
 from typing import Any
@@ -23,7 +25,7 @@ class Connection:
 
 
 class Sockets:
-    """The standing connections, and the envelopes that nobody has acknowledged."""
+    """The open connections, and the unacknowledged envelopes."""
 
     def __init__(self, *, resend_s: float = 3.0) -> None:
         self._resend_s = resend_s
@@ -33,7 +35,7 @@ class Sockets:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._made = 0
         self.opened = 0
-        # How often each envelope went out.
+        # How often each envelope was sent.
         self.sent: dict[str, int] = {}
         self.rejections = no_rejections()
 
@@ -61,7 +63,7 @@ class Sockets:
         return socket
 
     async def deliver(self, kind: str, payload: Json) -> None:
-        """Hand an envelope out; return once it was acknowledged."""
+        """Send an envelope; return once it was acknowledged."""
         self._made += 1
         name = f"envelope-{self._made}"
         waiting = self._waiting[name] = asyncio.get_running_loop().create_future()
@@ -103,14 +105,14 @@ class Sockets:
             gone.cancel()
 
     async def _free(self) -> Connection:
-        """Return a connection, waiting for one; they take turns."""
+        """Return a connection, waiting for one; connections take turns."""
         async with self._changed:
             while not (free := [one for one in self._connections if not one.is_leaving]):
                 await self._changed.wait()
         return free[self._made % len(free)]
 
     def disable(self) -> None:
-        """Tell every connection that the app may connect no more."""
+        """Tell every connection that the app may no longer connect."""
         for connection in self._connections:
             connection.is_leaving = True
             told = connection.socket.send_json({"type": "disconnect", "reason": "link_disabled"})
@@ -118,7 +120,7 @@ class Sockets:
             task.add_done_callback(self._sends.discard)
 
     async def disconnect(self, reason: str) -> None:
-        """Announce the end of every connection; return once new ones have taken over.
+        """Announce the end of every connection; return once new ones have replaced them.
 
         As on Slack, an old one is closed only after that.
         """
@@ -139,7 +141,7 @@ class Sockets:
             await connection.socket.send_json(frame)
 
     async def cut(self) -> None:
-        """Drop every connection without a word, as a network does."""
+        """Drop every connection without a close frame, like a network failure."""
         for connection in tuple(self._connections):
             connection.is_leaving = True
             transport = connection.socket._req.transport if connection.socket._req else None
@@ -147,13 +149,13 @@ class Sockets:
                 transport.abort()
 
     async def wait_open(self, opened: int = 1) -> None:
-        """Wait until so many connections have been opened in all, and one stands."""
+        """Wait until this many connections have been opened in total, and one is open."""
         async with asyncio.timeout(_MAX_WAIT_S), self._changed:
             while self.opened < opened or not self._connections:
                 await self._changed.wait()
 
     async def close(self) -> None:
-        """End every connection properly."""
+        """Close every connection properly."""
         for connection in tuple(self._connections):
             connection.is_leaving = True
             await connection.socket.close()
@@ -170,7 +172,7 @@ class Sockets:
         try:
             found = msgspec.json.decode(data, type=dict[str, Any])
         except msgspec.DecodeError:
-            self.rejections.append("socket: a frame that is no JSON object")
+            self.rejections.append("socket: a frame that is not a JSON object")
             return
         name = found.get("envelope_id", "")
         if name not in self.sent or set(found) - {"envelope_id", "payload"}:

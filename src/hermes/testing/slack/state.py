@@ -1,6 +1,6 @@
-"""What the stand-in knows: people, channels, messages, threads, files. No I/O.
+"""The state of the stand-in: people, channels, messages, threads, files. No I/O.
 
-Chats and people may be named as tests like (`chat-1`); each name gets one id as Slack makes them.
+Tests may name chats and people freely (`chat-1`); each name gets one id in Slack's format.
 """
 
 import hashlib
@@ -84,13 +84,13 @@ class SlackState:
         self._last = 0
 
     def make_ts(self) -> str:
-        """Return a new ts; no two are the same."""
+        """Return a new, unique ts."""
         self._last = max(int(self._clock.now() * 1_000_000), self._last + 1)
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06}"
 
     def ts_of(self, name: str) -> str:
-        """Return the ts of what a test calls `name`; a new one for no name."""
-        # Somebody who repeats a message names it as `say` has named it: channel:ts.
+        """Return the ts that a test calls `name`; a new one without a name."""
+        # A test that repeats a message names it by the result of `say`: channel:ts.
         ts = name.rpartition(":")[2]
         if not name or _TS.fullmatch(ts):
             return ts or self.make_ts()
@@ -101,7 +101,7 @@ class SlackState:
         return self._said[name]
 
     def open_chat(self, name: str, *, chat_type: ChatType = "dm", user: str | None = None) -> str:
-        """Return the id of a chat, which exists from now on."""
+        """Return the id of a chat; create the chat if necessary."""
         chat_id = self._names.get(name) or (
             name if _ID.fullmatch(name) else _id(_PREFIX[chat_type], name)
         )
@@ -110,7 +110,7 @@ class SlackState:
         return chat_id
 
     def open_user(self, name: str, shown: str) -> str:
-        """Return the id of a person, who exists from now on."""
+        """Return the id of a person; create the person if necessary."""
         user_id = name if _ID.fullmatch(name) else _id("U", name)
         self.users.setdefault(user_id, shown)
         return user_id
@@ -148,7 +148,7 @@ class SlackState:
         return channel
 
     def add(self, message: Message) -> Message:
-        """Let a message stand."""
+        """Post a message."""
         if message.thread_ts is not None and message.thread_ts != message.ts:
             parent = self.find(message.channel, message.thread_ts)
             if parent.thread_ts not in (None, parent.ts):
@@ -158,14 +158,14 @@ class SlackState:
         return message
 
     def find(self, channel: str, ts: str) -> Message:
-        """Return a message that stands."""
+        """Return a posted message."""
         for message in self.messages:
             if (message.channel, message.ts) == (channel, ts) and not message.is_deleted:
                 return message
         raise SlackError("message_not_found", ts)
 
     def history(self, channel: str, *, oldest: str, thread: str | None) -> list[Message]:
-        """Return what stands in a channel, newest first, or in a thread, oldest first."""
+        """Return the messages of a channel, newest first, or of a thread, oldest first."""
         found = [
             message
             for message in self.messages

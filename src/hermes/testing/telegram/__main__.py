@@ -1,7 +1,7 @@
-"""`python -m hermes.testing.telegram` runs the stand-in by itself; see `stand_in_program`.
+"""`python -m hermes.testing.telegram` runs the stand-in as a program; see `stand_in_program`.
 
-Beside the common verbs it has `release`, which lets calls go on that hang; `state` tells drafts and
-calls, too.
+In addition to the common verbs it has `release`, which releases hanging calls; `state` also returns
+drafts and calls.
 """
 
 import argparse
@@ -34,7 +34,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run the stand-in for Telegram's Bot API.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--mode", choices=["poll", "webhook"], default="poll")
-    parser.add_argument("--limits", action="store_true", help="answer 429 to whoever is too fast")
+    parser.add_argument(
+        "--limits", action="store_true", help="answer 429 to clients that are too fast"
+    )
     parser.add_argument("--local", action="store_true", help="call any webhook, as a local server")
     asyncio.run(run(parser.parse_args()))
 

@@ -1,4 +1,4 @@
-"""Telegram's HTML as its servers read it: what people see, and the refusals in their own words."""
+"""Telegram's HTML as its servers parse it: the visible text, and the refusals with their texts."""
 
 import html
 import re
@@ -43,7 +43,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class ParsedText(msgspec.Struct, frozen=True):
-    """What people see, with its marks."""
+    """The visible text, with its marks."""
 
     text: str
     marks: tuple[Mark, ...] = ()
@@ -55,7 +55,7 @@ def units(text: str) -> int:
 
 
 def parse_html(markup: str) -> ParsedText:
-    """Return the text that the markup shows; raises what Telegram answers for bad markup."""
+    """Return the visible text of the markup; raise Telegram's error for bad markup."""
     reader = _Reader(markup)
     reader.run()
     return ParsedText(reader.text, _checked(reader.marks))
@@ -153,7 +153,7 @@ class _Reader:
 
 
 def _checked(marks: list[Mark]) -> tuple[Mark, ...]:
-    """Refuse what Telegram drops in silence: marks around or in code, quotes in quotes."""
+    """Refuse what Telegram silently drops: marks around or in code, quotes in quotes."""
     for inner in marks:
         for outer in marks:
             if inner is outer or not _covers(outer, inner):

@@ -19,7 +19,7 @@ _NUMBER: Final = re.compile(r"-?\d{1,16}")
 
 
 class People:
-    """Names of people, chats and messages, and the numbers that Telegram has for them."""
+    """Names of people, chats and messages, and Telegram's numbers for them."""
 
     def __init__(self, state: TelegramState, *, clock: Clock) -> None:
         self._state = state
@@ -47,7 +47,7 @@ class People:
         )
 
     def open_chat(self, said: PersonMessage) -> Chat:
-        """Return the chat in which something is said; it is there from then on."""
+        """Return the chat of a message; create it if necessary."""
         number = self.chat_id(said.chat)
         if number is None:
             number = self._number_for(said)
@@ -60,7 +60,7 @@ class People:
         return chat
 
     def messages(self, said: PersonMessage) -> list[dict[str, Any]]:
-        """Return what is said as messages: one, or one for each file."""
+        """Return a person's message as messages: one, or one for each file."""
         chat = self.open_chat(said)
         first = self._message(said, chat, self._number(said))
         self._note(first, chat)
@@ -169,7 +169,7 @@ class People:
 
     def _number_for(self, said: PersonMessage) -> int:
         if said.chat_type == "dm":
-            # On Telegram a private chat has the number of the person in it.
+            # On Telegram a private chat has the number of its person.
             own = self.user_id(said.user)
             return own if own not in self._chats.values() else self.user_id(f"dm {said.chat}")
         return _FIRST_GROUP - len(self._chats)

@@ -1,10 +1,10 @@
-"""The stand-in's way to say no."""
+"""The refusals of the stand-in."""
 
 from typing import Any
 
 
 class ApiError(Exception):
-    """A refusal in the Bot API's own form; `is_rule` says that the caller broke a rule."""
+    """A refusal in the Bot API's own form; `is_rule` means that the caller broke a rule."""
 
     def __init__(
         self,
@@ -32,5 +32,5 @@ class ApiError(Exception):
 
 
 def bad(text: str) -> ApiError:
-    """Return a 400 in Telegram's words."""
+    """Return a 400 with Telegram's text."""
     return ApiError(400, f"Bad Request: {text}")

@@ -1,7 +1,7 @@
-"""Which parameters the methods of the Bot API take, and of which type; whatever else is refused.
+"""The parameters of the Bot API's methods, and their types; all others are refused.
 
-The real API lets unknown parameters pass in silence. Here they are a broken rule, since a name that
-nobody reads is a mistake in the channel.
+The real API silently ignores unknown parameters. Here they break a rule, since an unread parameter
+is a mistake in the channel.
 """
 
 import json
@@ -88,12 +88,12 @@ _MEDIA_RULES: Final = {name: _read(table) for name, table in _MEDIA.items()}
 
 
 def rules_of(method: str) -> Mapping[str, tuple[str, bool]]:
-    """Return each parameter of a method with its type and whether it must be there."""
+    """Return each parameter of a method with its type and whether it is required."""
     return _RULES[method]
 
 
 def check(method: str, given: Mapping[str, Any], *, is_form: bool) -> dict[str, Any]:
-    """Return the parameters by type; `is_form` says that they came as texts."""
+    """Return the parameters by type; `is_form` means that they were sent as texts."""
     rules = _RULES.get(method)
     if rules is None:
         raise ApiError(404, "Not Found: method not found")
@@ -130,7 +130,7 @@ def _check(params: Mapping[str, Any], rules: Mapping[str, tuple[str, bool]], *, 
 
 
 def _from_form(name: str, value: Any, rule: tuple[str, bool] | None) -> Any:
-    """Return a form's text as what its parameter is of."""
+    """Convert a form's text to the type of its parameter."""
     if rule is None or not isinstance(value, str) or rule[0] in {"str", "file"}:
         return value
     if rule[0] == "chat" and value.startswith("@"):

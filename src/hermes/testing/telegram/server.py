@@ -38,7 +38,7 @@ _FILES: Final = {
 _SENDS: Final = frozenset({*_FILES, "sendMessage", "sendMediaGroup"})
 _MAX_BODY: Final = 80 << 20
 _UNAUTHORIZED: Final = ApiError(401, "Unauthorized", is_rule=False)
-# How long nobody listens for each time that a connection is to be refused.
+# How long nothing listens for each refused connection.
 _REFUSED_S: Final = 0.05
 
 
@@ -72,19 +72,19 @@ class TelegramStandIn:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         settings = {"bot_token": self._token, "api_url": f"http://127.0.0.1:{self.port}"}
         hooked = {"mode": "webhook", "webhook_secret": SECRET}
         return {**settings, **hooked} if self._mode == "webhook" else settings
 
     @property
     def is_listening(self) -> bool:
-        """Whether anybody is let in."""
+        """Whether connections are accepted."""
         return self._http.is_listening
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because the caller broke a rule."""
+        """Every refusal because the caller broke a rule."""
         return tuple(self._rejections)
 
     async def start(self) -> None:
@@ -94,7 +94,7 @@ class TelegramStandIn:
     async def listen(self, *, port: int = 0) -> None:
         """Listen on a port; 0 takes a free one."""
         app = web.Application(client_max_size=_MAX_BODY)
-        # A token has a colon, so the pattern may not stop at one.
+        # A token contains a colon, so the pattern must not stop at one.
         app.add_routes(
             [
                 web.route("*", "/bot{token:[^/]+}/{method}", self._handle),
@@ -105,17 +105,17 @@ class TelegramStandIn:
         self.port = self._http.port
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         self._released.set()
         await self.updates.close()
         await self._http.stop()
 
     def point_at(self, webhook_url: str) -> None:
-        """Call this address in place of the webhook's own, as a proxy in front of it would."""
+        """Call this address instead of the webhook's own, like a proxy in front of it."""
         self.updates.pointed_at = webhook_url
 
     async def say(self, said: PersonMessage) -> str:
-        """Let a person do something; return the event's id there, once the bot has taken it."""
+        """Act as a person; return the event's id there, once the bot has accepted it."""
         messages = self.people.messages(said)
         first = messages[0]
         kind = "channel_post" if first["chat"]["type"] == "channel" else "message"
@@ -131,45 +131,45 @@ class TelegramStandIn:
         return f"{first['message_id']}@{chat}"
 
     def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return what the bot has written in a chat, oldest first."""
+        """Return the bot's messages in a chat, oldest first."""
         number = self.people.chat_id(chat)
         return () if number is None else tuple(map(_post, self.state.own(number)))
 
     def drafts(self, chat: str) -> tuple[Draft, ...]:
-        """Return what the bot has shown as being written, oldest first."""
+        """Return the bot's drafts, oldest first."""
         return tuple(self.state.drafts.get(self.people.chat_id(chat) or 0, ()))
 
     def shown(self, chat: str) -> tuple[str, ...]:
-        """Return what the bot's messages in a chat read before they were edited."""
+        """Return the earlier texts of the bot's edited messages in a chat."""
         number = self.people.chat_id(chat) or 0
         return tuple(text for stored in self.state.own(number) for text in stored.before)
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         if fault.kind == "refuse_connection":
             self._http.refuse(fault.times * _REFUSED_S)
         else:
             self._faults.extend([fault] * fault.times)
 
     async def cut(self) -> None:
-        """Drop every standing connection of the bot."""
+        """Drop every open connection of the bot."""
         await self._http.cut()
 
     def revoke(self) -> None:
-        """Make the bot's token worthless from now on."""
+        """Invalidate the bot's token from now on."""
         self._is_revoked = True
         self.updates.wake()
 
     def restore(self) -> None:
-        """Make the bot's token good again."""
+        """Make the bot's token valid again."""
         self._is_revoked = False
 
     def renew(self, token: str) -> None:
-        """Give the bot another token; the one before is worthless."""
+        """Give the bot another token; the old one becomes invalid."""
         self._token, self._is_revoked = token, False
 
     def release(self) -> None:
-        """End the calls that hang."""
+        """Release the hanging calls."""
         self._released.set()
         self._released = asyncio.Event()
 
@@ -276,7 +276,7 @@ class TelegramStandIn:
             raise ApiError(401, "Unauthorized")
 
     def _take_fault(self, operation: str) -> Fault | None:
-        """Return a fault that comes after the call is done; raise one that comes before."""
+        """Return a fault that applies after the call; raise one that applies before it."""
         for fault in self._faults:
             if fault.op in {operation, "any"}:
                 self._faults.remove(fault)
@@ -296,7 +296,7 @@ class TelegramStandIn:
         return fault
 
     async def _lose(self, request: web.Request, fault: Fault) -> web.StreamResponse:
-        """Answer nothing, though it happened."""
+        """Send no answer, although the call took effect."""
         if fault.kind == "hang":
             await self._released.wait()
         if request.transport is not None:
@@ -330,7 +330,7 @@ def _post(stored: StoredMessage) -> Post:
 
 
 async def _read(request: web.Request, method: str) -> tuple[dict[str, Any], dict[str, Upload]]:
-    """Return a call's parameters, checked, and its files."""
+    """Return a call's checked parameters, and its files."""
     files: dict[str, Upload] = {}
     given: dict[str, Any] = dict(request.query)
     is_json = request.content_type == "application/json"

@@ -1,6 +1,6 @@
-"""What the stand-in Telegram knows: chats, messages, files, drafts, limits. No I/O.
+"""The state of the stand-in Telegram: chats, messages, files, drafts, limits. No I/O.
 
-Strict on purpose: whatever the real one refuses, it refuses, in the same words.
+Strict on purpose: it refuses everything that the real one refuses, with the same texts.
 """
 
 import math
@@ -28,7 +28,7 @@ _NOT_MODIFIED: Final = (
 
 
 class Chat(msgspec.Struct, kw_only=True):
-    """A chat, and what is wrong with it."""
+    """A chat, and its problems."""
 
     id: int
     type: str
@@ -46,7 +46,7 @@ class Chat(msgspec.Struct, kw_only=True):
 
 
 class StoredMessage(msgspec.Struct, kw_only=True):
-    """A message that stands in a chat."""
+    """A posted message."""
 
     message_id: int
     chat: int
@@ -71,14 +71,14 @@ class Upload(msgspec.Struct, frozen=True):
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A text that is shown as being written."""
+    """A text shown as a draft."""
 
     draft_id: int
     text: str
 
 
 class TelegramState:
-    """Everything that stands on the platform."""
+    """Everything on the platform."""
 
     def __init__(self, *, clock: Clock, is_limited: bool) -> None:
         self._clock = clock
@@ -89,7 +89,7 @@ class TelegramState:
         self.files: dict[str, tuple[str, bytes]] = {}
         self.drafts: dict[int, list[Draft]] = {}
         self.actions: list[tuple[int, str]] = []
-        # How many more texts with markup are not understood, whatever they are.
+        # How many more texts with markup are refused, whatever they are.
         self.bad_markups = 0
         self._last_id = 100
         self._sent: dict[int, deque[float]] = {}
@@ -105,7 +105,7 @@ class TelegramState:
         return self._last_id
 
     def keep_file(self, data: bytes, *, folder: str) -> str:
-        """Keep a file and return its id."""
+        """Store a file and return its id."""
         file_id = f"file-{len(self.files) + 1:06d}-{folder}"
         self.files[file_id] = (f"{folder}/file_{len(self.files) + 1}", data)
         return file_id
@@ -173,12 +173,12 @@ class TelegramState:
         return stored
 
     def delete(self, params: dict[str, Any]) -> bool:
-        """Take a message away."""
+        """Delete a message."""
         self._find(params, "delete").deleted = True
         return True
 
     def draft(self, params: dict[str, Any]) -> bool:
-        """Show a text as being written."""
+        """Show a text as a draft."""
         chat = self.chat(params["chat_id"])
         if chat.type != "private":
             raise bad("TEXTDRAFT_PEER_INVALID")
@@ -189,11 +189,11 @@ class TelegramState:
         return True
 
     def own(self, chat_id: int) -> list[StoredMessage]:
-        """Return what the bot has written in a chat, oldest first."""
+        """Return the bot's messages in a chat, oldest first."""
         return list(self._own_in.get(chat_id, ()))
 
     def wire(self, stored: StoredMessage, *, is_reply: bool = False) -> dict[str, Any]:
-        """Return a message as Telegram shows it; what a reply answers holds no further reply."""
+        """Return a message as Telegram shows it; an answered message contains no further reply."""
         chat = self.chats[stored.chat]
         wire: dict[str, Any] = {
             "message_id": stored.message_id,
@@ -286,7 +286,9 @@ class TelegramState:
             raise bad("IMAGE_PROCESS_FAILED")
 
     def _pace(self, chat_id: int) -> None:
-        """Refuse what comes faster than 30 a second in all, 1 in a chat, 20 a minute in a group."""
+        """Refuse calls faster than 30 per second in total, 1 in a chat, 20 per minute in a
+        group.
+        """
         if not self.is_limited:
             return
         now = self._clock.monotonic()

@@ -1,4 +1,4 @@
-"""How the stand-in Telegram tells what happens: to whoever polls, or to a webhook, until it is taken."""
+"""How the stand-in Telegram delivers updates: to polls or to a webhook, until they are accepted."""
 
 import asyncio
 import ipaddress
@@ -25,7 +25,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class PendingUpdate(msgspec.Struct, kw_only=True):
-    """An update that is not taken yet; `times` is how often it is still to be told."""
+    """An update that is not accepted yet; `times` is how often it is still to be delivered."""
 
     update_id: int
     kind: str
@@ -36,7 +36,7 @@ class PendingUpdate(msgspec.Struct, kw_only=True):
 
     @property
     def wire(self) -> dict[str, Any]:
-        """The update as it is told."""
+        """The update as it is delivered."""
         return {"update_id": self.update_id, self.kind: self.body}
 
 
@@ -62,7 +62,7 @@ class Updates:
         self.statuses: list[int] = []
 
     def push(self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1) -> PendingUpdate:
-        """Let something happen; it is told from now on."""
+        """Add an update; deliver it from now on."""
         update = self.happen(kind, body, chat=chat, times=times)
         self.tell(update)
         return update
@@ -70,7 +70,7 @@ class Updates:
     def happen(
         self, kind: str, body: dict[str, Any], *, chat: int, times: int = 1
     ) -> PendingUpdate:
-        """Let something happen that is told later."""
+        """Add an update that is delivered later."""
         self._next += 1
         return PendingUpdate(
             update_id=self._next - 1,
@@ -82,7 +82,7 @@ class Updates:
         )
 
     def tell(self, update: PendingUpdate) -> None:
-        """Tell from now on; those who poll get updates by their number, whatever is late."""
+        """Deliver it from now on; polls get updates by their number, even late ones."""
         if update.kind not in self._allowed:
             update.taken.set()
             return
@@ -94,7 +94,7 @@ class Updates:
             self._start(update)
 
     async def get(self, params: dict[str, Any]) -> list[dict[str, Any]]:
-        """Answer a poll: confirm what lies below the offset, then wait for more."""
+        """Answer a poll: confirm what is below the offset, then wait for more."""
         if self.url:
             raise ApiError(
                 409,
@@ -117,9 +117,9 @@ class Updates:
                 self._poll = None
 
     def set_webhook(self, params: dict[str, Any]) -> bool:
-        """Tell a webhook from now on."""
+        """Deliver to a webhook from now on."""
         url, secret = params["url"], params.get("secret_token", "")
-        # An address that the operator has pointed at is one that a proxy of theirs stands before.
+        # An operator's address may have a proxy in front of it.
         if url and not self._is_local and url != self.pointed_at:
             _check_url(url)
         if not set(secret) <= _SECRET or len(secret) > 256:
@@ -135,7 +135,7 @@ class Updates:
         return True
 
     def delete_webhook(self, params: dict[str, Any]) -> bool:
-        """Tell whoever polls from now on."""
+        """Deliver to polls from now on."""
         self.url = self.secret = ""
         self._end_tasks()
         if params.get("drop_pending_updates"):
@@ -155,12 +155,12 @@ class Updates:
         return info
 
     def wake(self) -> None:
-        """Let every poll look again, at a token that is no longer good."""
+        """Wake every poll, so that it sees the invalid token."""
         self._arrived.set()
         self._end_poll()
 
     async def close(self) -> None:
-        """End everything that is on the way."""
+        """End everything under way."""
         self._end_poll()
         self._end_tasks()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -223,7 +223,9 @@ class Updates:
         task.add_done_callback(self._tasks.discard)
 
     async def _tell(self, update: PendingUpdate) -> None:
-        """Call the webhook until it has taken the update; a chat's updates one after the other."""
+        """Call the webhook until it has accepted the update; a chat's updates one after the
+        other.
+        """
         body = msgspec.json.encode(update.wire)
         async with self._chats.setdefault(update.chat, asyncio.Lock()):
             tries = 0
@@ -240,7 +242,7 @@ class Updates:
         update.taken.set()
 
     async def call(self, body: bytes, *, secret: str | None = None) -> int:
-        """Call the webhook once; return the status, 0 when there was no answer."""
+        """Call the webhook once; return the status, 0 if there was no answer."""
         if self._session is None:
             self._session = aiohttp.ClientSession()
         shown = self.secret if secret is None else secret

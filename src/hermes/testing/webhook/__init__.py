@@ -1,1 +1,1 @@
-"""A machine that posts signed events and takes signed answers, as Standard Webhooks say."""
+"""A machine that posts signed events and accepts signed answers, as Standard Webhooks define."""

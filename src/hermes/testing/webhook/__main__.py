@@ -1,4 +1,6 @@
-"""`python -m hermes.testing.webhook` runs the stand-in machine by itself; see `stand_in_program`."""
+"""`python -m hermes.testing.webhook` runs the stand-in machine as a program; see
+`stand_in_program`.
+"""
 
 import argparse
 import asyncio

@@ -1,7 +1,8 @@
-"""The stand-in machine on loopback: it posts events, repeats them until they are taken, and judges answers.
+"""The stand-in machine on loopback: it posts events, repeats them until accepted, and checks
+answers.
 
-It fits `hermes.testing.stand_in.StandIn`: a chat is a route, and what a person would say is the event's
-`text`. Answers are refused unless they are signed and fresh, by its own reading of the standard.
+It fits `hermes.testing.stand_in.StandIn`: a chat is a route, and a person's text is the event's
+`text`. Answers are refused unless they are signed and recent, by its own reading of the standard.
 """
 
 import asyncio
@@ -30,13 +31,15 @@ _FILE_FIELDS: Final = (
     {"name", "type", "size", "content"},
     {"name", "type", "problem"},
 )
-# Whoever answers so will answer so again.
+# These statuses are permanent.
 _FOR_GOOD: Final = frozenset({400, 401, 403, 404, 405, 409, 410, 413, 415, 422})
 _STATUS: Final = {"rate_limited": 429, "server_error": 503, "rejected": 410, "unauthorized": 401}
 
 
 class MachineStandIn:
-    """One machine with a route for each of its chats; it repeats what may be taken later, nothing else."""
+    """One machine with a route for each of its chats; it repeats only what may be accepted
+    later.
+    """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -53,7 +56,7 @@ class MachineStandIn:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """The settings by which a channel speaks to it."""
+        """The settings that a channel needs to use it."""
         return {
             "routes": {
                 name: {
@@ -67,7 +70,7 @@ class MachineStandIn:
 
     @property
     def rejections(self) -> tuple[str, ...]:
-        """Everything it refused because an answer broke a rule."""
+        """Every refusal because an answer broke a rule."""
         return tuple(self._rejections)
 
     async def start(self) -> None:
@@ -78,16 +81,16 @@ class MachineStandIn:
         self.port = self._http.port
 
     async def stop(self) -> None:
-        """End every connection."""
+        """Close every connection."""
         self._released.set()
         await self._http.stop()
 
     def point_at(self, webhook_url: str) -> None:
-        """Post events to this address, with the route behind it."""
+        """Post events to this address, followed by the route."""
         self._target = webhook_url.rstrip("/")
 
     async def say(self, said: PersonMessage) -> str:
-        """Post an event until it is taken; return its id."""
+        """Post an event until it is accepted; return its id."""
         self._made += 1
         event_id = said.id or f"evt-{self._made}"
         body = msgspec.json.encode({"type": "said", "text": said.text, "by": said.user})
@@ -105,22 +108,22 @@ class MachineStandIn:
         return tuple(post for post in self._posts if post.chat == chat)
 
     def plan(self, fault: Fault) -> None:
-        """Let something go wrong."""
+        """Plan a fault."""
         if fault.kind == "refuse_connection":
             self._http.refuse(fault.times * _REFUSED_S)
         else:
             self._faults.extend([fault] * fault.times)
 
     async def cut(self) -> None:
-        """Drop every standing connection."""
+        """Drop every open connection."""
         await self._http.cut()
 
     def revoke(self) -> None:
-        """Take no more answers under the secret."""
+        """Refuse answers with this secret from now on."""
         self._is_revoked = True
 
     def restore(self) -> None:
-        """Take answers again."""
+        """Accept answers again."""
         self._is_revoked = False
 
     async def _post(self, url: str, event_id: str, body: bytes) -> None:
@@ -168,7 +171,7 @@ class MachineStandIn:
         return web.Response(status=500)
 
     def _keep(self, request: web.Request, body: bytes) -> None:
-        """Act on an answer; a machine that looks at no id acts again on what comes twice."""
+        """Act on an answer; a machine that checks no id acts again on a repeated one."""
         told = msgspec.json.decode(body)
         files = tuple(one["name"] for one in told["attachments"])
         self._posts.append(
@@ -183,14 +186,14 @@ class MachineStandIn:
         )
 
     def _problem(self, request: web.Request, body: bytes) -> str | None:
-        """Return which rule an answer breaks, if one."""
+        """Return the rule that an answer breaks, if any."""
         headers = request.headers
         message_id, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
         shown = headers.get("webhook-signature", "")
         if not message_id or not stamp.isdigit():
             return "webhook-id or webhook-timestamp is missing or malformed"
         if not hmac.compare_digest(shown, f"v1,{_sign(message_id, stamp, body)}"):
-            return "webhook-signature does not fit"
+            return "webhook-signature does not match"
         if abs(self._clock.now() - int(stamp)) > _OLDEST_S:
             return "webhook-timestamp is too old"
         told = msgspec.json.decode(body)

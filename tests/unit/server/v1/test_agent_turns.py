@@ -90,7 +90,7 @@ async def tell(
         ((delta("Let me look."), done("My tools found: 2")), "Let me look.\n\nMy tools found: 2"),
         (
             (delta("I will."), Progress(kind="parked", result=TurnResult(text="", approval="a_1"))),
-            "I will.\n\nThis waits for an approval (a_1). Ask again once it was given.",
+            "I will.\n\nThis needs an approval (a_1). Ask again once it is given.",
         ),
     ],
     ids=["whole", "rest", "at once", "two rounds", "another text", "parked"],

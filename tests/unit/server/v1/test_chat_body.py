@@ -25,7 +25,7 @@ BODY = WireBody(Small, "small request")
         (b'{"name":"x"} and more', "not valid JSON"),
         (b'{"name":"\\ud800"}', "lone surrogates are not allowed"),
         (b'{"name":"\xff"}', "not UTF-8"),
-        (b"[]", "This is no small request: Expected `object`, got `array`."),
+        (b"[]", "This is not a small request: Expected `object`, got `array`."),
         (b"{}", "missing required field `name`"),
         (b'{"name":3}', r"Expected `str`, got `int` - at `\$.name`"),
         (b'{"name":"x","size":"3"}', r"at `\$.size`"),

@@ -289,8 +289,11 @@ def test_what_an_image_asks_beside_itself_is_named():
             [user(result("t1", "x")), assistant(use("t1", "a"))],
             "messages[0].content[0].tool_use_id: no tool_use block",
         ),
-        ([user(use("t1", "x"))], "messages[0].content[0]: a block of the type 'tool_use' cannot"),
-        ([assistant(PICTURE)], "a block of the type 'image' cannot stand in a message of the role"),
+        ([user(use("t1", "x"))], "messages[0].content[0]: a block of the type 'tool_use' is not"),
+        (
+            [assistant(PICTURE)],
+            "a block of the type 'image' is not allowed in a message of the role",
+        ),
         ([{"role": "system", "content": [PICTURE]}], "of the role 'system'"),
         ([assistant({"type": "server_tool_use"})], "$.messages[0].content[0].type"),
         (
@@ -304,7 +307,7 @@ def test_what_an_image_asks_beside_itself_is_named():
         ),
         (
             [user(document({"type": "text", "data": "x"}, citations={"enabled": True}))],
-            "messages[0].content[0].citations: answers cannot cite",
+            "messages[0].content[0].citations: not supported",
         ),
         (
             [user({"type": "image", "source": {"type": "url", "url": "http://x.example/a"}})],
@@ -320,7 +323,7 @@ def test_what_an_image_asks_beside_itself_is_named():
         ),
         (
             [assistant({"type": "thinking", "thinking": "x", "signature": "hermes.%%%"})],
-            "messages[0].content[0].signature: it is not one that Hermes gave",
+            "messages[0].content[0].signature: not a signature from Hermes",
         ),
     ],
 )

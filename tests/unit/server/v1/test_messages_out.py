@@ -173,7 +173,7 @@ def test_reasoning_of_other_services_comes_back_unchanged_from_a_stream(name):
     ],
 )
 def test_luggage_that_was_tampered_with_is_refused(signature):
-    with pytest.raises(BadRequest, match="not one that Hermes gave"):
+    with pytest.raises(BadRequest, match="not a signature from Hermes"):
         read_back([{"type": "thinking", "thinking": "x", "signature": signature}])
 
 
