@@ -135,7 +135,7 @@ class DeadLetterOperations:
 def _later(platform: str, held: str) -> str:
     """Say when a reply will be sent whose channel cannot send now."""
     because = held.removeprefix(f"{platform} is ")
-    can_send = "can send again" if because.startswith(("resting", "paused")) else "is connected"
+    can_send = "can send again" if because.startswith(("not sending", "paused")) else "is connected"
     return f"will be sent when {platform} {can_send}: it is {because}"
 
 

@@ -274,3 +274,22 @@ async def test_a_platform_that_rests_after_failures_is_shown_so_everywhere(tmp_p
         )
         show_status(msgspec.convert(status, StatusReport), Console(file=shown, width=400))
         assert shown.getvalue().count(f"connected, {resting}") == 2
+
+
+async def test_a_replay_on_a_platform_that_rests_waits_until_it_can_send_again(
+    tmp_path: Path,
+) -> None:
+    async with SoonTired(TELEGRAM, tmp_path / "home") as house:
+        house.platform.plan(Fault(kind="rejected"))
+        await house.say("hello")
+        await waiting_reply(house, "dead")
+        (letter,) = await house.dead_letters()
+        house.platform.plan(Fault(kind="server_error", times=3))
+        await house.say("hello again")
+        async with asyncio.timeout(20):
+            while not (await channel(house))["failures"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
+        told = await order(house, "deadletters/replay", id=letter["id"])
+
+        assert told["note"].startswith("will be sent when telegram can send again: it is not")
