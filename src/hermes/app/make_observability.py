@@ -195,9 +195,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
             read=lambda: [((name,), limit) for name, _, limit in queues],
         ),
         MetricReader(
-            "turns_running",
-            "Turns that are running now.",
-            read=lambda: [((), core.lanes.running())],
+            "turns_running", "Turns running now.", read=lambda: [((), core.lanes.running())]
         ),
         MetricReader(
             "breaker_open",

@@ -204,8 +204,7 @@ class EmailChannel:
             self._end(error)
         except ImapRefusal as error:
             self._end(NotDelivered(f"email: {error}", FailureClass.SERVICE_UNAVAILABLE))
-        # Boundary: the folder's own task; without this, nobody would notice that mail no longer
-        # arrives.
+        # Boundary: the folder's own task; without this, a stopped mailbox would go unnoticed.
         except Exception as error:
             log.exception("email.watch_failed")
             self._end(
