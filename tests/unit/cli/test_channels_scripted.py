@@ -63,7 +63,7 @@ def test_a_script_gets_there_without_a_question(
         (("webhook",), "routes is missing"),
         (("webhook", "routes=x"), "expected --set routes.NAME.FIELD=VALUE"),
         (("webhook", "routes.ci.secrt=x"), "the fields are scheme, secret"),
-        (("webhook", "routes.C I.scheme=github"), "expected a name of lower-case letters"),
+        (("webhook", "routes.C I.scheme=github"), "expected a name of small letters"),
         (("matrix", "homeserver=http://h"), "user_id is missing (as access_token is not"),
         (("irc", "server=h", "sasl_user=u"), "sasl_password is missing (as"),
         (("slack", "bot_token=x", "mode=http"), "signing_secret is missing (as"),
