@@ -134,7 +134,7 @@ class Operations:
     def part(self, class_name: str, *, wanted_by: str) -> object:
         """Return the part of a class, which an order runs; raises `LookupError` if it is missing."""
         for part in (self, *vars(self).values()):
-            if type(part).__name__ == class_name:
+            if any(one.__name__ == class_name for one in type(part).__mro__):
                 return part
         raise LookupError(
             f"{wanted_by} needs {class_name}, which these operations were built without: "

@@ -223,7 +223,7 @@ async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: P
         approval = rig.store.approvals.waiting(rig.lane())
         assert approval is not None
 
-        assert "somebody else" in await rig.answer("/approve")
+        assert "another person" in await rig.answer("/approve")
         assert await rig.answer(f"/approve {approval.id}", chat="boss") == "Approved."
         assert await rig.outcome(message_id) == "answered"
 

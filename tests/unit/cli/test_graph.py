@@ -412,4 +412,4 @@ def test_a_key_file_of_something_else_is_one_clear_line(hermes, model, home):
     done = [hermes("graph", *words) for words in (("verify",), ("list",), ("show", "local"))]
 
     assert [(one.returncode, one.stdout) for one in done] == [(1, "")] * 3
-    assert all("hermes: the store's key file holds something" in one.stderr for one in done)
+    assert all("hermes: the store's key file contains something" in one.stderr for one in done)

@@ -40,9 +40,9 @@ def test_any_other_address_holds_no_image(url):
     [
         ("data:image/png;base64", "no comma"),
         ("data:image/png;base64,", "nothing"),
-        ("data:image/png;base64,iVBORw", "no base64"),
-        ("data:image/png;base64,iVBO*Rw==", "no base64"),
-        ("data:image/png;base64,äöü=", "no base64"),
+        ("data:image/png;base64,iVBORw", "not base64"),
+        ("data:image/png;base64,iVBO*Rw==", "not base64"),
+        ("data:image/png;base64,äöü=", "not base64"),
         (f"data:text/html;base64,{PNG}", "'text/html'"),
         (f"data:;base64,{PNG}", "the type ''"),
     ],
