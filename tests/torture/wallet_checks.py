@@ -29,6 +29,9 @@ def audit(database: Path) -> str | None:
     """
     if not database.exists() or not database.stat().st_size:
         return None
+    # A rollback journal is there only until the new file is in WAL mode, and only a writer can roll it back.
+    if database.with_name(f"{database.name}-journal").exists():
+        return None
     # Read only: closing a file that may be written would end its log as no dead process does.
     db = Database(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     try:
