@@ -25,6 +25,7 @@ _CALL: Final = CallSettings().max_body_bytes
 _PAGE: Final = PageLimits().body_bytes
 # The `max_bytes` of the channel's manifest.
 _MAIL: Final = 25_000_000
+_MCP: Final = McpServerSettings.model_fields["max_message_bytes"].default
 # `MAX_STYLED` of the page's markdown.js.
 _STYLED: Final = 1 << 20
 
@@ -49,6 +50,15 @@ LARGER: Final[dict[str, int]] = {
     # A part of the body of a call under /v1.
     "server/v1/image_address.py _INLINE": _CALL,
     "server/v1/messages_thoughts.py": _CALL,
+    "server/v1/messages_shape.py": _CALL,
+    "server/v1/responses_in.py": _CALL,
+    "server/v1/wire_body.py": _CALL,
+    "media/image_files.py": _CALL,
+    "providers/anthropic/conversation.py": _CALL,
+    "providers/anthropic/traits.py": _CALL,
+    "providers/anthropic/wire.py": _CALL,
+    "providers/openai/wire.py": _CALL,
+    "calls/schema_ways.py _NO_NAME": _CALL,
     "server/v1/responses_thoughts.py": _CALL,
     # The body that was sent to a model when the call failed; read beside the loop.
     "provider_kit/echo.py": _CALL,
@@ -63,7 +73,9 @@ LARGER: Final[dict[str, int]] = {
     "message/markup/html_tokens.py": max(_PAGE, MAX_MAIL_CHARS),
     "message/markup/html_reader.py _SPACE": MAX_MAIL_CHARS,
     # A result of an MCP server.
-    "tools/mcp/clean_text.py": McpServerSettings.model_fields["max_message_bytes"].default,
+    "tools/mcp/catalogue.py": _MCP,
+    "tools/mcp/clean_text.py": _MCP,
+    "tools/mcp/interview.py": _MCP,
     # The arguments of a tool call.
     "tools/arguments.py": MAX_ARGUMENT_CHARS,
     # A model's answer: a longer one cannot be kept.
