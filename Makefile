@@ -19,7 +19,7 @@ RESUME ?=
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
-.PHONY: help setup setup-dev run test test-training fuzz check check-lint check-format check-types \
+.PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
 	check-imports check-sizes check-outbound check-quality format torture bench bench-pairs bench-peers \
 	coverage-map lock clean
 
@@ -42,6 +42,9 @@ test: WORKERS ?= 3
 test: setup-dev ## set up and run the tests (ONLY=path, WORKERS=n, ARGS=--durations=30 lists the slowest)
 	@tools/install_test_parts.sh
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/pytest $(or $(ONLY),tests) -m "not torture" -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-yielding: ## run the tests on a store that lets others run at every call, as one far away does
+	@HERMES_TEST_YIELDING=1 $(MAKE) --no-print-directory test
 
 test-training: ## load the training exports with TRL and datasets (installs them under build/, 1.6 GB)
 	@python=$$(PYTHON="$(PYTHON)" tools/find_python.sh) && "$$python" tools/set_up.py --training

@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.yielding import make_reads_yield
+
 TESTS = Path(__file__).parent
 LONG = ("torture", "system", "contract")
 
 gc.disable()
+make_reads_yield()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

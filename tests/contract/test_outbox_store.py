@@ -104,7 +104,7 @@ class SqliteRig:
         return await self._take(name)
 
     async def _take(self, name: str) -> Lease:
-        view = self.store.turns.view(name)
+        view = await self.store.turns.view(name)
         assert view.message is not None
         self.people[name] = view.message.person_id
         self.leases[name] = await self.store.turns.begin(
@@ -122,7 +122,7 @@ class SqliteRig:
 
     async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
         lease = self.leases.get(name) or await self.begin(name)
-        view = self.store.turns.view(name)
+        view = await self.store.turns.view(name)
         await self.store.turns.commit(
             lease,
             Commit(
@@ -139,7 +139,7 @@ class SqliteRig:
     async def recover(self) -> None:
         await self.store.recover()
         for name in self.leases:
-            if self.store.turns.view(name).message is not None:
+            if (await self.store.turns.view(name)).message is not None:
                 await self._take(name)
 
     async def lose(self, name: str) -> None:
@@ -163,8 +163,8 @@ async def rig(request, tmp_path: Path) -> AsyncIterator[Rig]:
     await made.close()
 
 
-def due(rig: Rig) -> list[str]:
-    return [row.id for row in rig.outbox.due("memory", rig.clock.now(), limit=99)]
+async def due(rig: Rig) -> list[str]:
+    return [row.id for row in await rig.outbox.due("memory", rig.clock.now(), limit=99)]
 
 
 async def preview(rig: Rig, name: str) -> Lease:
@@ -184,7 +184,7 @@ async def test_each_chat_offers_its_oldest_open_reply(rig) -> None:
     await rig.commit("a2")
     await rig.commit("b1", chat="c2")
 
-    assert due(rig) == ["a1", "b1"]
+    assert await due(rig) == ["a1", "b1"]
 
 
 @pytest.mark.req("J18")
@@ -198,7 +198,7 @@ async def test_a_retrying_reply_holds_back_its_chat_and_unknown_and_dead_do_not(
     await rig.outbox.unknown("unknown1", at=now)
     await rig.outbox.dead("dead1", failure="rejected", at=now)
 
-    assert due(rig) == ["unknown2", "dead2"]
+    assert await due(rig) == ["unknown2", "dead2"]
 
 
 @pytest.mark.req("J18")
@@ -209,10 +209,10 @@ async def test_after_the_clock_was_set_back_nothing_waits_for_the_old_time(rig) 
         await rig.outbox.sending(name, chunk=0, at=now)
         await rig.outbox.retry(name, at=now + wait_s, failure="rate_limited", counts=True)
 
-    rows = rig.outbox.due("memory", now, limit=99, at_most_s=3_600.0)
+    rows = await rig.outbox.due("memory", now, limit=99, at_most_s=3_600.0)
 
     assert [row.id for row in rows] == ["stuck"]
-    assert due(rig) == []
+    assert await due(rig) == []
 
 
 @pytest.mark.req("J18")
@@ -222,7 +222,7 @@ async def test_a_reply_on_the_wire_holds_back_its_chat(rig) -> None:
 
     await rig.outbox.sending("a1", chunk=0, at=rig.clock.now())
 
-    assert due(rig) == []
+    assert await due(rig) == []
 
 
 @pytest.mark.req("A28")
@@ -256,7 +256,7 @@ async def test_what_was_on_the_wire_is_unknown_after_a_crash(rig) -> None:
 
     await rig.recover()
 
-    assert [row.id for row in rig.outbox.unsettled("memory")] == ["a1"]
+    assert [row.id for row in await rig.outbox.unsettled("memory")] == ["a1"]
     assert rig.row("a1").failure == "network_timeout"
 
 
@@ -284,14 +284,14 @@ async def test_a_held_reply_is_unknown_but_no_longer_unsettled(rig) -> None:
 
     await rig.outbox.hold("a1", at=rig.clock.now())
 
-    assert (rig.row("a1").state, rig.outbox.unsettled("memory")) == ("unknown", ())
+    assert (rig.row("a1").state, await rig.outbox.unsettled("memory")) == ("unknown", ())
 
 
 @pytest.mark.req("J16")
 async def test_the_commit_gives_a_preview_its_parts_and_its_age(rig) -> None:
     lease = await preview(rig, "a1")
     await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
-    assert due(rig) == []
+    assert await due(rig) == []
     rig.clock.advance(50.0)
 
     await rig.commit("a1")
@@ -307,11 +307,11 @@ async def test_a_preview_without_an_id_is_unknown_after_a_crash_and_unsettled_on
 ) -> None:
     await preview(rig, "a1")
     await rig.recover()
-    assert (rig.row("a1").state, rig.outbox.unsettled("memory")) == ("unknown", ())
+    assert (rig.row("a1").state, await rig.outbox.unsettled("memory")) == ("unknown", ())
 
     await rig.commit("a1")
 
-    assert [row.id for row in rig.outbox.unsettled("memory")] == ["a1"]
+    assert [row.id for row in await rig.outbox.unsettled("memory")] == ["a1"]
     assert rig.row("a1").sending_at is None
 
 
@@ -345,7 +345,7 @@ async def test_what_is_sent_cannot_become_anything_else(rig) -> None:
     with pytest.raises(GuardFailed):
         await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
 
-    assert (rig.row("a1").state, rig.outbox.waiting()) == ("sent", 0)
+    assert (rig.row("a1").state, await rig.outbox.waiting()) == ("sent", 0)
 
 
 @pytest.mark.req("J16", "W19")
@@ -385,7 +385,7 @@ async def test_a_next_message_without_an_id_is_unknown_after_a_crash_until_it_is
 
     row = rig.row("a")
     assert (row.state, row.more) == ("unknown", (None,))
-    assert [one.id for one in rig.outbox.unsettled("memory")] == ["a"]
+    assert [one.id for one in await rig.outbox.unsettled("memory")] == ["a"]
 
 
 @pytest.mark.req("J4", "J16")

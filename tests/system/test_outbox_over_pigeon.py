@@ -98,7 +98,7 @@ class Gateway:
             NewMessage(id=f"m_{name}", lane=name, event=event, identity=b"i", received_at=now),
             kept=lambda _: None,
         )
-        view = self.store.turns.view(name)
+        view = await self.store.turns.view(name)
         assert view.message is not None
         person_id = view.message.person_id
         lease = await self.store.turns.begin(

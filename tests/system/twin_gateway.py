@@ -161,6 +161,10 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
     )
 
 
+async def _nobody(_platform: str, _user_id: str) -> None:
+    return None
+
+
 def _control(gateway: Gateway, origins: Origins) -> tuple[Route, ...]:
     """Return the routes of every order; each repeats its request, but for a few."""
 
@@ -172,7 +176,7 @@ def _control(gateway: Gateway, origins: Origins) -> tuple[Route, ...]:
     own |= {"messages.why": _why, "messages.read": _why}
     audited = AuditedActions(
         gateway.audit,
-        person_of=lambda _platform, _user_id: None,
+        person_of=_nobody,
         digest=lambda content: sha256(content).digest(),
         clock=SystemClock(),
         make_id=make_id,

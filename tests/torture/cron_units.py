@@ -18,12 +18,12 @@ USER = "ann"
 
 async def prepare_jobs(store: SqliteStore, clock: ManualClock) -> None:
     """Let one job be due, and have missed some runs."""
-    await store.cron.add(_new(store, clock, name="j_old", next_at=clock.now() - 7_200))
+    await store.cron.add(await _new(store, clock, name="j_old", next_at=clock.now() - 7_200))
 
 
-def _new(store: SqliteStore, clock: ManualClock, *, name: str, next_at: float) -> NewCronJob:
+async def _new(store: SqliteStore, clock: ManualClock, *, name: str, next_at: float) -> NewCronJob:
     origin = CronOrigin(
-        person_id=person_of(store, USER),
+        person_id=await person_of(store, USER),
         source=Source(platform="rest", chat_id=USER, user_id=USER),
         account="a",
         lane=USER,
@@ -40,11 +40,11 @@ def _new(store: SqliteStore, clock: ManualClock, *, name: str, next_at: float) -
 
 
 async def _add(store: SqliteStore, clock: ManualClock) -> None:
-    await store.cron.add(_new(store, clock, name="j_new", next_at=clock.now() + 60))
+    await store.cron.add(await _new(store, clock, name="j_new", next_at=clock.now() + 60))
 
 
 async def _set(store: SqliteStore, clock: ManualClock) -> None:
-    job = store.cron.get("j_old")
+    job = await store.cron.get("j_old")
     assert job is not None
     await store.cron.set(job, next_at=job.next_at, paused_at=clock.now(), reason="a test")
 
@@ -55,7 +55,7 @@ async def _remove(store: SqliteStore, clock: ManualClock) -> None:
 
 async def _run(store: SqliteStore, clock: ManualClock) -> None:
     """Run what is due, as the worker of every process that finds it does."""
-    for job in store.cron.due(clock.now(), limit=10):
+    for job in await store.cron.due(clock.now(), limit=10):
         await _run_one(store, clock, job)
 
 

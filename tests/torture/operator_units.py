@@ -39,7 +39,7 @@ async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
         send = NewSend(
             id=name,
             message_id=name,
-            person_id=person_of(store, "ann"),
+            person_id=await person_of(store, "ann"),
             target=Target(platform="gone", account="a", chat_id=name),
             parts=(TextPart("hello"),),
             state=DeliveryState.PENDING,
@@ -60,7 +60,7 @@ def _row(name: str, clock: ManualClock) -> AuditRow:
 
 
 async def _begin(store: SqliteStore, clock: ManualClock) -> None:
-    known = {row.id for row in store.audit.page(since=0.0, actor="", action="", limit=10)}
+    known = {row.id for row in await store.audit.page(since=0.0, actor="", action="", limit=10)}
     if "a_new" not in known:
         await store.audit.begin(_row("a_new", clock), limits=AuditLimits())
 
@@ -96,7 +96,7 @@ async def _returned(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
-    for token in store.access.list("token"):
+    for token in await store.access.list("token"):
         await store.access.revoke(token.id)
 
 

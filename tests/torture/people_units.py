@@ -20,8 +20,8 @@ TABLES = {
 }
 
 
-def person_of(store: SqliteStore, user: str) -> str:
-    person = store.people.find("rest", user)
+async def person_of(store: SqliteStore, user: str) -> str:
+    person = await store.people.find("rest", user)
     assert person is not None
     return person.id
 
@@ -29,9 +29,9 @@ def person_of(store: SqliteStore, user: str) -> str:
 async def prepare_people(store: SqliteStore, clock: ManualClock) -> None:
     """Let one wait to be let in, one be linked, and one have a code."""
     await _ask(store, clock, user="dee", message_id="m_unserved")
-    await store.users.link("rest", "eve", person_id=person_of(store, "dee"), at=clock.now())
+    await store.users.link("rest", "eve", person_id=await person_of(store, "dee"), at=clock.now())
     await store.pairing.make_link_code(
-        person_of(store, "dee"), CODE, lets_in=True, at=clock.now(), rules=LINKING
+        await person_of(store, "dee"), CODE, lets_in=True, at=clock.now(), rules=LINKING
     )
 
 
@@ -41,7 +41,7 @@ async def _ask(
     ask = PairingAsk(
         platform="rest",
         user_id=user,
-        person_id=person_of(store, user),
+        person_id=await person_of(store, user),
         message_id=message_id,
         code=CODE,
         at=clock.now(),
@@ -58,19 +58,19 @@ async def _activate(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _block(store: SqliteStore, clock: ManualClock) -> None:
-    await store.users.set_blocked(person_of(store, "ann"), blocked=True, at=clock.now())
+    await store.users.set_blocked(await person_of(store, "ann"), blocked=True, at=clock.now())
 
 
 async def _tier(store: SqliteStore, _clock: ManualClock) -> None:
-    await store.users.set_tier(person_of(store, "ann"), "pro")
+    await store.users.set_tier(await person_of(store, "ann"), "pro")
 
 
 async def _link(store: SqliteStore, clock: ManualClock) -> None:
-    await store.users.link("rest", "ann", person_id=person_of(store, "dee"), at=clock.now())
+    await store.users.link("rest", "ann", person_id=await person_of(store, "dee"), at=clock.now())
 
 
 async def _unlink(store: SqliteStore, clock: ManualClock) -> None:
-    if person_of(store, "eve") == person_of(store, "dee"):
+    if await person_of(store, "eve") == await person_of(store, "dee"):
         await store.users.unlink("rest", "eve", at=clock.now())
 
 
@@ -88,7 +88,7 @@ async def _deny(store: SqliteStore, _clock: ManualClock) -> None:
 
 async def _make_code(store: SqliteStore, clock: ManualClock) -> None:
     await store.pairing.make_link_code(
-        person_of(store, "ann"), CODE[::-1], lets_in=True, at=clock.now(), rules=LINKING
+        await person_of(store, "ann"), CODE[::-1], lets_in=True, at=clock.now(), rules=LINKING
     )
 
 

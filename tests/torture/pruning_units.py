@@ -22,7 +22,7 @@ async def _begin(store: SqliteStore, clock: ManualClock) -> None:
 
 async def _prune(store: SqliteStore, clock: ManualClock) -> None:
     before = clock.now() + _DAY_S
-    _, found = store.pruning.old(before=before, after=0, limit=100)
+    _, found = await store.pruning.old(before=before, after=0, limit=100)
     # Other units leave conversations that ended, too: one of them goes, in one write.
     for old in found:
         if old.name == f"{_USER}#0":

@@ -24,9 +24,9 @@ async def prepare_question(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _ask(store: SqliteStore, clock: ManualClock) -> None:
-    view = store.turns.view(LANE)
+    view = await store.turns.view(LANE)
     assert view.message is not None
-    if store.approvals.get("q_1") is not None:
+    if await store.approvals.get("q_1") is not None:
         return
     approval = NewApproval(
         id="q_1",

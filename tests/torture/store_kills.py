@@ -89,13 +89,13 @@ Picture = dict[str, list[object]]
 
 
 async def _erase(store: SqliteStore, clock: ManualClock) -> None:
-    person = store.people.find("rest", "ann")
+    person = await store.people.find("rest", "ann")
     if person is not None:
         await store.people.erase(person.id, at=clock.now())
 
 
 async def _consent(store: SqliteStore, clock: ManualClock) -> None:
-    person = store.people.find("rest", "ann")
+    person = await store.people.find("rest", "ann")
     if person is not None:
         await store.people.set_consent(person.id, may_train=True, at=clock.now())
 
@@ -136,7 +136,7 @@ async def _stop_models(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _add_key(store: SqliteStore, clock: ManualClock) -> None:
-    if store.keys.find(_digest("k_new")) is None:
+    if await store.keys.find(_digest("k_new")) is None:
         await _make_key(store, "k_new", user="newcomer")
 
 
@@ -145,7 +145,7 @@ async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _remember(store: SqliteStore, clock: ManualClock) -> None:
-    person = store.people.find("v1", "ann")
+    person = await store.people.find("v1", "ann")
     assert person is not None
     await store.answers.put(_answer("second", person.id, at=clock.now() + 1), keep=1)
 
@@ -155,7 +155,7 @@ async def _forget(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _grant(store: SqliteStore, clock: ManualClock) -> None:
-    person = store.people.find("rest", "ann")
+    person = await store.people.find("rest", "ann")
     assert person is not None
     grant = NewGrant(id="g_1", person_id=person.id, amount=7, at=clock.now(), reason="a test")
     await store.wallets.grant(grant)
@@ -166,7 +166,7 @@ async def _refund(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _refer(store: SqliteStore, clock: ManualClock) -> None:
-    person, other = store.people.find("rest", "ann"), store.people.find("rest", "dee")
+    person, other = await store.people.find("rest", "ann"), await store.people.find("rest", "dee")
     assert person is not None
     assert other is not None
     referral = NewReferral(
@@ -176,31 +176,31 @@ async def _refer(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _learn(store: SqliteStore, clock: ManualClock) -> None:
-    person_id = _ann(store)
+    person_id = await _ann(store)
     put = (_fact("f_new", person_id), _fact("f_old", person_id))
     await store.facts.change(person_id, lambda _: FactChange(put=put))
 
 
 async def _keep_vectors(store: SqliteStore, clock: ManualClock) -> None:
-    person_id = _ann(store)
-    facts = store.vectors.waiting(person_id, limit=9)
+    person_id = await _ann(store)
+    facts = await store.vectors.waiting(person_id, limit=9)
     page = Page.of([VectorEntry(fact.id, (1.0, 2.0)) for fact in facts], "words:1")
     await store.vectors.keep(person_id, page, facts=facts)
 
 
 async def _renew_vectors(store: SqliteStore, clock: ManualClock) -> None:
-    await store.vectors.renew(_ann(store))
+    await store.vectors.renew(await _ann(store))
 
 
 async def _finish_job(store: SqliteStore, clock: ManualClock) -> None:
-    person_id, jobs = _ann(store), store.jobs.due(clock.now() + WEEK_S, limit=1)
+    person_id, jobs = await _ann(store), await store.jobs.due(clock.now() + WEEK_S, limit=1)
     change = FactChange(put=(_fact("f_job", person_id),))
     for job in jobs:
         await store.jobs.finish(job, lambda _: change, covered=1, spent=())
 
 
 async def _put_off_job(store: SqliteStore, clock: ManualClock) -> None:
-    for job in store.jobs.due(clock.now() + WEEK_S, limit=1):
+    for job in await store.jobs.due(clock.now() + WEEK_S, limit=1):
         await store.jobs.put_off(job, due_at=None, reason="no model", spent=())
 
 
@@ -208,7 +208,7 @@ async def _send(store: SqliteStore, clock: ManualClock) -> None:
     send = NewSend(
         id="o_sent",
         message_id="m_waiting",
-        person_id=_ann(store),
+        person_id=await _ann(store),
         target=Target(platform="rest", account="a", chat_id="eve"),
         parts=(TextPart("hello"),),
         state=DeliveryState.PENDING,
@@ -219,19 +219,19 @@ async def _send(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _begin_dream(store: SqliteStore, clock: ManualClock) -> None:
-    await store.dreams.begin(_ann(store), at=clock.now())
+    await store.dreams.begin(await _ann(store), at=clock.now())
 
 
 async def _finish_dream(store: SqliteStore, clock: ManualClock) -> None:
-    for job in store.jobs.due(clock.now() + WEEK_S, limit=9, kinds=(DREAM,)):
+    for job in await store.jobs.due(clock.now() + WEEK_S, limit=9, kinds=(DREAM,)):
         dream = Dream(at=clock.now(), insights=("runs",))
         account = Account(person_id=PLATFORM, channel=DREAM)
         spent = SpendEntry(day="2026-11-15", account=account, model="m", usage=Usage(10, 5))
         await store.dreams.finish(job, dream, covered=1, seen=("f_old",), spent=[spent])
 
 
-def _ann(store: SqliteStore) -> str:
-    person = store.people.find("v1", "ann")
+async def _ann(store: SqliteStore) -> str:
+    person = await store.people.find("v1", "ann")
     assert person is not None
     return person.id
 
@@ -321,7 +321,7 @@ async def _fill(path: Path, seed: int) -> None:
     digest = hashlib.sha256(b"code").digest()
     await store.access.add("signin", digest, label="link", expires_at=clock.now() + WEEK_S)
     key = await _make_key(store, "k_ann", user="ann")
-    record = store.inbox.get("m_waiting")
+    record = await store.inbox.get("m_waiting")
     assert record is not None
     for person_id in (record.person_id, key.person_id):
         await store.answers.put(_answer("first", person_id, at=clock.now()), keep=10)

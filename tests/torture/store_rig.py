@@ -67,7 +67,7 @@ async def begin(
     store: SqliteStore, lane: str, *, clock: ManualClock, owner: str = "w"
 ) -> tuple[Lease, MessageRecord]:
     """Lease a lane and start its next message's turn."""
-    view = store.turns.view(lane)
+    view = await store.turns.view(lane)
     assert view.message is not None
     message = view.message
     lease = await store.turns.begin(

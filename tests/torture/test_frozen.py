@@ -97,10 +97,10 @@ async def test_whoever_lost_the_lane_writes_nothing_any_more(tmp_path: Path) -> 
     # Then nothing of it is there, and the second one's commit is the only one
     assert [s.ordinal for s in awake.turns.steps(message.id)] == [0, 1]
     assert awake.outbox.of_message(message.id) == ()
-    assert awake.people.balance(message.person_id) == -1
+    assert await awake.people.balance(message.person_id) == -1
     await awake.turns.commit(held, ending(message, clock=clock, text="from the living"))
-    result = awake.inbox.result(message.id)
+    result = await awake.inbox.result(message.id)
     assert result is not None
-    assert (result.text, awake.people.balance(message.person_id)) == ("from the living", -1)
+    assert (result.text, await awake.people.balance(message.person_id)) == ("from the living", -1)
     await frozen.close()
     await awake.close()

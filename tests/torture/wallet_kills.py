@@ -64,7 +64,7 @@ async def _say(rig: Rig, name: str, text: str, user: str) -> str:
 
 
 async def _operate(rig: Rig, paid: str, *, at: float) -> None:
-    wallets, ann, bob = rig.store.wallets, _wallet(rig, "ann"), _wallet(rig, "bob")
+    wallets, ann, bob = rig.store.wallets, await _wallet(rig, "ann"), await _wallet(rig, "bob")
     await wallets.refund(NewRefund(message_id=paid, at=at))
     await wallets.grant(NewGrant(id="g_bob", person_id=bob.person_id, amount=GRANT, at=at))
     referral = NewReferral(
@@ -73,10 +73,10 @@ async def _operate(rig: Rig, paid: str, *, at: float) -> None:
     await wallets.refer(referral)
 
 
-def _wallet(rig: Rig, user: str) -> Wallet:
-    person = rig.store.people.find("rest", user)
+async def _wallet(rig: Rig, user: str) -> Wallet:
+    person = await rig.store.people.find("rest", user)
     assert person is not None
-    found = rig.store.wallets.get(person.id)
+    found = await rig.store.wallets.get(person.id)
     assert found is not None
     return found
 
@@ -87,8 +87,8 @@ async def check(folder: Path) -> None:
         audit = await rig.store.wallets.audit(limit=9)
         assert audit.differences == (), audit.differences
         assert audit.holds == 0, f"{audit.holds} holds are left"
-        captured = {user: _captures(rig, names) for user, names in _story().items()}
-        ann, bob = _wallet(rig, "ann"), _wallet(rig, "bob")
+        captured = {user: await _captures(rig, names) for user, names in _story().items()}
+        ann, bob = await _wallet(rig, "ann"), await _wallet(rig, "bob")
         assert captured["ann"] == CREDITS, f"ann paid {captured['ann']}"
         assert 0 < captured["bob"] <= CREDITS, f"bob paid {captured['bob']}"
         refund = 1
@@ -99,11 +99,11 @@ async def check(folder: Path) -> None:
         assert (ann.balance, bob.balance) == expected, (ann, bob, expected)
 
 
-def _captures(rig: Rig, said: tuple[tuple[str, str], ...]) -> int:
+async def _captures(rig: Rig, said: tuple[tuple[str, str], ...]) -> int:
     """Return what the messages cost; each of them has its one end, and the line that goes with it."""
     paid = 0
     for name, _ in said:
-        story = rig.timeline(name)
+        story = await rig.timeline(name)
         assert story.message is not None
         lines = Counter(line["kind"] for line in story.ledger)
         shown = story.result.text if story.result is not None else ""

@@ -23,6 +23,8 @@ from pathlib import Path
 
 import msgspec
 
+from tests.yielding import make_reads_yield
+
 HEAD = struct.Struct("!I")
 STREAMS = 3
 # What Python exits with when the end of the output cannot be written.
@@ -229,6 +231,7 @@ def _prepare() -> None:
             importlib.import_module(found.name)
     for name in _MODULES:
         importlib.import_module(name)
+    make_reads_yield()
     # Python warns when it runs as a program what is imported already.
     del sys.modules["hermes.testing.model_server"]
     gc.collect()

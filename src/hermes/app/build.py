@@ -76,7 +76,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     channels = _channels(context, adapters, storage=storage)
-    core = _core(context, adapters, storage=storage, channels=channels)
+    core = await _core(context, adapters, storage=storage, channels=channels)
     alerts = watch_core(
         storage.observing,
         core,
@@ -274,7 +274,7 @@ def _v1_parts(
     )
 
 
-def _core(
+async def _core(
     context: GatewayContext, adapters: Adapters, *, storage: Storage, channels: Channels
 ) -> Core:
     given = CoreParts(
@@ -301,7 +301,7 @@ def _core(
         hooks=adapters.hooks.book,
         mask=context.mask,
     )
-    return build_core(storage.store, context.settings, given=given)
+    return await build_core(storage.store, context.settings, given=given)
 
 
 def _connections(
@@ -376,7 +376,9 @@ def _reports(
             providers=await provider_states(adapters.providers),
             channels=connections.states(),
             memory=memory_status(
-                core.memory.recall, context.settings.memory, parked_jobs=core.store.jobs.parked()
+                core.memory.recall,
+                context.settings.memory,
+                parked_jobs=await core.store.jobs.parked(),
             ),
             note=context.run_state.note,
             hooks_off=adapters.hooks.off(),

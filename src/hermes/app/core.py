@@ -135,7 +135,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
             self.cron.worker.start()
 
 
-def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> Core:
+async def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> Core:
     """Build a core: every part after those that it needs; signals connect it to the others."""
     base = make_base(store, settings, given=given)
     entrance = make_entrance(base)
@@ -153,7 +153,7 @@ def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> C
     services = make_services(
         base, entrance, sessions=sessions, cron=cron, courier=courier, tools=tools
     )
-    base.push.pause(frozenset(one.platform for one in store.paused.all()))
+    base.push.pause(frozenset(one.platform for one in await store.paused.all()))
     return Core(
         store=store,
         settings=settings,

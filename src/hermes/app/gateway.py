@@ -169,7 +169,7 @@ class Gateway:
         self._lifecycle.add(self._components(parts, server))
         await self._lifecycle.start()
         # Last: it is shown only once, and a start that fails shows nothing.
-        if server and not parts.core.store.access.any("token"):
+        if server and not await parts.core.store.access.any("token"):
             self._first_token = await parts.storage.access.make_token("first start")
         return parts
 

@@ -62,7 +62,7 @@ def make_send_operations(
 class NoCourier:
     """Fits `ports.sends.Courier` in a core that can only reply."""
 
-    def find(
+    async def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
     ) -> FoundTarget:
         """Find nothing: raise `NotFound`."""

@@ -170,9 +170,9 @@ def _export(settings: Settings, store: Store, *, client: HttpClient) -> OtelExpo
 
 def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metric]:
     recall, store = core.memory.recall, core.store
-    queues = (
-        ("inbox", store.inbox.waiting, settings.inbox.max_waiting),
-        ("outbox", store.outbox.waiting, settings.outbox.max_waiting),
+    limits = (
+        (("inbox",), settings.inbox.max_waiting),
+        (("outbox",), settings.outbox.max_waiting),
     )
     by_queue = ("queue",)
 
@@ -186,13 +186,13 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
             "queue_waiting",
             "Messages and replies that wait.",
             labels=by_queue,
-            read=lambda: [((name,), waiting()) for name, waiting, _ in queues],
+            read=lambda: _waiting(store),
         ),
         MetricReader(
             "queue_limit",
             "The queue length at which new messages are refused.",
             labels=by_queue,
-            read=lambda: [((name,), limit) for name, _, limit in queues],
+            read=lambda: limits,
         ),
         MetricReader(
             "turns_running", "Turns running now.", read=lambda: [((), core.lanes.running())]
@@ -207,7 +207,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
             "budget_spent_usd",
             "What the calls of today cost, as budgets count it.",
             labels=("budget",),
-            read=lambda: [(("platform_day",), _spent(core, clock))],
+            read=lambda: _spent(core, clock),
         ),
         MetricReader(
             "budget_limit_usd",
@@ -232,9 +232,14 @@ def _breakers(core: Core) -> Reading:
     ]
 
 
-def _spent(core: Core, clock: Clock) -> float:
+async def _waiting(store: Store) -> Reading:
+    return [(("inbox",), store.inbox.waiting()), (("outbox",), await store.outbox.waiting())]
+
+
+async def _spent(core: Core, clock: Clock) -> Reading:
     day = core.models.calendar.day(clock.now())
-    return core.store.spend.total(Meter("platform", "", "usd", day))
+    spent = await core.store.spend.total(Meter("platform", "", "usd", day))
+    return [(("platform_day",), spent)]
 
 
 def _limits(settings: Settings) -> Reading:
@@ -242,9 +247,9 @@ def _limits(settings: Settings) -> Reading:
     return [] if limit is None else [(("platform_day",), limit)]
 
 
-def _switch(store: Store) -> Reading:
+async def _switch(store: Store) -> Reading:
     try:
-        return [((), float(store.spend.kill_switch().is_on))]
+        return [((), float((await store.spend.kill_switch()).is_on))]
     except StoreError:
         # If it cannot be read, it counts as on: the budgets do the same.
         return [((), 1.0)]

@@ -50,9 +50,9 @@ class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
     inbox: Inbox
     gateway_api: GatewayApiServer
 
-    def admits(self, event: MessageEvent) -> bool:
+    async def admits(self, event: MessageEvent) -> bool:
         """Return whether the sender of an event may use the gateway."""
-        return self.reception.admit(event).is_in
+        return (await self.reception.admit(event)).is_in
 
 
 def make_entrance(base: CoreBase) -> InboundParts:
@@ -139,11 +139,15 @@ def make_sessions(base: CoreBase) -> Sessions:
     """Build the parts that end sessions and that keep their caches."""
     store, settings, given = base.store, base.settings, base.given
     hooks = None if given.hooks is None else TurnHooks(given.hooks, store.sessions)
+
+    async def person_of(platform: str, sender: str) -> str | None:
+        return (await store.users.channel_access(platform, sender)).person_id
+
     resets = Resets(
         settings.sessions,
         zone=ZoneInfo(settings.time_zone or system_zone()),
         lasting={name: one.capabilities.lasting_senders for name, one in given.channels.items()},
-        person_of=lambda platform, sender: store.users.channel_access(platform, sender).person_id,
+        person_of=person_of,
     )
 
     def release(lane: str) -> None:

@@ -2,7 +2,8 @@
 courier.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
@@ -21,7 +22,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_worker import CronWorker
-from hermes.schedule.schedules import CheckTarget, Schedules
+from hermes.schedule.schedules import CheckTarget, Schedules, ZoneOf
 from hermes.sessions.keys import SessionKeys
 
 _ZONE_FACT = "time_zone"
@@ -42,7 +43,7 @@ def make_cron_layer(
     *,
     facts: PeoplesFacts,
     courier: Courier,
-    admits: Callable[[MessageEvent], bool],
+    admits: Callable[[MessageEvent], Awaitable[bool]],
     has_room: Callable[[], bool],
     wake: Wake,
     clock: Clock,
@@ -52,10 +53,8 @@ def make_cron_layer(
     schedules = make_schedules(
         store,
         settings,
-        zone_of=lambda person_id: _known_zone(facts, person_id),
-        check_target=lambda to, origin, is_operators: _checked(
-            courier, to, origin=origin, is_operators=is_operators
-        ),
+        zone_of=partial(_known_zone, facts),
+        check_target=partial(_checked, courier=courier),
         wake=wake,
         clock=clock,
         make_id=make_id,
@@ -66,14 +65,22 @@ def make_cron_layer(
     return CronLayer(schedules=schedules, worker=worker)
 
 
+async def _no_zone(_person_id: str) -> None:
+    return None
+
+
+async def _unchecked(to: str, _origin: CronOrigin, _is_operators: bool) -> str:
+    return _parsed(to)
+
+
 def make_schedules(
     store: Store,
     settings: Settings,
     *,
     clock: Clock | None = None,
     make_id: MakeId = make_id,
-    zone_of: Callable[[str], str | None] = lambda _person_id: None,
-    check_target: CheckTarget | None = None,
+    zone_of: ZoneOf = _no_zone,
+    check_target: CheckTarget = _unchecked,
     wake: Wake | None = None,
 ) -> Schedules:
     """Return the scheduler; without a gateway it is unknown whether a target can be reached."""
@@ -82,7 +89,7 @@ def make_schedules(
         settings=settings.cron,
         zone=settings.time_zone or system_zone(),
         zone_of=zone_of,
-        check_target=check_target or (lambda to, _origin, _is_operators: _parsed(to)),
+        check_target=check_target,
         wake=wake,
         clock=clock or SystemClock(),
         make_id=make_id,
@@ -99,8 +106,8 @@ def make_cron_operations(store: Store, settings: Settings, schedules: Schedules)
     return CronOperations(store, schedules, roster=roster, keys=keys)
 
 
-def _known_zone(facts: PeoplesFacts, person_id: str) -> str | None:
-    return next((fact.value for fact in facts.of(person_id) if fact.key == _ZONE_FACT), None)
+async def _known_zone(facts: PeoplesFacts, person_id: str) -> str | None:
+    return next((fact.value for fact in await facts.of(person_id) if fact.key == _ZONE_FACT), None)
 
 
 def _parsed(to: str) -> str:
@@ -108,10 +115,10 @@ def _parsed(to: str) -> str:
     return "" if wanted.kind == "origin" else str(wanted)
 
 
-def _checked(courier: Courier, to: str, *, origin: CronOrigin, is_operators: bool) -> str:
+async def _checked(to: str, origin: CronOrigin, is_operators: bool, *, courier: Courier) -> str:
     target = _parsed(to)
     if target:
-        place = courier.find(
+        place = await courier.find(
             target, message_id="", person_id=origin.person_id, is_operators=is_operators
         )
         if place.reach == "admins" and not is_operators:

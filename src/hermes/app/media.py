@@ -46,18 +46,18 @@ def tenants_of(store: Store) -> Tenants:
     erased.
     """
 
-    def needs(message_id: str) -> bool:
-        state = store.inbox.state(message_id)
+    async def needs(message_id: str) -> bool:
+        state = await store.inbox.state(message_id)
         if state is None:
             return False
         if state is not MessageState.DONE:
             return True
-        told = store.timeline(message_id)
+        told = await store.timeline(message_id)
         deliveries = () if told is None else told.deliveries
         return any(one.state is not DeliveryState.SENT for one in deliveries)
 
-    def is_erased(person_id: str) -> bool:
-        person = store.people.get(person_id)
+    async def is_erased(person_id: str) -> bool:
+        person = await store.people.get(person_id)
         return person is not None and person.is_erased
 
     return Tenants(needs, is_erased)

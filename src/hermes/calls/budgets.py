@@ -4,7 +4,7 @@ If the counters are down, the platform's own cap fails open and all others fail 
 switch never fails open. A call counts on the day of its hold.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 import structlog
@@ -56,7 +56,7 @@ class Budgets:
         *,
         settings: BudgetSettings,
         agents: Mapping[str, AgentSettings],
-        switch: Callable[[], KillSwitch],
+        switch: Callable[[], Awaitable[KillSwitch]],
         calendar: Calendar,
         clock: Clock,
     ) -> None:
@@ -69,7 +69,7 @@ class Budgets:
 
     async def hold(self, payer: Payer, ahead: Cost) -> BudgetHold:
         """Hold an amount; raises `OverBudget` or `ModelsStopped`, and then nothing is held."""
-        self.check_switch()
+        await self.check_switch()
         at = self._clock.now()
         day = self._calendar.day(at)
         claims = self._claims(payer, ahead, day=day)
@@ -98,10 +98,10 @@ class Budgets:
         """Release the whole amount: the call cost nothing."""
         await self._correct(hold, tokens=0, usd=0.0)
 
-    def check_switch(self) -> None:
+    async def check_switch(self) -> None:
         """Raise `ModelsStopped` if the kill switch is on or cannot be read."""
         try:
-            switch = self._switch()
+            switch = await self._switch()
         except StoreError as error:
             raise ModelsStopped(
                 "model calls are stopped: the kill switch cannot be read", _STOPPED_S

@@ -4,7 +4,7 @@ The in-process implementation of counters that a fleet would share; losing them 
 limit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from hermes.errors import CounterDown, StoreError
 from hermes.ports.spend import Meter, MeterClaim
@@ -15,7 +15,7 @@ _MOST_METERS = 100_000
 class LedgerCounter:
     """Implements `ports.spend.SpendCounters`; `total` reads a meter from the ledger."""
 
-    def __init__(self, total: Callable[[Meter], float]) -> None:
+    def __init__(self, total: Callable[[Meter], Awaitable[float]]) -> None:
         self._total = total
         self._stands: dict[Meter, float] = {}
 
@@ -23,8 +23,11 @@ class LedgerCounter:
         """Add all amounts or none; if one does not fit, return its claim."""
         if len(self._stands) >= _MOST_METERS:
             self._forget_what_is_over()
+        totals = {claim.meter: await self._read(claim.meter) for claim in claims}
+        # From here on nothing waits: two callers cannot both take what is left.
         for claim in claims:
-            if self._read(claim.meter) + claim.amount > claim.cap:
+            stands = self._stands.setdefault(claim.meter, totals[claim.meter])
+            if stands + claim.amount > claim.cap:
                 return claim
         for claim in claims:
             self._stands[claim.meter] += claim.amount
@@ -38,15 +41,17 @@ class LedgerCounter:
 
     async def read(self, meters: Sequence[Meter]) -> tuple[float, ...]:
         """Return the values of meters."""
-        return tuple(self._read(meter) for meter in meters)
+        return tuple([await self._read(meter) for meter in meters])
 
-    def _read(self, meter: Meter) -> float:
+    async def _read(self, meter: Meter) -> float:
         stands = self._stands.get(meter)
         if stands is None:
             try:
-                stands = self._stands[meter] = self._total(meter)
+                total = await self._total(meter)
             except StoreError as error:
                 raise CounterDown(f"the ledger cannot be read: {error}") from error
+            # Somebody else may have read it meanwhile, and taken from it.
+            stands = self._stands.setdefault(meter, total)
         return stands
 
     def _forget_what_is_over(self) -> None:

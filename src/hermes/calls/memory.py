@@ -30,13 +30,13 @@ class AnswerMemory:
         self._clock = clock
         self.hits = 0
 
-    def find(
+    async def find(
         self, account: Account, candidate: Candidate, request: ModelRequest
     ) -> FullAnswer | None:
         """Return the answer that this person's agent got to exactly this request."""
         if not can_be_kept(request):
             return None
-        kept = self._store.answers.get(
+        kept = await self._store.answers.get(
             self.digest(account, candidate, request),
             person_id=account.person_id,
             now=self._clock.now(),

@@ -144,7 +144,7 @@ class ModelCaller:
         provider = self._provider(candidate)
         wanted = self._capped(walk.request(provider.info), candidate)
         passing = walk.passing(provider.info)
-        found = self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
+        found = await self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
             yield CallStart(candidate)
             yield found
@@ -159,7 +159,7 @@ class ModelCaller:
             receipt=receipt,
         )
         asker = spec.asker or spec.payer.asker
-        self._pricing.budgets.check_switch()
+        await self._pricing.budgets.check_switch()
         if not self._limit.is_free_for(asker):
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
@@ -216,13 +216,13 @@ class ModelCaller:
             await self._remember(spec, wanted, answer=answer)
         return answer
 
-    def _remembered(
+    async def _remembered(
         self, spec: CallSpec, wanted: ModelRequest, *, candidate: Candidate, receipt: SpendLog
     ) -> FullAnswer | None:
         """Return the cached answer, which costs nothing."""
         if not spec.remembers:
             return None
-        found = self._memory.find(spec.payer.account, candidate, wanted)
+        found = await self._memory.find(spec.payer.account, candidate, wanted)
         if found is not None:
             receipt.add(self._spent_nothing(spec, found))
             self._meter.cached(_name(candidate), spec.payer.tier)

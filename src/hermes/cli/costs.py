@@ -1,5 +1,6 @@
 """`hermes costs`: what model calls cost, by person, agent, channel, key, model or day."""
 
+import asyncio
 from typing import Annotated, get_args
 
 import typer
@@ -71,12 +72,12 @@ def command(
 
 
 def _report(ask: CostAsk, home: Home) -> CostsReport:
-    return call(home, COSTS_SHOW, ask, empty=lambda: _nothing(ask, home))
+    return call(home, COSTS_SHOW, ask, empty=lambda: asyncio.run(_nothing(ask, home)))
 
 
-def _nothing(ask: CostAsk, home: Home) -> CostsReport:
+async def _nothing(ask: CostAsk, home: Home) -> CostsReport:
     calendar = Calendar(settings_for(home).settings.time_zone)
-    return costs(None, ask, today=calendar.day(SystemClock().now()))
+    return await costs(None, ask, today=calendar.day(SystemClock().now()))
 
 
 def _print(report: CostsReport, out: Console) -> None:

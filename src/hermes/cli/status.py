@@ -1,5 +1,6 @@
 """`hermes status`: the state of the gateway, asked from it or, if none runs, read from files."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,10 +65,10 @@ def _report(home: Home) -> StatusReport:
     if running is not None:
         return ask_gateway(client_for(running), GATEWAY_STATUS, NoFields())
     if not folder.exists():
-        return offline_status(None, home=str(folder), version=__version__)
+        return asyncio.run(offline_status(None, home=str(folder), version=__version__))
     with open_store(settings_for(home)) as store:
         last = read_runtime(folder)
-        return offline_status(store, home=str(folder), version=__version__, last=last)
+        return asyncio.run(offline_status(store, home=str(folder), version=__version__, last=last))
 
 
 def _without_address(running: RunningGateway, folder: Path) -> StatusReport:

@@ -34,7 +34,7 @@ class AuditOperations:
         """Return orders."""
         if not 1 <= ask.limit <= MOST_ROWS:
             raise BadRequest(f"{ask.limit} orders: expected a number from 1 to {MOST_ROWS:,}.")
-        rows = self._store.audit.page(
+        rows = await self._store.audit.page(
             since=ask.since, actor=ask.actor, action=ask.action, limit=ask.limit
         )
         return AuditReport(orders=rows)

@@ -22,7 +22,7 @@ from hermes.ports.store import Store
 
 _Result = TypeVar("_Result")
 # Who stands behind a platform's user id, if anybody does.
-PersonOf = Callable[[str, str], str | None]
+PersonOf = Callable[[str, str], Awaitable[str | None]]
 # What an id, a platform or a tier looks like; a secret is longer, and has capitals.
 _SAFE_TO_LOG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}|true|false|-[0-9]{1,15}")
 # What a model looks like; only one that a provider was found for gets as far as this.
@@ -96,7 +96,7 @@ class AuditedActions:
         work: Callable[[], Awaitable[_Result]],
         request: object,
     ) -> _Result:
-        row = self._row(actor, order, request)
+        row = await self._row(actor, order, request)
         await self._audit.begin(row, limits=self._limits)
         try:
             result = await work()
@@ -127,14 +127,14 @@ class AuditedActions:
         if len(self._refused) >= _MOST_REFUSALS:
             self._refused.clear()
         self._refused[key] = now
-        row = self._row(actor, order, request)
+        row = await self._row(actor, order, request)
         ended = msgspec.structs.replace(row, state="refused", code=Forbidden.code, ended_at=row.at)
         await self._audit.begin(ended, limits=self._limits)
 
     async def _end(self, row: AuditRow, state: AuditState, code: str) -> None:
         await self._audit.end(row.id, state, code=code, targets=row.targets, at=self._clock.now())
 
-    def _row(self, actor: Actor, order: AnyOrder, request: object) -> AuditRow:
+    async def _row(self, actor: Actor, order: AnyOrder, request: object) -> AuditRow:
         return AuditRow(
             id=self._make_id("a"),
             at=self._clock.now(),
@@ -142,26 +142,28 @@ class AuditedActions:
             role=actor.role,
             action=order.name,
             targets=tuple(
-                self._target(field, one)
-                for field in order.targets
-                if (value := _at(request, field)) is not None
-                for one in _first_of(value)
-                if one != ""
+                [
+                    await self._target(field, one)
+                    for field in order.targets
+                    if (value := _at(request, field)) is not None
+                    for one in _first_of(value)
+                    if one != ""
+                ]
             ),
         )
 
     # Any: a field of a request that the table names; requests are of many types.
-    def _target(self, field: str, value: Any) -> str:
+    async def _target(self, field: str, value: Any) -> str:
         if field in _PEOPLE:
-            return self._person(str(value))
+            return await self._person(str(value))
         return self._safe(str(value).lower() if isinstance(value, bool) else str(value))
 
-    def _person(self, name: str) -> str:
+    async def _person(self, name: str) -> str:
         """Return a person's id; for an unknown sender, a hash of the platform's id."""
         platform, separator, user_id = name.partition(":")
         if not separator:
             return self._safe(name) if name.startswith("p_") else self._digest(name)
-        known = self._person_of(platform, user_id)
+        known = await self._person_of(platform, user_id)
         return known or f"{self._safe(platform)}:{self._digest(user_id)}"
 
     def _safe(self, value: str) -> str:
@@ -178,8 +180,8 @@ def audited_for(
 ) -> AuditedActions:
     """Return what runs orders and keeps their audit rows in a store."""
 
-    def person_of(platform: str, user_id: str) -> str | None:
-        return store.users.channel_access(platform, user_id).person_id
+    async def person_of(platform: str, user_id: str) -> str | None:
+        return (await store.users.channel_access(platform, user_id)).person_id
 
     return AuditedActions(
         store.audit,

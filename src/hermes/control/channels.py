@@ -4,6 +4,8 @@ It is kept over restarts. Nothing is lost: platforms are told to try again later
 the time of the rest makes none of them older.
 """
 
+import asyncio
+
 import msgspec
 import structlog
 
@@ -71,73 +73,77 @@ class ChannelOperations:
         self._store = store
         self._clock = clock
         self._handles = handles
+        # What is paused is read and put into effect in one go, or a later order may come before.
+        self._applying = asyncio.Lock()
 
     async def list(self) -> ChannelsReport:
         """Return every platform."""
-        return ChannelsReport(channels=self._lines())
+        return ChannelsReport(channels=await self._lines())
 
     async def pause(self, order: ChannelOrder) -> ChannelReport:
         """Accept nothing on a platform and send nothing there."""
-        self._check(order.platform)
+        await self._check(order.platform)
         changed = await self._store.paused.pause(order.platform, at=self._clock.now())
-        return self._done("channel_paused", order, changed=changed)
+        return await self._done("channel_paused", order, changed=changed)
 
     async def resume(self, order: ChannelOrder) -> ChannelReport:
         """Accept and send on a platform again; one that has stopped is reconnected."""
-        self._check(order.platform)
+        await self._check(order.platform)
         changed = await self._store.paused.resume(order.platform, at=self._clock.now())
         reconnect = self._handles.reconnect
         states = {one.name: one.state for one in self._handles.channels()}
         is_down = reconnect is not None and states.get(order.platform) in ("fatal", "disconnected")
         if is_down and reconnect is not None:
             await reconnect(order.platform)
-        report = self._done("channel_resumed", order, changed=changed or is_down)
+        report = await self._done("channel_resumed", order, changed=changed or is_down)
         return msgspec.structs.replace(report, reconnected=is_down)
 
-    def hold_of(self, platform: str) -> str | None:
+    async def hold_of(self, platform: str) -> str | None:
         """Say what keeps the replies of a platform from being sent now, if anything does."""
         status = next((one for one in self._handles.channels() if one.name == platform), None)
         if status is None:
             return None
-        paused = (one.at for one in self._store.paused.all() if one.platform == platform)
+        paused = (one.at for one in await self._store.paused.all() if one.platform == platform)
         return hold_of(status, paused_at=next(paused, None))
 
-    def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
-        self._handles.pause(frozenset(one.platform for one in self._store.paused.all()))
+    async def _done(self, event: str, order: ChannelOrder, *, changed: bool) -> ChannelReport:
+        async with self._applying:
+            paused = await self._store.paused.all()
+            self._handles.pause(frozenset(one.platform for one in paused))
         if changed:
             _log.warning(event, platform=order.platform, by=order.by)
-        (line,) = (one for one in self._lines() if one.platform == order.platform)
+        (line,) = (one for one in await self._lines() if one.platform == order.platform)
         return ChannelReport(channel=line, changed=changed)
 
-    def _check(self, platform: str) -> None:
-        known = [line.platform for line in self._lines()]
+    async def _check(self, platform: str) -> None:
+        known = [line.platform for line in await self._lines()]
         if platform not in known:
             raise NotFound(
                 f"There is no platform {platform[:40]!r} here: expected one of {', '.join(known)}."
             )
 
-    def _lines(self) -> tuple[ChannelLine, ...]:
+    async def _lines(self) -> tuple[ChannelLine, ...]:
         handles = self._handles
         states = {one.name: one for one in handles.channels()}
-        since = {one.platform: one.at for one in self._store.paused.all()}
+        since = {one.platform: one.at for one in await self._store.paused.all()}
         usual = "connected" if handles.is_running else "not running"
-        lines = (
+        lines = [
             _line(
                 name,
                 states.get(name),
                 usual=usual,
-                waiting=self._store.outbox.waiting(name),
+                waiting=await self._store.outbox.waiting(name),
                 paused_at=since.get(name),
                 can=able(handles.abilities.get(name)),
                 flow=handles.flow(name),
             )
             for name in sorted({*handles.platforms, *states, *since})
-        )
-        return tuple(map(self._with_past, lines))
+        ]
+        return tuple([await self._with_past(line) for line in lines])
 
-    def _with_past(self, line: ChannelLine) -> ChannelLine:
+    async def _with_past(self, line: ChannelLine) -> ChannelLine:
         seen = (line.last_in, line.last_out)
-        last_in, last_out = traffic_of(self._store, line.platform, seen=seen)
+        last_in, last_out = await traffic_of(self._store, line.platform, seen=seen)
         return msgspec.structs.replace(line, last_in=last_in, last_out=last_out)
 
 

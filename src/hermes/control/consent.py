@@ -46,12 +46,12 @@ class ConsentOperations:
 
     async def show(self, ask: ConsentAsk) -> ConsentReport:
         """Return whether a person's conversations may be trained on."""
-        person = find_person(self._people, ask.user)
+        person = await find_person(self._people, ask.user)
         return ConsentReport(user=ask.user, person_id=person.id, may_train=person.may_train)
 
     async def set(self, order: ConsentOrder) -> ConsentReport:
         """Keep that a person agreed, or took it back; the same order again changes nothing."""
-        person = find_person(self._people, order.user)
+        person = await find_person(self._people, order.user)
         may_train, at = order.may_train, self._clock.now()
         if may_train and person.is_erased:
             raise BadRequest(
@@ -76,12 +76,12 @@ def unknown_person(user: str) -> NotFound:
     )
 
 
-def find_person(people: PeopleStore, user: str) -> Person:
+async def find_person(people: PeopleStore, user: str) -> Person:
     """Return the person behind `platform:user_id`, or of this id; raises what to write instead."""
     if not user.strip():
         raise BadRequest("The person has no name: write PLATFORM:USER_ID, such as telegram:4711.")
     platform, separator, user_id = user.partition(":")
-    person = people.get(user) or (people.find(platform, user_id) if separator else None)
+    person = await people.get(user) or (await people.find(platform, user_id) if separator else None)
     if person is None:
         raise unknown_person(user)
     return person

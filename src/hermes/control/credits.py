@@ -122,9 +122,9 @@ class CreditOperations:
     async def show(self, ask: WalletAsk) -> WalletReport:
         """Return the state of a person, with the newest lines of their ledger."""
         store = self._store
-        person = find_person(store.people, ask.user)
+        person = await find_person(store.people, ask.user)
         terms = terms_for(person.tier, self._settings)
-        wallet = store.wallets.get(person.id) or Wallet(person_id=person.id, balance=0)
+        wallet = await store.wallets.get(person.id) or Wallet(person_id=person.id, balance=0)
         return WalletReport(
             user=ask.user,
             person_id=person.id,
@@ -137,7 +137,7 @@ class CreditOperations:
             referral_code=None if wallet.code is None else spoken(wallet.code),
             referred_by=wallet.referred_by,
             referred=wallet.referred,
-            lines=store.wallets.lines(person.id, limit=_LINES_SHOWN),
+            lines=await store.wallets.lines(person.id, limit=_LINES_SHOWN),
         )
 
     async def list(self, ask: WalletsAsk) -> WalletsReport:
@@ -150,7 +150,7 @@ class CreditOperations:
     async def grant(self, order: GrantOrder) -> BookedReport:
         """Give a person credits, or take some back."""
         _check(order)
-        person = find_person(self._store.people, order.user)
+        person = await find_person(self._store.people, order.user)
         grant = NewGrant(
             id=f"grant:{order.id}" if order.id else self._make_id("g"),
             person_id=person.id,
@@ -165,7 +165,7 @@ class CreditOperations:
     async def refund(self, order: RefundOrder) -> BookedReport:
         """Give back what a message cost."""
         _check_reason(order.reason)
-        timeline = self._store.timeline(order.message) if order.message else None
+        timeline = await self._store.timeline(order.message) if order.message else None
         message = None if timeline is None else timeline.message
         if message is not None and message.merged_into is not None:
             raise Conflict(
@@ -185,7 +185,7 @@ class CreditOperations:
         referral = await bring_code(
             store.people,
             store.wallets,
-            person=find_person(store.people, order.user),
+            person=await find_person(store.people, order.user),
             text=order.code,
             settings=self._settings,
             at=self._clock.now(),
@@ -196,7 +196,7 @@ class CreditOperations:
             person_id=referral.person_id,
             referred_by=referral.referred_by,
             bonus=referral.bonus,
-            balance=store.people.balance(referral.person_id),
+            balance=await store.people.balance(referral.person_id),
             changed=referral.changed,
         )
 

@@ -113,22 +113,22 @@ class CronOperations:
         if not 1 <= ask.limit <= _MOST_LISTED:
             raise BadRequest(f"The limit is {ask.limit}: expected 1 to {_MOST_LISTED:,}.")
         if ask.user:
-            person = find_person(self._store.people, ask.user)
-            jobs = self._store.cron.of_person(person.id)[: ask.limit]
+            person = await find_person(self._store.people, ask.user)
+            jobs = (await self._store.cron.of_person(person.id))[: ask.limit]
         else:
-            jobs = self._store.cron.page(limit=ask.limit)
+            jobs = await self._store.cron.page(limit=ask.limit)
         return JobsReport(jobs=tuple(map(job_line, jobs)))
 
     async def show(self, ask: JobAsk) -> JobReport:
         """Return one job."""
-        job = self._schedules.get(ask.id)
-        output = self._schedules.output(job) if ask.output else None
+        job = await self._schedules.get(ask.id)
+        output = await self._schedules.output(job) if ask.output else None
         return JobReport(job=job_line(job), output=output)
 
     async def add(self, order: NewJobOrder) -> JobReport:
         """Make a job for a person, who pays for its runs."""
         job = await self._schedules.add(
-            self._origin(order),
+            await self._origin(order),
             when=order.when,
             text=order.text,
             to=order.to,
@@ -152,18 +152,18 @@ class CronOperations:
     async def run(self, order: JobOrder) -> JobReport:
         """Run a job now, beside its times."""
         message_id = await self._schedules.run(order.id)
-        report = self._done("run", order, self._schedules.get(order.id))
+        report = self._done("run", order, await self._schedules.get(order.id))
         return msgspec.structs.replace(report, message_id=message_id)
 
     def _done(self, did: str, order: JobOrder, job: CronJob) -> JobReport:
         _log.info("cron_ordered", job_id=job.id, did=did, by=order.by)
         return JobReport(job=job_line(job))
 
-    def _origin(self, order: NewJobOrder) -> CronOrigin:
-        person = find_person(self._store.people, order.user)
+    async def _origin(self, order: NewJobOrder) -> CronOrigin:
+        person = await find_person(self._store.people, order.user)
         platform, separator, user_id = order.user.partition(":")
         if not separator:
-            user = self._store.users.get(person.id)
+            user = await self._store.users.get(person.id)
             if user is None or not user.channels:
                 raise NotFound(f"{order.user[:80]!r} has no channel on which a job could answer.")
             platform, user_id = user.channels[0].platform, user.channels[0].user_id
@@ -177,7 +177,7 @@ class CronOperations:
             person_id=person.id,
             source=source,
             account=_ACCOUNT,
-            lane=self._keys.lane(source, agent.key),
+            lane=await self._keys.lane(source, agent.key),
             agent=None if agent.key == self._roster.default.key else agent.key,
         )
 

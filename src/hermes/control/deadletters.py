@@ -89,19 +89,19 @@ class DeadLetterOperations:
         """Return them, without what they say."""
         if not 1 <= ask.limit <= MOST_LETTERS:
             raise BadRequest(f"{ask.limit} replies: expected 1 to {MOST_LETTERS:,}.")
-        records = self._store.dead_letters.page(platform=ask.platform, limit=ask.limit)
+        records = await self._store.dead_letters.page(platform=ask.platform, limit=ask.limit)
         return LettersReport(letters=tuple(map(_letter, records)))
 
     async def show(self, ask: LetterAsk) -> LetterReport:
         """Return one of them, with what it says."""
-        record = self._get(ask.id)
+        record = await self._get(ask.id)
         text = None if record.parts is None else text_of(record.parts)
         letter = msgspec.structs.replace(_letter(record), text=text, tries=tries_of(record))
         return LetterReport(letter=letter)
 
     async def replay(self, order: LetterOrder) -> LetterReport:
         """Send one again, as if it were new."""
-        record = self._get(order.id)
+        record = await self._get(order.id)
         if not await self._store.dead_letters.replay(order.id, at=self._clock.now()):
             raise Conflict(
                 f"{order.id} cannot be sent again: its turn ended before there was a reply, or "
@@ -110,20 +110,20 @@ class DeadLetterOperations:
         platform = record.target.platform
         self._wake(platform)
         _log.info("delivery_replayed", delivery=order.id, by=order.by)
-        held = self._hold(platform)
+        held = await self._hold(platform)
         note = "" if held is None else _later(platform, held)
         return LetterReport(letter=_letter(record), note=note)
 
     async def drop(self, order: LetterOrder) -> LetterReport:
         """Give one up for good; it stays in the story of its message."""
-        record = self._get(order.id)
+        record = await self._get(order.id)
         if not await self._store.dead_letters.drop(order.id, at=self._clock.now()):
             raise Conflict(f"{order.id} is no longer among those that are not sent.")
         _log.info("delivery_dropped", delivery=order.id, by=order.by)
         return LetterReport(letter=_letter(record))
 
-    def _get(self, delivery_id: str) -> DeliveryRecord:
-        record = self._store.dead_letters.get(delivery_id)
+    async def _get(self, delivery_id: str) -> DeliveryRecord:
+        record = await self._store.dead_letters.get(delivery_id)
         if record is None:
             raise NotFound(
                 f"No reply that could not be sent is known as {delivery_id[:80]!r}. "

@@ -113,4 +113,4 @@ class GatewayReports:
     async def status(self) -> StatusReport:
         """Return the state of this gateway."""
         live = await self._live()
-        return live_status(self._store, live, home=self._home, now=self._clock.now())
+        return await live_status(self._store, live, home=self._home, now=self._clock.now())

@@ -45,11 +45,13 @@ class InteractionOperations:
             raise BadRequest(
                 f"{ask.limit} is no number of turns: expected 1 to {MOST_INTERACTIONS:,}."
             )
-        person_id = None if ask.user is None else find_person(self._store.people, ask.user).id
+        person_id = (
+            None if ask.user is None else (await find_person(self._store.people, ask.user)).id
+        )
         found: list[InteractionRow] = []
         before: str | None = None
         while True:
-            page = self._store.interactions.page(before, limit=_PAGE)
+            page = await self._store.interactions.page(before, limit=_PAGE)
             found.extend(row for row in page if _fits(row, ask, person_id=person_id))
             is_over = len(page) < _PAGE or page[-1].at < (ask.since or 0.0) - _LATE_S
             if is_over or len(found) >= ask.limit:

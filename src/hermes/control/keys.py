@@ -143,29 +143,31 @@ class KeyOperations:
         )
         key = await self._keys.add(wanted, digest=key_digest(secret), user=new.user)
         _log.info("key_created", key_id=key.id, person_id=key.person_id, by=new.by)
-        return MadeKey(secret=secret, address=self._address, key=self._line(key))
+        return MadeKey(secret=secret, address=self._address, key=await self._line(key))
 
     async def list(self) -> KeysReport:
         """Return every key with what it used."""
-        return KeysReport(keys=tuple(map(self._line, self._keys.list())))
+        return KeysReport(keys=tuple([await self._line(key) for key in await self._keys.list()]))
 
     async def revoke(self, end: KeyEnd) -> EndedKey:
         """End a key at once."""
-        key = _find(self._keys.list(), end.id)
+        key = _find(await self._keys.list(), end.id)
         changed = await self._keys.revoke(key.id, at=self._clock.now())
         if changed:
             _log.info("key_revoked", key_id=key.id, person_id=key.person_id, by=end.by)
-        return EndedKey(key=self._line(_find(self._keys.list(), key.id)), changed=changed)
+        return EndedKey(
+            key=await self._line(_find(await self._keys.list(), key.id)), changed=changed
+        )
 
-    def _line(self, key: CallerKey) -> KeyLine:
+    async def _line(self, key: CallerKey) -> KeyLine:
         now = self._clock.now()
         day = self._calendar.day(now)
         period = {"day": day, "month": day[:7], "total": ""}[key.budget_period]
         return KeyLine(
             **msgspec.structs.asdict(key),
             state=_state(key, now),
-            used_usd=self._spend.total(Meter("key", key.id, "usd", period)),
-            used_tokens=int(self._spend.total(Meter("key", key.id, "tokens", period))),
+            used_usd=await self._spend.total(Meter("key", key.id, "usd", period)),
+            used_tokens=int(await self._spend.total(Meter("key", key.id, "tokens", period))),
         )
 
 

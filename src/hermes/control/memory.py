@@ -112,23 +112,23 @@ class MemoryOperations:
 
     async def show(self, ask: MemoryAsk) -> MemoryReport:
         """Return what is known of a person."""
-        person = find_person(self._store.people, ask.user)
-        facts = sorted(self._facts.of(person.id), key=lambda fact: not fact.is_structural)
+        person = await find_person(self._store.people, ask.user)
+        facts = sorted(await self._facts.of(person.id), key=lambda fact: not fact.is_structural)
         return MemoryReport(
             user=ask.user,
             person_id=person.id,
             facts=tuple(fact_line(fact) for fact in facts),
-            dream=self._store.dreams.of(person.id),
+            dream=await self._store.dreams.of(person.id),
         )
 
     async def record(self, ask: MemoryAsk) -> PersonRecord:
         """Return all that is kept of a person but what was said in their sessions."""
-        person = find_person(self._store.people, ask.user)
-        return person_record(self._store, person.id, name=ask.user)
+        person = await find_person(self._store.people, ask.user)
+        return await person_record(self._store, person.id, name=ask.user)
 
     async def dream(self, order: DreamOrder) -> DreamReport:
         """Dream of a person now, whether it is time for it or not."""
-        person = find_person(self._store.people, order.user)
+        person = await find_person(self._store.people, order.user)
         if self._dream_now is None:
             raise Conflict(
                 "A dream needs a model, so a gateway must run: start one with `hermes up`."
@@ -141,7 +141,7 @@ class MemoryOperations:
 
     async def set(self, order: FactOrder) -> FactReport:
         """Keep a fact about a person."""
-        person = find_person(self._store.people, order.user)
+        person = await find_person(self._store.people, order.user)
         source = f"operator {order.by}".strip()
         kept = await self._facts.set(person.id, order.key, value=order.value, source=source)
         # Neither the key nor the value: what is known of people does not belong in a log.
@@ -156,7 +156,7 @@ class MemoryOperations:
 
     async def forget(self, order: ForgetOrder) -> ForgottenReport:
         """Forget a fact about a person, or all of them."""
-        person = find_person(self._store.people, order.user)
+        person = await find_person(self._store.people, order.user)
         if order.is_everything == bool(order.key):
             raise BadRequest("Give the key to forget, or everything, not both.")
         if order.is_everything:
@@ -164,14 +164,14 @@ class MemoryOperations:
         else:
             gone = await self._facts.forget(person.id, order.key)
             if not gone:
-                raise self._unknown(person.id, order.key)
+                raise await self._unknown(person.id, order.key)
         _log.info("facts_forgotten", person_id=person.id, count=len(gone), by=order.by)
         return ForgottenReport(
             user=order.user, person_id=person.id, forgotten=tuple(fact_line(one) for one in gone)
         )
 
-    def _unknown(self, person_id: str, key: str) -> NotFound:
-        known = ", ".join(sorted(fact.key for fact in self._facts.of(person_id))) or "nothing"
+    async def _unknown(self, person_id: str, key: str) -> NotFound:
+        known = ", ".join(sorted(fact.key for fact in await self._facts.of(person_id))) or "nothing"
         return NotFound(
             f"Nothing is known under {common_key(key)[:50]!r}. What is known: {known[:500]}."
         )

@@ -124,12 +124,12 @@ class Operations:
 
     async def why(self, ask: WhyAsk) -> WhyReport:
         """Return the story of a message, without what was said."""
-        return explain(self._store, ask.id, now=self._clock.now(), hold=self._hold)
+        return await explain(self._store, ask.id, now=self._clock.now(), hold=self._hold)
 
     async def why_in_full(self, ask: WhyAsk) -> WhyReport:
         """Return the story of a message with what was said."""
         now = self._clock.now()
-        return explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
+        return await explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
 
     def part(self, class_name: str, *, wanted_by: str) -> object:
         """Return the part of a class, which an order runs; raises `LookupError` if it is missing."""

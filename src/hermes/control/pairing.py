@@ -71,9 +71,9 @@ class PairingOperations:
         """Return who waits, who was paired, and what is locked."""
         now = self._clock.now()
         return PairingReport(
-            waiting=self._store.pairing.waiting(now),
-            paired=self._store.users.paired(limit=_MOST_SHOWN),
-            locked=self._store.pairing.locks(now),
+            waiting=await self._store.pairing.waiting(now),
+            paired=await self._store.users.paired(limit=_MOST_SHOWN),
+            locked=await self._store.pairing.locks(now),
         )
 
     async def approve(self, order: PairApproval) -> PairReport:
@@ -108,14 +108,14 @@ class PairingOperations:
                 f"{order.user} does not wait for approval. `hermes pair list` shows who does; `hermes "
                 "pair revoke` takes back an approval."
             )
-        person_id = self._store.users.channel_access(platform, user_id).person_id or ""
+        person_id = (await self._store.users.channel_access(platform, user_id)).person_id or ""
         _log.info("pair_denied", person_id=person_id, by=order.by)
         return PairReport(platform=platform, user_id=user_id, person_id=person_id)
 
     async def revoke(self, order: PairOrder) -> PairReport:
         """Stop letting a channel in, however it was let in."""
         platform, user_id = channel_of(order.user)
-        channel_access = self._store.users.channel_access(platform, user_id)
+        channel_access = await self._store.users.channel_access(platform, user_id)
         if channel_access.person_id is None:
             raise NotFound(
                 f"Nobody has written as {order.user[:80]}. `hermes users list` shows who has."

@@ -27,17 +27,17 @@ class PersonRecord(msgspec.Struct, frozen=True, kw_only=True):
     ledger: tuple[LedgerLine, ...] = ()
 
 
-def person_record(store: Store, person_id: str, *, name: str) -> PersonRecord:
+async def person_record(store: Store, person_id: str, *, name: str) -> PersonRecord:
     """Return all of a person; raises `NotFound` for nobody."""
-    person = store.users.get(person_id)
+    person = await store.users.get(person_id)
     if person is None:
         raise unknown_person(name)
     return PersonRecord(
         user=name,
         person=person,
-        papers=store.users.papers(person_id),
-        facts=store.facts.of(person_id),
-        dream=store.dreams.of(person_id),
-        wallet=store.wallets.get(person_id),
-        ledger=store.wallets.lines(person_id, limit=MOST_LINES),
+        papers=await store.users.papers(person_id),
+        facts=await store.facts.of(person_id),
+        dream=await store.dreams.of(person_id),
+        wallet=await store.wallets.get(person_id),
+        ledger=await store.wallets.lines(person_id, limit=MOST_LINES),
     )

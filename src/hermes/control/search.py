@@ -41,7 +41,7 @@ class SearchOperations:
         search = self._index()
         person_id = None
         if order.user is not None:
-            person_id = find_person(self._store.people, order.user).id
+            person_id = (await find_person(self._store.people, order.user)).id
         ask = SearchAsk(
             text=order.text,
             mode="words" if order.words else "anywhere",

@@ -82,7 +82,7 @@ class SendOperations:
             raise BadRequest(
                 f"The text has {len(order.text):,} characters: expected at most {_MOST_CHARS:,}."
             )
-        place = self._courier.find(order.to, message_id="", person_id="")
+        place = await self._courier.find(order.to, message_id="", person_id="")
         parcel_id = self._make_id("o")
         parcel = Parcel(
             id=parcel_id,
@@ -103,7 +103,7 @@ class SendOperations:
 
     async def directory(self, ask: DirectoryAsk) -> DirectoryReport:
         """Return the chats that are known by name."""
-        return DirectoryReport(chats=self._store.directory.chats(ask.platform or None))
+        return DirectoryReport(chats=await self._store.directory.chats(ask.platform or None))
 
     def _state(self, place: FoundTarget) -> SendState:
         if place.target is None:
@@ -115,14 +115,14 @@ class SendOperations:
         target = place.target
         if target is None:
             return ""
-        known = self._store.sends.sessions(
+        known = await self._store.sends.sessions(
             target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
         )
         theirs = [one.person_id for one in known if is_direct(one.lane)]
         if theirs:
             return theirs[0]
         name = by or OPERATOR
-        person = self._store.people.find(OPERATOR, name)
+        person = await self._store.people.find(OPERATOR, name)
         if person is not None:
             return person.id
         return await self._store.users.add(OPERATOR, name, name=None, at=self._clock.now())

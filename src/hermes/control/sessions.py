@@ -67,12 +67,12 @@ class SessionOperations:
         """Return sessions."""
         if not 1 <= ask.limit <= MOST_SESSIONS:
             raise BadRequest(f"{ask.limit} sessions: expected 1 to {MOST_SESSIONS:,}.")
-        found = self._store.open_sessions.page(platform=ask.platform, limit=ask.limit)
+        found = await self._store.open_sessions.page(platform=ask.platform, limit=ask.limit)
         return SessionsReport(sessions=tuple(map(self._line, found)))
 
     async def end(self, order: SessionOrder) -> SessionReport:
         """End a session: the next message starts a new conversation; the old one stays readable."""
-        found = self._find(order.session)
+        found = await self._find(order.session)
         line = self._line(found)
         if not await self._store.sessions.end(
             found.key, epoch=found.epoch, reason="ended", at=self._clock.now()
@@ -85,12 +85,12 @@ class SessionOperations:
         _log.info("session_ended", session=line.id, person_id=line.person_id, by=order.by)
         return SessionReport(session=line)
 
-    def _find(self, name: str) -> OpenSession:
+    async def _find(self, name: str) -> OpenSession:
         sessions = self._store.open_sessions
-        found = sessions.get(name)
+        found = await sessions.get(name)
         if found is not None:
             return found
-        for one in sessions.page(platform="", limit=MOST_SESSIONS):
+        for one in await sessions.page(platform="", limit=MOST_SESSIONS):
             if name == self._id(one.key):
                 return one
         raise NotFound(

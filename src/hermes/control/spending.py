@@ -77,11 +77,11 @@ class SpendingOperations:
 
     async def kill_switch(self) -> SwitchReport:
         """Return how the kill switch stands."""
-        return _told(self._spend.kill_switch(), changed=False)
+        return _told(await self._spend.kill_switch(), changed=False)
 
     async def set_kill_switch(self, order: SwitchOrder) -> SwitchReport:
         """Stop every model call at once, or release them; the same order again changes nothing."""
-        current = self._spend.kill_switch()
+        current = await self._spend.kill_switch()
         if current.is_on == order.is_on:
             return _told(current, changed=False)
         at = self._clock.now()
@@ -93,16 +93,16 @@ class SpendingOperations:
     async def costs(self, ask: CostAsk) -> CostsReport:
         """Return what model calls cost."""
         today = self._calendar.day(self._clock.now())
-        return costs(self._spend, ask, today=today, keys=self._keys.list())
+        return await costs(self._spend, ask, today=today, keys=await self._keys.list())
 
 
-def costs(
+async def costs(
     spend: SpendStore | None, ask: CostAsk, *, today: str, keys: Iterable[CallerKey] = ()
 ) -> CostsReport:
     """Return what was spent, nothing without a ledger; `keys` name the people and keys they know."""
     first_day, last_day = days_of(ask, today=today)
     labels = _labels(ask.by, keys)
-    rows = spend.report(ask.by, first_day=first_day, last_day=last_day) if spend else ()
+    rows = await spend.report(ask.by, first_day=first_day, last_day=last_day) if spend else ()
     if ask.by == "day":
         rows = tuple(sorted(rows, key=lambda row: row.name))
     return CostsReport(

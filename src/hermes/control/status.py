@@ -123,7 +123,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     last: Runtime | None = None
 
 
-def live_status(store: Store, live: LiveStatus, *, home: str, now: float) -> StatusReport:
+async def live_status(store: Store, live: LiveStatus, *, home: str, now: float) -> StatusReport:
     """Return the status of a running gateway."""
     return StatusReport(
         running=True,
@@ -135,39 +135,39 @@ def live_status(store: Store, live: LiveStatus, *, home: str, now: float) -> Sta
         uptime_s=round(max(0.0, now - live.started_at), 1),
         draining=live.state == "draining",
         waiting_messages=store.inbox.waiting(),
-        waiting_deliveries=store.outbox.waiting(),
+        waiting_deliveries=await store.outbox.waiting(),
         running_turns=live.running_turns,
-        kill_switch=_kill_switch(store),
-        store=_store_status(store),
+        kill_switch=await _kill_switch(store),
+        store=await _store_status(store),
         memory=live.memory,
         providers=live.providers,
-        channels=tuple(_with_past(store, one) for one in live.channels),
+        channels=tuple([await _with_past(store, one) for one in live.channels]),
         note=live.note,
         hooks_off=live.hooks_off,
     )
 
 
-def _with_past(store: Store, one: ChannelStatus) -> ChannelStatus:
+async def _with_past(store: Store, one: ChannelStatus) -> ChannelStatus:
     try:
-        last_in, last_out = traffic_of(store, one.name, seen=(one.last_in, one.last_out))
+        last_in, last_out = await traffic_of(store, one.name, seen=(one.last_in, one.last_out))
     except StoreError:
         # What is wrong with the store is told beside it.
         return one
     return msgspec.structs.replace(one, last_in=last_in, last_out=last_out)
 
 
-def traffic_of(
+async def traffic_of(
     store: Store, platform: str, *, seen: tuple[float | None, float | None]
 ) -> tuple[float | None, float | None]:
     """Return when a platform last brought and took something: as seen, otherwise before the start."""
     last_in, last_out = seen
     if last_in is not None and last_out is not None:
         return seen
-    past = store.paused.last_traffic(platform)
+    past = await store.paused.last_traffic(platform)
     return past.came if last_in is None else last_in, past.went if last_out is None else last_out
 
 
-def offline_status(
+async def offline_status(
     store: Store | None, *, home: str, version: str, last: Runtime | None = None
 ) -> StatusReport:
     """Return what the files say while no gateway runs; without a store there are none yet."""
@@ -179,9 +179,9 @@ def offline_status(
         home=home,
         version=version,
         waiting_messages=store.inbox.waiting() if store else 0,
-        waiting_deliveries=store.outbox.waiting() if store else 0,
-        kill_switch=_kill_switch(store) if store else None,
-        store=_store_status(store) if store else None,
+        waiting_deliveries=await store.outbox.waiting() if store else 0,
+        kill_switch=await _kill_switch(store) if store else None,
+        store=await _store_status(store) if store else None,
     )
 
 
@@ -196,19 +196,19 @@ def _last_words(last: Runtime | None) -> str | None:
     return None if last.exit_code == 0 else last.note
 
 
-def _kill_switch(store: Store) -> KillSwitch | None:
+async def _kill_switch(store: Store) -> KillSwitch | None:
     try:
-        switch = store.spend.kill_switch()
+        switch = await store.spend.kill_switch()
     except StoreError as error:
         # Whoever cannot read it must take it for on: so do the budgets.
         return KillSwitch(is_on=True, reason=f"it cannot be read: {error}")
     return switch if switch.is_on else None
 
 
-def _store_status(store: Store) -> StoreStatus:
+async def _store_status(store: Store) -> StoreStatus:
     problem = store.writable()
     try:
-        details = store.status()
+        details = await store.status()
     except StoreError as error:
         return StoreStatus(writable=False, problem=problem or str(error))
     return StoreStatus(writable=problem is None, problem=problem, details=details)

@@ -122,14 +122,14 @@ def token_digest(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def maker_digest(access: AccessStore, credential: str) -> bytes | None:
+async def maker_digest(access: AccessStore, credential: str) -> bytes | None:
     """Return the hash of the token or session that makes another credential, by its id.
 
     None for the command line, which has no id. Raises `Unauthenticated` for one that has ended.
     """
     if not credential:
         return None
-    for one in (*access.list("token"), *access.list("session")):
+    for one in (*await access.list("token"), *await access.list("session")):
         if one.id == credential:
             return one.digest
     raise Unauthenticated("The token or session that asks for this has ended.")
@@ -152,7 +152,7 @@ class TokenOperations:
     async def create(self, new: NewToken, maker: str = "") -> MadeToken:
         """Make a token, whose secret is shown only now; `maker` is the id of the credential that asks."""
         _check(new)
-        parent = maker_digest(self._access, maker)
+        parent = await maker_digest(self._access, maker)
         now = self._clock.now()
         text = urlsafe_b64encode(self._random_bytes(_SECRET_BYTES)).rstrip(b"=").decode("ascii")
         secret = TOKEN_PREFIX + text
@@ -184,22 +184,22 @@ class TokenOperations:
         """Return every token and every browser session."""
         now = self._clock.now()
         return TokensReport(
-            tokens=tuple(_line(one, now) for one in self._access.list("token")),
-            sessions=tuple(_session(one, now) for one in self._access.list("session")),
+            tokens=tuple(_line(one, now) for one in await self._access.list("token")),
+            sessions=tuple(_session(one, now) for one in await self._access.list("session")),
         )
 
     async def revoke(self, end: TokenEnd) -> EndedToken:
         """End a token or a browser session at once, and the browsers that it signed in; or all."""
         if end.sessions or end.tokens:
             return await self._revoke_all(end)
-        tokens, sessions = self._access.list("token"), self._access.list("session")
+        tokens, sessions = await self._access.list("token"), await self._access.list("session")
         found = _find((*tokens, *sessions), end.id)
         if not await self._access.revoke(found.id):
             raise _unknown((), end.id)
         _log.info("token_revoked", token_id=found.id, by=end.by)
         now = self._clock.now()
-        left = {one.id for one in self._access.list("session")}
-        kept = self._made_by({found.id, *(one.id for one in sessions if one.id not in left)})
+        left = {one.id for one in await self._access.list("session")}
+        kept = await self._made_by({found.id, *(one.id for one in sessions if one.id not in left)})
         if found in tokens:
             return EndedToken(token=_line(found, now), kept=kept)
         return EndedToken(session=_session(found, now), kept=kept)
@@ -211,14 +211,14 @@ class TokenOperations:
         tokens = await self._access.revoke_all("token") if end.tokens else 0
         _log.info("tokens_revoked", tokens=tokens, sessions=sessions, by=end.by)
         # Browsers that signed out before count too: whoever used one may still have its tokens.
-        left = self._access.list("token")
-        kept = self._made_by({one.token for one in left} - {one.id for one in left} - {""})
+        left = await self._access.list("token")
+        kept = await self._made_by({one.token for one in left} - {one.id for one in left} - {""})
         return EndedToken(tokens=tokens, sessions=sessions, kept=kept)
 
-    def _made_by(self, makers: Collection[str]) -> tuple[TokenLine, ...]:
+    async def _made_by(self, makers: Collection[str]) -> tuple[TokenLine, ...]:
         """Return the tokens that one of these tokens and sessions made."""
         now = self._clock.now()
-        lines = (_line(one, now) for one in self._access.list("token") if one.token in makers)
+        lines = (_line(one, now) for one in await self._access.list("token") if one.token in makers)
         return tuple(one for one in lines if one.state == "active")
 
 

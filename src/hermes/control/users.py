@@ -95,47 +95,49 @@ class UserOperations:
         state = next((one for one in _STATES if one == ask.state), None)
         if ask.state is not None and state is None:
             raise BadRequest(f"{ask.state!r} is not a state: expected one of {', '.join(_STATES)}.")
-        return UsersReport(users=self._store.users.page(state=state, limit=ask.limit))
+        return UsersReport(users=await self._store.users.page(state=state, limit=ask.limit))
 
     async def show(self, ask: UserAsk) -> UserReport:
         """Return one person with their channels."""
-        return UserReport(user=self._user(self._person_id(ask.user), ask.user))
+        return UserReport(user=await self._user(await self._person_id(ask.user), ask.user))
 
     async def add(self, order: UserOrder) -> UserReport:
         """Let a person in before they have written."""
         platform, user_id = channel_of(order.user)
-        was = self._store.users.channel_access(platform, user_id)
+        was = await self._store.users.channel_access(platform, user_id)
         name = order.name.strip() or None
         at = self._clock.now()
         person_id = await self._store.users.add(platform, user_id, name=name, at=at)
-        return self._done(order.user, person_id, "added", changed=not was.is_active, by=order.by)
+        return await self._done(
+            order.user, person_id, "added", changed=not was.is_active, by=order.by
+        )
 
     async def activate(self, order: UserOrder) -> UserReport:
         """Let a person in on one channel, or on all of theirs; it also unblocks them."""
-        person_id, at = self._person_id(order.user), self._clock.now()
+        person_id, at = await self._person_id(order.user), self._clock.now()
         changed = await self._store.users.set_blocked(person_id, blocked=False, at=at)
-        for channel in self._user(person_id, order.user).channels:
+        for channel in (await self._user(person_id, order.user)).channels:
             name = f"{channel.platform}:{channel.user_id}"
             if order.user in (person_id, name):
                 changed |= await self._store.users.set_active(
                     channel.platform, channel.user_id, how="operator", at=at
                 )
-        return self._done(order.user, person_id, "activated", changed=changed, by=order.by)
+        return await self._done(order.user, person_id, "activated", changed=changed, by=order.by)
 
     async def block(self, order: UserOrder) -> UserReport:
         """Answer a person on no channel any more."""
-        person_id = self._person_id(order.user)
+        person_id = await self._person_id(order.user)
         changed = await self._store.users.set_blocked(person_id, blocked=True, at=self._clock.now())
-        return self._done(order.user, person_id, "blocked", changed=changed, by=order.by)
+        return await self._done(order.user, person_id, "blocked", changed=changed, by=order.by)
 
     async def link(self, order: LinkOrder) -> UserReport:
         """Give a channel to a person, as their own code would."""
-        person_id = self._person_id(order.user)
+        person_id = await self._person_id(order.user)
         platform, user_id = channel_of(order.channel)
         moved = await self._store.users.link(
             platform, user_id, person_id=person_id, at=self._clock.now()
         )
-        report = self._done(
+        report = await self._done(
             order.user, person_id, "linked", changed=moved.before != moved.after, by=order.by
         )
         return msgspec.structs.replace(report, moved=moved)
@@ -144,48 +146,50 @@ class UserOperations:
         """Take a channel from its person; it goes back to whom it was before."""
         platform, user_id = channel_of(order.user)
         moved = await self._store.users.unlink(platform, user_id, at=self._clock.now())
-        report = self._done(order.user, moved.after, "unlinked", changed=True, by=order.by)
+        report = await self._done(order.user, moved.after, "unlinked", changed=True, by=order.by)
         return msgspec.structs.replace(report, moved=moved)
 
     async def set_tier(self, order: TierOrder) -> UserReport:
         """Give a person a tier of the settings; it counts from their next message on."""
-        person_id = self._person_id(order.user)
+        person_id = await self._person_id(order.user)
         if order.tier not in self._tiers:
             raise BadRequest(
                 f"{order.tier[:80]!r} is not a tier here: expected one of {', '.join(self._tiers)}. "
                 "Add tiers in routing.tiers and credits.tiers of the configuration."
             )
-        if self._user(person_id, order.user).state == "erased":
+        if (await self._user(person_id, order.user)).state == "erased":
             raise Conflict(f"{order.user[:80]} was erased, and has no tier any more.")
         changed = await self._store.users.set_tier(person_id, order.tier)
-        return self._done(order.user, person_id, "tiered", changed=changed, by=order.by)
+        return await self._done(order.user, person_id, "tiered", changed=changed, by=order.by)
 
     async def erase(self, order: UserOrder) -> UserReport:
         """Destroy a person's data key; who they were before on linked channels is listed."""
-        person_id = self._person_id(order.user)
-        before = self._user(person_id, order.user)
+        person_id = await self._person_id(order.user)
+        before = await self._user(person_id, order.user)
         if before.state != "erased":
             await self._store.people.erase(person_id, at=self._clock.now())
             await self._forget(person_id)
         changed = before.state != "erased"
-        report = self._done(order.user, person_id, "erased", changed=changed, by=order.by)
+        report = await self._done(order.user, person_id, "erased", changed=changed, by=order.by)
         # The channels are forgotten by now; the report still says which they were.
         user = msgspec.structs.replace(report.user, channels=before.channels)
         return msgspec.structs.replace(report, user=user)
 
-    def _person_id(self, user: str) -> str:
-        return find_person(self._store.people, user).id
+    async def _person_id(self, user: str) -> str:
+        return (await find_person(self._store.people, user)).id
 
-    def _user(self, person_id: str, name: str) -> User:
-        user = self._store.users.get(person_id)
+    async def _user(self, person_id: str, name: str) -> User:
+        user = await self._store.users.get(person_id)
         if user is None:
             raise unknown_person(name)
         return user
 
-    def _done(self, name: str, person_id: str, did: Did, *, changed: bool, by: str) -> UserReport:
+    async def _done(
+        self, name: str, person_id: str, did: Did, *, changed: bool, by: str
+    ) -> UserReport:
         if changed:
             _log.info(f"user_{did}", person_id=person_id, by=by)
-        return UserReport(user=self._user(person_id, name), did=did, changed=changed)
+        return UserReport(user=await self._user(person_id, name), did=did, changed=changed)
 
 
 def channel_of(name: str) -> tuple[str, str]:

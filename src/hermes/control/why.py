@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.control.why_answer import (
     Hold,
+    Holds,
     answer_of,
     delivered_how,
     is_pulled,
@@ -170,14 +171,14 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: WhyText | None = None
 
 
-def explain(
+async def explain(
     store: Store, name: str, *, now: float, include_text: bool = False, hold: Hold = no_hold
 ) -> WhyReport:
     """Return the story of a message by its id or its sender's id for it, of a refusal or a call.
 
     `hold` says how the channels of a running gateway stand.
     """
-    timeline = store.timeline(name)
+    timeline = await store.timeline(name)
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), the sender's own id "
@@ -187,27 +188,30 @@ def explain(
         )
     by_refusal = timeline.refusal is not None and timeline.refusal.id == name
     if timeline.message is not None and not by_refusal:
-        return _of_message(
+        return await _of_message(
             store,
             timeline,
             message=timeline.message,
             asked=name,
             now=now,
             show=include_text,
-            hold=hold,
+            holds={
+                name: await hold(name)
+                for name in {row.target.platform for row in timeline.deliveries}
+            },
         )
     if timeline.refusal is not None:
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
     call = next((event for event in timeline.events if event.kind == CALL), None)
     if call is not None:
-        return _of_call(store, call, asked=name)
+        return await _of_call(store, call, asked=name)
     raise NotFound(
         f"The journal names {name!r} but holds nothing of it: the message was forgotten meanwhile. "
         "Ask again with another id."
     )
 
 
-def _of_message(
+async def _of_message(
     store: Store,
     timeline: Timeline,
     *,
@@ -215,17 +219,17 @@ def _of_message(
     asked: str,
     now: float,
     show: bool,
-    hold: Hold,
+    holds: Holds,
 ) -> WhyReport:
     result = timeline.result
     model = result.model if result else None
-    waiting = waiting_for(store, timeline, now=now, hold=hold)
+    waiting = await waiting_for(store, timeline, now=now, holds=holds)
     ended = message.done_at if message.done_at is not None else now
     return WhyReport(
         asked=asked,
         kind="message",
         id=message.id,
-        answer=answer_of(timeline, model=model, waiting=waiting, now=now, hold=hold),
+        answer=answer_of(timeline, model=model, waiting=waiting, now=now, holds=holds),
         platform=message.platform,
         external_id=message.external_id,
         user=_user(message, show=show),
@@ -246,11 +250,11 @@ def _of_message(
         model=model,
         usage=_usage(timeline),
         credits=_credits(timeline),
-        deliveries=tuple(_delivery(row, now=now, hold=hold) for row in timeline.deliveries),
+        deliveries=tuple(_delivery(row, now=now, holds=holds) for row in timeline.deliveries),
         lines=_lines(message, timeline),
         interaction=timeline.interaction,
         refusal=_refusal(timeline.refusal) if timeline.refusal else None,
-        text=_text(store, timeline) if show else None,
+        text=await _text(store, timeline) if show else None,
     )
 
 
@@ -268,9 +272,9 @@ def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> W
     )
 
 
-def _of_call(store: Store, call: TimelineEvent, *, asked: str) -> WhyReport:
+async def _of_call(store: Store, call: TimelineEvent, *, asked: str) -> WhyReport:
     story = story_of(call)
-    key = whose_key(story, store.keys.list()) if story else None
+    key = whose_key(story, await store.keys.list()) if story else None
     took = story.ms / 1000 if story else 0.0
     return WhyReport(
         asked=asked,
@@ -317,12 +321,12 @@ def _user(message: MessageRecord, *, show: bool) -> str | None:
     return user_id if show else f"#{sha256(user_id.encode()).hexdigest()[:12]}"
 
 
-def _text(store: Store, timeline: Timeline) -> WhyText:
+async def _text(store: Store, timeline: Timeline) -> WhyText:
     event = timeline.message.event if timeline.message else None
     return WhyText(
         message=event.text if event else None,
         reply=timeline.result.text if timeline.result else None,
-        recalled=recalled_lines(store, timeline),
+        recalled=await recalled_lines(store, timeline),
         results=whole_results(timeline.steps),
     )
 
@@ -360,12 +364,12 @@ def _credits(timeline: Timeline) -> tuple[WhyCredit, ...]:
     return tuple(sorted(found, key=lambda credit: credit.at))
 
 
-def _delivery(row: DeliveryRecord, *, now: float, hold: Hold) -> WhyDelivery:
+def _delivery(row: DeliveryRecord, *, now: float, holds: Holds) -> WhyDelivery:
     return WhyDelivery(
         id=row.id,
         platform=row.target.platform,
         state=row.state,
-        how=delivered_how(row, now=now, hold=hold),
+        how=delivered_how(row, now=now, holds=holds),
         attempts=attempts_of(row),
         is_pulled=is_pulled(row),
         purpose=row.purpose,

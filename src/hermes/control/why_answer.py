@@ -4,8 +4,9 @@ Beside `why.py`, which makes the report. It reads the timeline and the lane; it 
 decides.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from hermes.control.why_delivery import attempts_of, is_held, is_repeat, last_reason
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
@@ -16,7 +17,10 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.turns import WAITS_FOR_PLACE, MessageRecord
 
 # Says what keeps a platform's replies from being sent, if anything does.
-Hold = Callable[[str], str | None]
+Hold = Callable[[str], Awaitable[str | None]]
+# The same, by platform, for the deliveries of one message.
+Holds = Mapping[str, str | None]
+NO_HOLDS: Holds = MappingProxyType({})
 _ENDED = {
     Outcome.ANSWERED: "Answered",
     Outcome.FAILED: "Failed",
@@ -32,7 +36,7 @@ _UNSETTLED = frozenset(
 )
 
 
-def no_hold(_platform: str) -> str | None:
+async def no_hold(_platform: str) -> str | None:
     """Return nothing: without a gateway the state of its channels is unknown."""
     return None
 
@@ -43,7 +47,7 @@ def answer_of(
     model: str | None,
     waiting: str | None,
     now: float,
-    hold: Hold = no_hold,
+    holds: Holds = NO_HOLDS,
 ) -> str:
     """Return the outcome of the message in one sentence."""
     message = timeline.message
@@ -56,7 +60,7 @@ def answer_of(
         return f"Merged into {message.merged_into}, whose reply answers both; not charged."
     if message.outcome is Outcome.OVERHEARD:
         return "Not addressed; kept as context until I am spoken to there, and not charged."
-    pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now, hold=hold)]
+    pieces = [_ending(message, model), _money(timeline), *_outgoing(timeline, now=now, holds=holds)]
     reason = timeline.result.reason if timeline.result else None
     if reason:
         pieces.insert(1, f"because {reason.rstrip('.')}")
@@ -75,27 +79,27 @@ def refusal_answer(refusal: RefusedMessage) -> str:
     return f"{text} and nothing was charged."
 
 
-def waiting_for(
-    store: Store, timeline: Timeline, *, now: float, hold: Hold = no_hold
+async def waiting_for(
+    store: Store, timeline: Timeline, *, now: float, holds: Holds = NO_HOLDS
 ) -> str | None:
     """Say what the message, or the oldest of its unsent replies, is waiting for now."""
     message = timeline.message
     if message is None:
         return None
     if message.outcome is None:
-        return _waiting_message(store, message, timeline=timeline, now=now)
+        return await _waiting_message(store, message, timeline=timeline, now=now)
     for row in timeline.deliveries:
         if row.state in _UNSETTLED or row.state is DeliveryState.UNKNOWN:
-            how = delivered_how(row, now=now, hold=hold)
+            how = delivered_how(row, now=now, holds=holds)
             return f"its reply to {row.target.platform} is {how}"
     return None
 
 
-def _waiting_message(
+async def _waiting_message(
     store: Store, message: MessageRecord, *, timeline: Timeline, now: float
 ) -> str:
     if message.state is MessageState.PARKED:
-        approval = store.approvals.waiting(message.lane)
+        approval = await store.approvals.waiting(message.lane)
         if approval is None:
             return "a person's approval"
         left = span(max(0.0, approval.expires_at - now))
@@ -103,7 +107,7 @@ def _waiting_message(
     if message.state is MessageState.MERGING:
         return f"the running turn of {message.merged_into}, which has taken it in"
     if message.state is MessageState.NEW:
-        head = store.turns.view(message.lane).message
+        head = (await store.turns.view(message.lane)).message
         if head is not None and head.id != message.id:
             return f"{head.id}, which is before it in the same conversation"
         waits = timeline.has_waited_for_place
@@ -117,12 +121,12 @@ def _waiting_message(
     return "the next step of its turn"
 
 
-def delivered_how(row: DeliveryRecord, *, now: float, hold: Hold = no_hold) -> str:
+def delivered_how(row: DeliveryRecord, *, now: float, holds: Holds = NO_HOLDS) -> str:
     """Return the state of a delivery in a few words."""
     if is_pulled(row):
         return "pulled"
     tried = attempts_of(row)
-    held = hold(row.target.platform) if is_held(row) else None
+    held = holds.get(row.target.platform) if is_held(row) else None
     if held is not None:
         return "waiting to be sent" + (f", after {_times(tried)}" if tried else "") + f": {held}"
     if row.state is DeliveryState.RETRY:
@@ -198,12 +202,12 @@ def _money(timeline: Timeline) -> str:
     return f"{_credits(captured)} captured" if captured else "nothing was charged"
 
 
-def _outgoing(timeline: Timeline, *, now: float, hold: Hold) -> list[str]:
+def _outgoing(timeline: Timeline, *, now: float, holds: Holds) -> list[str]:
     if not timeline.deliveries:
         return ["no reply was sent"]
     told = []
     for row in timeline.deliveries:
-        how = delivered_how(row, now=now, hold=hold)
+        how = delivered_how(row, now=now, holds=holds)
         if row.state is DeliveryState.SENT:
             how = how.removeprefix("sent").lstrip(" ,")
             told.append(f"delivered to {row.target.platform}" + (f" ({how})" if how else ""))

@@ -80,12 +80,12 @@ def step_data(step: Step, message_id: str) -> dict[str, Any]:
 _RECALL = "recall"
 
 
-def recalled_lines(store: Store, timeline: Timeline) -> tuple[str, ...]:
+async def recalled_lines(store: Store, timeline: Timeline) -> tuple[str, ...]:
     """Return the facts that a message was answered with, as far as they are still known."""
     event = next((one for one in reversed(timeline.events) if one.kind == _RECALL), None)
     if event is None or timeline.message is None:
         return ()
     ids = event.data.get("facts")
     names = [one for one in ids if isinstance(one, str)] if isinstance(ids, list | tuple) else []
-    facts = store.facts.some(timeline.message.person_id, names)
+    facts = await store.facts.some(timeline.message.person_id, names)
     return tuple(fact_line(fact.key, fact.value) for fact in facts)

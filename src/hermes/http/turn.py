@@ -5,7 +5,7 @@ the gateway API and formats; it decides nothing.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -93,16 +93,18 @@ async def turn_frames(gateway_api: GatewayApi, ticket: Ticket) -> AsyncGenerator
     is_first = True
     try:
         async for progress in gateway_api.watch(ticket.id):
-            for event in _frames_of(gateway_api, ticket, progress=progress, is_first=is_first):
+            async for event in _frames_of(
+                gateway_api, ticket, progress=progress, is_first=is_first
+            ):
                 yield event
             is_first = False
     except HermesError as error:
         yield frame("error", {"code": error.code, "message": str(error)})
 
 
-def _frames_of(
+async def _frames_of(
     gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress, is_first: bool
-) -> Iterator[bytes]:
+) -> AsyncIterator[bytes]:
     kind = progress.kind
     if kind == "delta":
         yield frame("delta", {"text": progress.text})
@@ -119,10 +121,10 @@ def _frames_of(
     elif kind in {"question", "settled"} and progress.result is not None:
         yield frame(kind, {"id": progress.result.question, "text": progress.text})
     elif kind in {"done", "parked"}:
-        yield frame(kind, ended_view(gateway_api, ticket, progress=progress))
+        yield frame(kind, await ended_view(gateway_api, ticket, progress=progress))
 
 
-def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -> TurnView:
+async def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -> TurnView:
     """Return how a turn ended, from its last progress or, without one, from the journal.
 
     If it waits for the answer to a question, the question is its reply.
@@ -131,7 +133,7 @@ def ended_view(gateway_api: GatewayApi, ticket: Ticket, *, progress: Progress) -
     outcome = progress.outcome
     is_done = progress.kind == "done"
     if is_done and (result is None or outcome is None):
-        status = gateway_api.message(ticket.id)
+        status = await gateway_api.message(ticket.id)
         if status is not None:
             result = result or status.result
             outcome = outcome or status.record.outcome

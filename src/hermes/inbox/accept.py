@@ -66,7 +66,7 @@ class Inbox:
         *,
         signals: Signals,
         roster: Roster,
-        admission: Callable[[MessageEvent], Admission],
+        admission: Callable[[MessageEvent], Awaitable[Admission]],
         may_use: MayUse,
         groups: Groups,
         answers: Answers,
@@ -126,17 +126,20 @@ class Inbox:
         if self._dispatch is not None:
             event = await self._dispatched(event, self._dispatch)
         heard = await self._heard(event)
-        agent = self._roster.for_event(event, person_id=self._person_id(event))
-        self._check_room(event)
-        lane = self._keys.lane(event.source, agent.key)
-        if heard.hearing == "context" and not self._is_word(event, lane):
+        agent = self._roster.for_event(event, person_id=await self._person_id(event))
+        await self._check_room(event)
+        lane = await self._keys.lane(event.source, agent.key)
+        if heard.hearing == "context" and not await self._is_word(event, lane):
             return await self._overhear(sent, event, lane=lane)
         written = self._commands.read(event.text)
         busy = None if written is None else self._busy_of(written, event)
         is_beside = written is not None and written.is_beside and busy is None
-        is_stranger = not self._admission(event).is_in
+        is_stranger = not (await self._admission(event)).is_in
         control = (
-            is_beside or is_stranger or self._answers(event, lane) or self._decides(event, lane)
+            is_beside
+            or is_stranger
+            or self._answers(event, lane)
+            or await self._decides(event, lane)
         )
         said = event
         if written is not None and busy is not None and not control:
@@ -156,18 +159,18 @@ class Inbox:
         """Return what happens to a message in its group; raises `Skipped` if it is ignored."""
         heard = self._groups.hear(event)
         if heard.hearing == "context":
-            admission = self._admission(event)
+            admission = await self._admission(event)
             if admission.verdict in ("blocked", "ignore"):
                 heard = GroupVerdict("nothing", admission.rule)
         if heard.hearing == "nothing":
             raise await self._skipped(event, Skipped(f"passed over: {heard.rule}"))
         return heard
 
-    def _is_word(self, event: MessageEvent, lane: str) -> bool:
+    async def _is_word(self, event: MessageEvent, lane: str) -> bool:
         """Return whether a yes or no, without a mention of the bot, answers a pending question."""
         if plain_answer(event.text) is None:
             return False
-        return self._answers(event, lane) or self._decides(event, lane)
+        return self._answers(event, lane) or await self._decides(event, lane)
 
     async def _overhear(self, sent: MessageEvent, event: MessageEvent, *, lane: str) -> Acceptance:
         """Keep a message that is not addressed to the bot as context for a later turn."""
@@ -201,9 +204,9 @@ class Inbox:
         A message that was accepted before needs no space: it gets the same answer as then.
         """
         try:
-            return self._room.claim(event, is_command=is_command)
+            return await self._room.claim(event, is_command=is_command)
         except (Overloaded, RateLimited) as error:
-            if self._store.inbox.knows(event):
+            if await self._store.inbox.knows(event):
                 return None
             if not isinstance(error, RateLimited):
                 raise
@@ -320,13 +323,13 @@ class Inbox:
             return None
         return busy
 
-    def _decides(self, event: MessageEvent, lane: str) -> bool:
+    async def _decides(self, event: MessageEvent, lane: str) -> bool:
         """Return whether a plain yes or no decides a pending approval."""
         if plain_answer(event.text) is None:
             return False
-        return self._store.approvals.waiting(lane) is not None
+        return await self._store.approvals.waiting(lane) is not None
 
-    def _check_room(self, event: MessageEvent) -> None:
+    async def _check_room(self, event: MessageEvent) -> None:
         if self.draining:
             raise Overloaded("Hermes is stopping; send this again in a moment", FULL_RETRY_S)
         if event.source.platform in self._paused:
@@ -337,28 +340,28 @@ class Inbox:
         problem = self._store.writable()
         if problem is not None:
             raise StorageFull(problem, retry_after=30.0)
-        if self._replies_waiting(event.source.platform) >= self._outbox_limit:
+        if await self._replies_waiting(event.source.platform) >= self._outbox_limit:
             raise Overloaded(
                 "too many replies are waiting to be delivered (outbox.max_waiting)", FULL_RETRY_S
             )
 
-    def _replies_waiting(self, platform: str) -> int:
+    async def _replies_waiting(self, platform: str) -> int:
         """Return how many replies wait on a platform; cached while there is much space."""
         if platform not in self._pushed:
             return 0
         at, count = self._counted.get(platform, (-_COUNT_EVERY_S, self._outbox_limit))
         now = self._clock.monotonic()
         if now - at >= _COUNT_EVERY_S or self._outbox_limit - count < _MUCH_ROOM:
-            count = self._store.outbox.waiting(platform)
+            count = await self._store.outbox.waiting(platform)
             self._counted[platform] = (now, count)
         return count
 
-    def _person_id(self, event: MessageEvent) -> str | None:
+    async def _person_id(self, event: MessageEvent) -> str | None:
         """Return who wrote, if a rule needs it."""
         if not self._roster.asks_for_people:
             return None
-        return self._store.users.channel_access(
-            event.source.platform, event.source.user_id
+        return (
+            await self._store.users.channel_access(event.source.platform, event.source.user_id)
         ).person_id
 
     def _policy(self, event: MessageEvent) -> BusyPolicy:

@@ -46,36 +46,40 @@ class InboxSpace:
         # here.
         self._coming = ShareCounts()
 
-    def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
+    async def claim(self, event: MessageEvent, *, is_command: bool) -> InboxPlace:
         """Reserve space for a message; raises `Overloaded`, or `RateLimited` for its sender."""
         source = event.source
-        sender = f"{source.platform}:{source.user_id}"
-        share = Share(way_of(event), sender, is_command)
-        settings, waiting = self._settings, self._store.inbox.shares()
-        count = self._in_all(waiting, is_command=is_command)
-        if count >= settings.max_waiting:
+        share = Share(way_of(event), f"{source.platform}:{source.user_id}", is_command)
+        count = self._count(is_command=is_command)
+        # Below that total, nobody can exceed their share.
+        if count < self._settings.max_waiting_each or source.platform in self._programs:
+            self._check_account(share, count=count)
+            return InboxPlace(share, self._coming)
+        access = await self._store.users.channel_access(source.platform, source.user_id)
+        # Others were let in meanwhile; from here to the reservation nothing waits.
+        self._check_account(share, count=self._count(is_command=is_command))
+        self._check_person(share, access.person_id)
+        return InboxPlace(share, self._coming)
+
+    def _count(self, *, is_command: bool) -> int:
+        """Return how many messages wait; raises `Overloaded` if that is as many as may."""
+        coming = self._coming.in_all(is_command=is_command)
+        commands = self._store.inbox.shares().in_all(is_command=True)
+        count = coming + (commands if is_command else self._store.inbox.waiting() - commands)
+        if count >= self._settings.max_waiting:
             raise Overloaded(
                 f"{count} messages are waiting, as many as inbox.max_waiting allows; "
                 "send this again later",
                 FULL_RETRY_S,
             )
-        if count >= settings.max_waiting_each:
-            # Below that total, nobody can exceed their share.
-            self._check_account(share, waiting, count=count)
-            self._check_person(event, share, waiting)
-        return InboxPlace(share, self._coming)
+        return count
 
-    def _in_all(self, waiting: ShareCounts, *, is_command: bool) -> int:
-        coming = self._coming.in_all(is_command=is_command)
-        commands = waiting.in_all(is_command=True)
-        return coming + (commands if is_command else self._store.inbox.waiting() - commands)
-
-    def _check_account(self, share: Share, waiting: ShareCounts, *, count: int) -> None:
+    def _check_account(self, share: Share, *, count: int) -> None:
         """Reserve the last tenth for accounts with few waiting messages."""
         settings = self._settings
         if count < settings.max_waiting - settings.max_waiting // 10:
             return
-        own = waiting.of_account(share) + self._coming.of_account(share)
+        own = self._store.inbox.shares().of_account(share) + self._coming.of_account(share)
         if own >= settings.max_waiting_each:
             raise Overloaded(
                 f"{own} messages are waiting that came the same way, and the rest of "
@@ -83,11 +87,8 @@ class InboxSpace:
                 FULL_RETRY_S,
             )
 
-    def _check_person(self, event: MessageEvent, share: Share, waiting: ShareCounts) -> None:
-        source = event.source
-        if source.platform in self._programs:
-            return
-        person_id = self._store.users.channel_access(source.platform, source.user_id).person_id
+    def _check_person(self, share: Share, person_id: str | None) -> None:
+        waiting = self._store.inbox.shares()
         known = 0
         if person_id is not None:
             known = waiting.of_person(Share(share.account, person_id, share.is_command))

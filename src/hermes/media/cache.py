@@ -201,7 +201,7 @@ class MediaCache:
             self._tidied_at = self._clock.monotonic()
             rules = self.rules
             found = await asyncio.to_thread(everything, self._folder)
-            gone = evicted(
+            gone = await evicted(
                 found,
                 now=self._clock.now(),
                 keep_s=rules.keep_s,

@@ -6,7 +6,7 @@ turn or an undelivered reply needs stay, however old they are.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,11 +29,15 @@ class MediaGroup(NamedTuple):
 class Tenants(NamedTuple):
     """Decides whether files may be removed: by the id of a message, and by that of a person."""
 
-    needs: Callable[[str], bool]
-    is_erased: Callable[[str], bool]
+    needs: Callable[[str], Awaitable[bool]]
+    is_erased: Callable[[str], Awaitable[bool]]
 
 
-nobody_needs: Final = Tenants(lambda _: False, lambda _: False)
+async def _no(_: str) -> bool:
+    return False
+
+
+nobody_needs: Final = Tenants(_no, _no)
 
 
 def everything(folder: Path) -> dict[MediaGroup, int]:
@@ -47,14 +51,14 @@ def everything(folder: Path) -> dict[MediaGroup, int]:
     return found
 
 
-def evicted(
+async def evicted(
     found: Mapping[MediaGroup, int], *, now: float, keep_s: float, most: int, tenants: Tenants
 ) -> list[MediaGroup]:
     """Return what must be removed so that the rest is well below `most` bytes, if possible."""
     total = sum(found.values())
     target = most if total <= most else most * _SPARE
     gone: list[MediaGroup] = []
-    erased = {one: tenants.is_erased(one) for one in {kept.person_id for kept in found}}
+    erased = {one: await tenants.is_erased(one) for one in {kept.person_id for kept in found}}
     for kept in sorted(found, key=lambda one: one.at):
         if kept.person_id == ARRIVED:
             is_over = now - kept.at > _ARRIVED_S
@@ -62,7 +66,7 @@ def evicted(
             is_over = True
         else:
             is_wanted_gone = now - kept.at > keep_s or total > target
-            is_over = is_wanted_gone and not tenants.needs(kept.message_id)
+            is_over = is_wanted_gone and not await tenants.needs(kept.message_id)
         if is_over:
             gone.append(kept)
             total -= found[kept]

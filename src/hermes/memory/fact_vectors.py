@@ -49,15 +49,25 @@ class FactPlacement:
 
     async def catch_up(self, person_id: str, *, model: str, timeout_s: float) -> None:
         """Wait, within a limit, until every fact of a person has its vector; the work goes on."""
-        task = self._tasks.get(person_id)
-        if task is None or task.done():
-            vectors = self._vectors
-            if not vectors.is_foreign(person_id, model) and not vectors.waiting(person_id, limit=1):
-                return
+        if self._task_of(person_id) is None and not await self._has_work(person_id, model):
+            return
+        # Somebody else may have begun meanwhile.
+        task = self._task_of(person_id)
+        if task is None:
             task = asyncio.create_task(self._place(person_id, model), name=f"place-{person_id}")
             self._tasks[person_id] = task
             task.add_done_callback(lambda done: self._forget(person_id, done))
         await asyncio.wait({task}, timeout=timeout_s)
+
+    def _task_of(self, person_id: str) -> "asyncio.Task[None] | None":
+        task = self._tasks.get(person_id)
+        return None if task is None or task.done() else task
+
+    async def _has_work(self, person_id: str, model: str) -> bool:
+        vectors = self._vectors
+        return bool(
+            await vectors.is_foreign(person_id, model) or await vectors.waiting(person_id, limit=1)
+        )
 
     async def close(self) -> None:
         """Stop the work; the remaining facts get their vectors later."""
@@ -73,9 +83,9 @@ class FactPlacement:
     async def _place(self, person_id: str, model: str) -> None:
         vectors = self._vectors
         try:
-            if vectors.is_foreign(person_id, model):
+            if await vectors.is_foreign(person_id, model):
                 await vectors.renew(person_id)
-            while facts := vectors.waiting(person_id, limit=_PIECE):
+            while facts := await vectors.waiting(person_id, limit=_PIECE):
                 async with self._turn:
                     page = await self._page(facts, model)
                 await vectors.keep(person_id, page, facts=facts)

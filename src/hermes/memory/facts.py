@@ -40,9 +40,9 @@ class PeoplesFacts:
         self._clock = clock
         self._make_id = make_id
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return what is known of a person, oldest first."""
-        return self._store.of(person_id)
+        return await self._store.of(person_id)
 
     async def set(self, person_id: str, key: str, *, value: str, source: str) -> FactOutcome:
         """Store a fact; raises `BadRequest` if nothing is left of it after cleaning."""
@@ -53,7 +53,7 @@ class PeoplesFacts:
         fact = next((fact for fact in change.put if fact.key == learnt.key), None)
         if fact is not None:
             return FactOutcome(fact=fact, removed=removed)
-        known = next(fact for fact in self._store.of(person_id) if fact.key == learnt.key)
+        known = next(fact for fact in await self._store.of(person_id) if fact.key == learnt.key)
         return FactOutcome(fact=known, removed=removed, is_changed=False)
 
     async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:

@@ -69,7 +69,7 @@ class Recall:
 
     async def of(self, person_id: str, text: str) -> RecalledFacts:
         """Return the facts that a person's message is about; errors never reach the turn."""
-        if not self._facts.has_loose(person_id):
+        if not await self._facts.has_loose(person_id):
             return RecalledFacts(why="no_facts")
         if self._embed is None or self._placing is None:
             return RecalledFacts(why="off")
@@ -103,9 +103,9 @@ class Recall:
             (query,) = await embed((text,))
         model = page_name(embed, query)
         await placing.catch_up(person_id, model=model, timeout_s=deadline - loop.time())
-        pages = self._vectors.pages(person_id, model)
+        pages = await self._vectors.pages(person_id, model)
         # On a thread: the first time it imports numpy, and 10,000 facts take some milliseconds.
         limit = self._settings.recall_facts
         found = await asyncio.to_thread(nearest, query, pages, k=limit, model=model)
         ids = [name for name, score in found if score >= _LEAST]
-        return self._facts.some(person_id, ids)
+        return await self._facts.some(person_id, ids)

@@ -94,11 +94,11 @@ class SoulCache:
             known = await self._backend.get(person_id)
         except HermesError as error:
             _log.warning("soul_cache_failed", problem=str(error))
-            return person_blocks(self._facts.of(person_id))
+            return person_blocks(await self._facts.of(person_id))
         if known is not None:
             return known
         before = self._dropped
-        blocks = person_blocks(self._facts.of(person_id))
+        blocks = person_blocks(await self._facts.of(person_id))
         try:
             await self._backend.put(person_id, blocks, ttl_s=TTL_S)
             if before != self._dropped:

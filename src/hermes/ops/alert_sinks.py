@@ -88,15 +88,15 @@ def _chat(courier: Courier, target: str, *, sender: Sender) -> Sink:
             text=words(alert),
             purpose="notice",
         )
-        await courier.send(parcel, _place(courier, target))
+        await courier.send(parcel, await _place(courier, target))
 
     return send
 
 
-def _place(courier: Courier, target: str) -> FoundTarget:
+async def _place(courier: Courier, target: str) -> FoundTarget:
     wanted = parse_target(target)
     if wanted.kind != "chat":
-        return courier.find(target, message_id="", person_id="")
+        return await courier.find(target, message_id="", person_id="")
     # The configuration's author needs no permission.
     chat = Target(
         platform=wanted.platform,

@@ -75,9 +75,9 @@ class GatewayMetrics:
         """Add these metrics."""
         self._metrics.extend(metrics)
 
-    def text(self) -> bytes:
+    async def text(self) -> bytes:
         """Return all metrics in Prometheus text format."""
-        return expose(self._metrics)
+        return await expose(self._metrics)
 
     def called(self, backend: str, tier: str | None, *, usage: Usage, seconds: float) -> None:
         """A call has ended and was billed."""

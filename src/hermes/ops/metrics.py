@@ -6,7 +6,7 @@ are counted as `other`, so that nobody outside can make this grow. Used from the
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
 import structlog
@@ -26,8 +26,8 @@ Reading = Iterable[tuple[Labels, float]]
 class Metric(Protocol):
     """Anything that yields metric lines."""
 
-    def lines(self) -> Iterable[str]:
-        """Yield its lines, HELP and TYPE first."""
+    async def lines(self) -> Iterable[str]:
+        """Return its lines, HELP and TYPE first."""
         ...
 
 
@@ -75,8 +75,11 @@ class Counter:
             labels = self._labels.fold(labels, len(self._values))
             self._values[labels] = self._values.get(labels, 0.0) + amount
 
-    def lines(self) -> Iterable[str]:
-        """Yield its lines."""
+    async def lines(self) -> Iterable[str]:
+        """Return its lines."""
+        return self._lines()
+
+    def _lines(self) -> Iterable[str]:
         yield from _head(self._name, self._text, "counter")
         for labels, value in sorted(self._values.items()):
             yield _line(self._name, _pairs(self._labels.names, labels), value)
@@ -112,8 +115,12 @@ class Histogram:
         row[bisect_left(self._bounds, value)] += 1.0
         row[-1] += value
 
-    def lines(self) -> Iterable[str]:
-        """Yield its lines, with cumulative counts as the format requires."""
+    async def lines(self) -> Iterable[str]:
+        """Return its lines."""
+        return self._lines()
+
+    def _lines(self) -> Iterable[str]:
+        # The format wants cumulative counts.
         yield from _head(self._name, self._text, "histogram")
         bounds = (*self._bounds, math.inf)
         for labels, row in sorted(self._rows.items()):
@@ -133,7 +140,7 @@ class MetricReader:
         name: str,
         text: str,
         *,
-        read: Callable[[], Reading],
+        read: Callable[[], Reading | Awaitable[Reading]],
         labels: Sequence[str] = (),
         kind: Literal["gauge", "counter"] = "gauge",
     ) -> None:
@@ -143,28 +150,34 @@ class MetricReader:
         self._labels = _Bounded(labels, _MOST_VALUES)
         self._kind = kind
 
-    def lines(self) -> Iterable[str]:
-        """Yield its lines; only the head if there is nothing to read."""
-        yield from _head(self._name, self._text, self._kind)
+    async def lines(self) -> Iterable[str]:
+        """Return its lines; only the head if there is nothing to read."""
         values: dict[Labels, float] = {}
-        for labels, value in self._reading():
+        for labels, value in await self._reading():
             folded = self._labels.fold(labels, len(values))
             values[folded] = values.get(folded, 0.0) + value
-        for labels, value in sorted(values.items()):
-            yield _line(self._name, _pairs(self._labels.names, labels), value)
+        return [
+            *_head(self._name, self._text, self._kind),
+            *(
+                _line(self._name, _pairs(self._labels.names, labels), value)
+                for labels, value in sorted(values.items())
+            ),
+        ]
 
-    def _reading(self) -> Reading:
+    async def _reading(self) -> Reading:
         try:
-            return tuple(self._read())
+            reading = self._read()
+            return tuple(await reading if isinstance(reading, Awaitable) else reading)
         except (HermesError, OSError) as error:
             # One number that cannot be read must not hide the others.
             _log.warning("metric_not_read", metric=self._name, problem=str(error))
             return ()
 
 
-def expose(metrics: Iterable[Metric]) -> bytes:
+async def expose(metrics: Iterable[Metric]) -> bytes:
     """Return the whole text."""
-    return "".join(f"{line}\n" for metric in metrics for line in metric.lines()).encode()
+    lines = [line for metric in metrics for line in await metric.lines()]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _head(name: str, text: str, kind: str) -> tuple[str, str]:

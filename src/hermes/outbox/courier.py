@@ -4,7 +4,7 @@ Implements `ports.sends.Courier`; tools and schedules use it. The platform's sen
 delivery like every reply, and the sessions of the chat are told about it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -59,7 +59,7 @@ class OutboxCourier:
         self._wake_outbox = wake_outbox
         self._clock = clock
 
-    def find(
+    async def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
     ) -> FoundTarget:
         """Resolve a target as written; raise `Refused` with the possible targets otherwise."""
@@ -72,19 +72,21 @@ class OutboxCourier:
             person_id=person_id,
             is_operators=is_operators or self._is_operators,
         )
-        origin = self._origin(message_id)
+        origin = await self._origin(message_id)
         if wanted.kind == "origin":
             if origin is None:
                 raise NotFound("there is no chat that this comes from; name another target")
-            return _place("origin", origin, reach="own", sessions=search.sessions(origin))
+            return _place("origin", origin, reach="own", sessions=await search.sessions(origin))
         if wanted.platform not in self._platforms.names:
-            raise self._unknown(wanted, person_id, f"there is no platform {wanted.platform!r} here")
+            raise await self._unknown(
+                wanted, person_id, f"there is no platform {wanted.platform!r} here"
+            )
         if wanted.kind == "home":
-            return self._home(wanted, search, origin=origin)
-        return self._chat(wanted, search, origin=origin)
+            return await self._home(wanted, search, origin=origin)
+        return await self._chat(wanted, search, origin=origin)
 
-    def _origin(self, message_id: str) -> Target | None:
-        record = self._store.inbox.get(message_id)
+    async def _origin(self, message_id: str) -> Target | None:
+        record = await self._store.inbox.get(message_id)
         if record is None or record.event is None:
             return None
         event = record.event
@@ -96,7 +98,7 @@ class OutboxCourier:
             group=event.source.chat_type != "dm",
         )
 
-    def _home(
+    async def _home(
         self, wanted: Destination, search: "_Search", *, origin: Target | None
     ) -> FoundTarget:
         """Return the home channel of a platform, or the person's own chat if there is none."""
@@ -104,15 +106,15 @@ class OutboxCourier:
         home = self._platforms.homes.get(platform)
         if home is not None:
             chat = parse_target(f"{platform}:{home}")
-            place = self._chat(chat, search, origin=origin, at_least="asks")
+            place = await self._chat(chat, search, origin=origin, at_least="asks")
             return msgspec.structs.replace(place, name=platform)
-        own = self._own_chats(search.person_id, platform)
+        own = await self._own_chats(search.person_id, platform)
         if not own:
             told = f"{platform} has no home channel (platforms.{platform}.home_channel)"
-            raise self._unknown(wanted, search.person_id, told)
-        return self._chat(own[0], search, origin=origin)
+            raise await self._unknown(wanted, search.person_id, told)
+        return await self._chat(own[0], search, origin=origin)
 
-    def _chat(
+    async def _chat(
         self,
         wanted: Destination,
         search: "_Search",
@@ -121,55 +123,55 @@ class OutboxCourier:
         at_least: Reach = "admins",
     ) -> FoundTarget:
         target = _target(wanted)
-        sessions = search.sessions(target)
+        sessions = await search.sessions(target)
         if not sessions and wanted.thread_id is not None:
             # Some platforms have ids that contain a `:`, and models copy them unchanged.
             whole = Destination("chat", wanted.platform, f"{wanted.chat_id}:{wanted.thread_id}")
-            sessions = search.sessions(_target(whole))
+            sessions = await search.sessions(_target(whole))
             target = _target(whole if sessions else wanted)
         if not sessions:
-            named = self._named(wanted, search)
+            named = await self._named(wanted, search)
             if named is not None:
                 wanted, target = named, _target(named)
-                sessions = search.sessions(target)
+                sessions = await search.sessions(target)
         if not sessions and target.platform not in self._platforms.pushed:
             told = f"nobody has written in {wanted} yet, so there is no such chat"
-            raise self._unknown(wanted, search.person_id, told)
+            raise await self._unknown(wanted, search.person_id, told)
         reach = search.reach(sessions, is_origin=_is_same(target, origin)) or at_least
         if reach == "admins" and not self._has_admins and not search.is_operators:
             raise Forbidden(
                 f"{wanted} is not a chat of this person, and nobody is named who could allow it "
-                f"(approvals.admins); possible targets are {self._possible(search.person_id)}"
+                f"(approvals.admins); possible targets are {await self._possible(search.person_id)}"
             )
         account = sessions[0].account if sessions else _ACCOUNT
         is_group = any(not is_direct(one.lane) for one in sessions)
         target = msgspec.structs.replace(target, account=account, group=is_group)
         return _place(str(wanted), target, reach=reach, sessions=sessions)
 
-    def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
+    async def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
         """Return the chat that a name of the directory refers to.
 
         People find only chats that they are in; operators find all.
         """
-        entries = self._store.directory.chats(wanted.platform)
+        entries = await self._store.directory.chats(wanted.platform)
         if not search.is_operators:
-            entries = tuple(one for one in entries if search.has_been_in(one))
+            entries = tuple([one for one in entries if await search.has_been_in(one)])
         entry = find_chat(entries, wanted.chat_id)
         if entry is None or entry.chat_id == wanted.chat_id:
             return None
         return msgspec.structs.replace(wanted, chat_id=entry.chat_id)
 
-    def _own_chats(self, person_id: str, platform: str | None = None) -> list[Destination]:
+    async def _own_chats(self, person_id: str, platform: str | None = None) -> list[Destination]:
         """Return the person's own direct chats, newest first."""
         keys = [
             read_session_key(session.lane)
-            for session in self._store.sends.direct_chats(person_id, limit=10 * _OWN_CHATS)
+            for session in await self._store.sends.direct_chats(person_id, limit=10 * _OWN_CHATS)
         ]
-        user = self._store.users.get(person_id)
+        user = await self._store.users.get(person_id)
         # For a person who has not written for long: most direct chats have the name of their
         # person.
         for channel in () if user is None else user.channels:
-            found = self._store.sends.sessions(
+            found = await self._store.sends.sessions(
                 channel.platform, channel.user_id, thread_id=None, agents=self._agents
             )
             keys += [
@@ -184,18 +186,18 @@ class OutboxCourier:
             if chat.platform in self._platforms.names and platform in (None, chat.platform)
         ]
 
-    def _unknown(self, wanted: Destination, person_id: str, told: str) -> NotFound:
+    async def _unknown(self, wanted: Destination, person_id: str, told: str) -> NotFound:
         return NotFound(
             f"{told}, so {str(wanted)!r} cannot be reached; possible targets are "
-            f"{self._possible(person_id)}"
+            f"{await self._possible(person_id)}"
         )
 
-    def _possible(self, person_id: str) -> str:
+    async def _possible(self, person_id: str) -> str:
         """Return the possible targets, as text for a model or an operator."""
         if self._is_operators:
             known = [f"{name} (its home channel)" for name in sorted(self._platforms.homes)]
             return ", ".join((*known, "what `hermes channels directory` lists, local (a file)"))
-        own = [str(chat) for chat in self._own_chats(person_id)[:_OWN_CHATS]]
+        own = [str(chat) for chat in (await self._own_chats(person_id))[:_OWN_CHATS]]
         homes = sorted(self._platforms.homes)
         told = ["origin (this chat)", *(f"{chat} (the person's own)" for chat in own)]
         told += [f"{name} (its home channel)" for name in homes]
@@ -208,7 +210,7 @@ class OutboxCourier:
             return SendResult(is_new=is_new, where=where)
         platform = place.target.platform
         is_pushed = platform in self._platforms.pushed
-        own = self._store.inbox.get(parcel.message_id)
+        own = await self._store.inbox.get(parcel.message_id)
         send = NewSend(
             id=parcel.id,
             message_id=parcel.message_id,
@@ -239,7 +241,7 @@ class _Search:
 
     def __init__(
         self,
-        find: Callable[..., tuple[KnownSession, ...]],
+        find: Callable[..., Awaitable[tuple[KnownSession, ...]]],
         *,
         agents: Sequence[str],
         person_id: str,
@@ -250,14 +252,14 @@ class _Search:
         self.person_id = person_id
         self.is_operators = is_operators
 
-    def sessions(self, target: Target) -> tuple[KnownSession, ...]:
-        return self._find(
+    async def sessions(self, target: Target) -> tuple[KnownSession, ...]:
+        return await self._find(
             target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
         )
 
-    def has_been_in(self, entry: ChatEntry) -> bool:
+    async def has_been_in(self, entry: ChatEntry) -> bool:
         """Return True if the person has written in a chat."""
-        found = self._find(entry.platform, entry.chat_id, thread_id=None, agents=self._agents)
+        found = await self._find(entry.platform, entry.chat_id, thread_id=None, agents=self._agents)
         return any(one.person_id == self.person_id for one in found)
 
     def reach(self, sessions: Sequence[KnownSession], *, is_origin: bool) -> Reach | None:

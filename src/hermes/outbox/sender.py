@@ -74,6 +74,9 @@ class OutboxSender:
         self._chats: dict[str, asyncio.Task[None]] = {}
         self._settles: dict[str, asyncio.Task[None]] = {}
         self._settle_at: dict[str, float] = {}
+        # Only one pass reads what is due at a time; what ends during its read is left to the next.
+        self._passing = asyncio.Lock()
+        self._ended: set[str] = set()
         self._paused_until = 0.0
         self._draining = False
         self._paused = False
@@ -113,21 +116,25 @@ class OutboxSender:
         """Send what is due now, for at most `within_s`; what fails is retried later."""
         with suppress(TimeoutError, HermesError):
             async with asyncio.timeout(within_s):
-                self._pass()
+                await self._flush_once()
                 while running := {*self._chats.values(), *self._settles.values()}:
                     await asyncio.wait(running)
-                    self._pass()
+                    await self._flush_once()
+
+    async def _flush_once(self) -> None:
+        async with self._passing:
+            await self._pass()
 
     async def drain(self) -> None:
         """Take nothing new and wait, up to the drain time, for calls under way."""
-        self._draining = True
+        await self._take_nothing_new()
         running = {*self._chats.values(), *self._settles.values()}
         if running:
             await asyncio.wait(running, timeout=self._timing.drain_s)
 
     async def stop(self) -> None:
         """End every task; the next start finds a send that is cut off here as unknown."""
-        self._draining = True
+        await self._take_nothing_new()
         tasks = [*self._chats.values(), *self._settles.values()]
         if self._loop is not None:
             tasks.append(self._loop)
@@ -136,17 +143,23 @@ class OutboxSender:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _take_nothing_new(self) -> None:
+        # A pass that has begun may still start calls: it is waited for.
+        async with self._passing:
+            self._draining = True
+
     async def _run(self) -> None:
         while True:
             try:
-                wait = self._timing.idle_poll_s if self._draining else self._pass()
+                async with self._passing:
+                    wait = self._timing.idle_poll_s if self._draining else await self._pass()
             # Boundary: the sender's own loop outlives any failure of one pass.
             except Exception:
                 log.exception("outbox.pass_failed", platform=self._platform)
                 wait = self._timing.store_pause_s
             await self._alarm.wait(wait)
 
-    def _pass(self) -> float:
+    async def _pass(self) -> float:
         """Start everything that can start now; return how long there is nothing to do."""
         if self._paused:
             return self._timing.idle_poll_s
@@ -157,22 +170,26 @@ class OutboxSender:
         refused_s = self._attempts.refused_until - now
         if 0 < refused_s <= self._timing.credential_wait_s:
             return min(refused_s, self._timing.idle_poll_s)
-        self._start_settles(now)
-        coming = self._start_chats(now)
+        await self._start_settles(now)
+        coming = await self._start_chats(now)
         coming.extend(at for at in self._settle_at.values() if at > now)
         return min([self._timing.idle_poll_s, *(at - now for at in coming)])
 
-    def _start_chats(self, now: float) -> list[float]:
+    async def _start_chats(self, now: float) -> list[float]:
         """Serve every chat that can be served; return when the others can."""
         if len(self._chats) >= self._timing.parallel_chats:
             return []
         limit = self._timing.parallel_chats + len(self._chats) + self._rates.blocked()
-        soon = self._store.due(
+        self._ended.clear()
+        soon = await self._store.due(
             self._platform,
             now + self._timing.idle_poll_s,
             limit=limit,
             at_most_s=self._timing.max_age_s,
         )
+        if self._paused:
+            return []
+        soon = tuple(record for record in soon if record.id not in self._ended)
         slots: list[float] = []
         for record in soon:
             chat = record.target.chat_id
@@ -183,7 +200,7 @@ class OutboxSender:
                 if wait > 0 and not is_too_old(record, now, timing=self._timing):
                     slots.append(now + wait)
                 else:
-                    self._own(self._chats, chat, work=self._serve(record))
+                    self._own(self._chats, chat, record=record, work=self._serve(record))
         open_until = self._gate.state.open_until
         reopens = [open_until] if soon and open_until is not None else []
         times = (*(record.next_at for record in soon), *reopens, *slots)
@@ -200,22 +217,27 @@ class OutboxSender:
         """Return whether a time has come; a time too far ahead is from before a clock change."""
         return not 0 < at - now <= self._timing.max_age_s
 
-    def _start_settles(self, now: float) -> None:
-        records = self._store.unsettled(self._platform)
+    async def _start_settles(self, now: float) -> None:
+        before = set(self._settle_at)
+        self._ended.clear()
+        records = await self._store.unsettled(self._platform)
         known = {record.id for record in records}
-        for gone in self._settle_at.keys() - known - self._settles.keys():
+        for gone in before - known - self._settles.keys() - self._ended:
             del self._settle_at[gone]
         for record in records:
+            if record.id in self._ended:
+                continue
             at = self._settle_at.setdefault(record.id, now)
             room = len(self._settles) < self._timing.parallel_chats
             if self._has_come(at, now) and record.id not in self._settles and room:
-                self._own(self._settles, record.id, work=self._settle(record))
+                self._own(self._settles, record.id, record=record, work=self._settle(record))
 
     def _own(
         self,
         tasks: dict[str, asyncio.Task[None]],
         key: str,
         *,
+        record: DeliveryRecord,
         work: Coroutine[None, None, None],
     ) -> None:
         task = asyncio.create_task(work, name=f"outbox:{self._platform}:work")
@@ -223,6 +245,7 @@ class OutboxSender:
 
         def done(_task: asyncio.Task[None]) -> None:
             del tasks[key]
+            self._ended.add(record.id)
             self._alarm.ring()
 
         task.add_done_callback(done)

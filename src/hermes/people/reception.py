@@ -63,21 +63,21 @@ class Reception:
         self._random_bytes = random_bytes
         self._rules: dict[str, PlatformRules] = {}
 
-    def admit(self, event: MessageEvent) -> Admission:
+    async def admit(self, event: MessageEvent) -> Admission:
         """Decide whether a message is answered."""
         if event.internal:
             return _INTERNAL
         source = event.source
         rules = self._rules_of(source.platform)
-        if rules.is_open and not self._users.is_anybody_blocked():
+        if rules.is_open and not await self._users.is_anybody_blocked():
             return _OPEN
         return admit(
-            source, self._users.channel_access(source.platform, source.user_id), rules=rules
+            source, await self._users.channel_access(source.platform, source.user_id), rules=rules
         )
 
-    def channel_access(self, source: Source) -> ChannelAccess:
+    async def channel_access(self, source: Source) -> ChannelAccess:
         """Return the access state of the sender's channel."""
-        return self._users.channel_access(source.platform, source.user_id)
+        return await self._users.channel_access(source.platform, source.user_id)
 
     def may_use(self, command: str, source: Source, *, admins: bool = False) -> bool:
         """Return whether the sender may use a command where they wrote it.
@@ -121,7 +121,7 @@ class Reception:
             await self._pairing.make_link_code(
                 person_id,
                 code,
-                lets_in=self._is_vouched_for(source, person_id),
+                lets_in=await self._is_vouched_for(source, person_id),
                 at=now,
                 rules=LINKING,
             )
@@ -140,9 +140,9 @@ class Reception:
         joined = settled.verdict == "right"
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
 
-    def whoami(self, source: Source, person_id: str) -> str:
+    async def whoami(self, source: Source, person_id: str) -> str:
         """Return who the sender is here; in groups, their other accounts are left out."""
-        known = self._users.get(person_id)
+        known = await self._users.get(person_id)
         lines = [f"You are {_name(source)}, person {person_id}."]
         if known is not None and source.chat_type == "dm":
             others = [f"{one.platform}:{one.user_id}" for one in known.channels]
@@ -183,8 +183,8 @@ class Reception:
             )
         return AccessNotice(_pairing_text(source, code), f"nobody has let them in yet; {rule}")
 
-    def _is_vouched_for(self, source: Source, person_id: str) -> bool:
-        person = self._users.get(person_id)
+    async def _is_vouched_for(self, source: Source, person_id: str) -> bool:
+        person = await self._users.get(person_id)
         return is_vouched_for(
             source,
             is_active=person is not None and person.state == "active",

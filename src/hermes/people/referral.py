@@ -36,13 +36,13 @@ async def bring_code(
 ) -> Referral:
     """Apply a referral code for a newcomer; the same code again changes nothing."""
     code = read_code(text)
-    owner_id = wallets.owner(code)
-    owner = None if owner_id is None else people.get(owner_id)
+    owner_id = await wallets.owner(code)
+    owner = None if owner_id is None else await people.get(owner_id)
     if owner is None:
         raise NotFound(f"Nobody has the referral code {spoken(code)}: check it for a slip.")
     if owner.id == person.id:
         raise Forbidden("This is your own referral code: it is for people who are new here.")
-    known = wallets.get(person.id)
+    known = await wallets.get(person.id)
     if known is None or known.referred_by != owner.id:
         _check_is_newcomer(person, owner, settings=settings, at=at)
     referral = NewReferral(
@@ -53,7 +53,7 @@ async def bring_code(
         at=at,
     )
     changed = await wallets.refer(referral)
-    now = wallets.get(person.id)
+    now = await wallets.get(person.id)
     if not changed and (now is None or now.referred_by != owner.id):
         raise Conflict("You have brought a referral code before: only the first one counts.")
     return Referral(

@@ -27,15 +27,15 @@ def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
     )
 
 
-def payer_of(turn: Turn, ctx: ModelContext) -> Payer:
+async def payer_of(turn: Turn, ctx: ModelContext) -> Payer:
     """Return who pays for a turn's calls, with the limits of their tier and of their key."""
     tier = None if turn.person is None else turn.person.tier
-    return Payer(account=account_of(turn), tier=tier, key=key_of(turn, ctx))
+    return Payer(account=account_of(turn), tier=tier, key=await key_of(turn, ctx))
 
 
-def key_of(turn: Turn, ctx: ModelContext) -> CallerKey | None:
+async def key_of(turn: Turn, ctx: ModelContext) -> CallerKey | None:
     """Return the caller's key that a turn runs on."""
-    return None if turn.event.key is None else ctx.services.store.keys.get(turn.event.key)
+    return None if turn.event.key is None else await ctx.services.store.keys.get(turn.event.key)
 
 
 def asker_of(turn: Turn) -> ShareHolder:

@@ -24,7 +24,7 @@ _CODE = "forbidden"
 class AccessControl(Protocol):
     """Decides who is answered, and what the others receive."""
 
-    def admit(self, event: MessageEvent) -> Admission: ...
+    async def admit(self, event: MessageEvent) -> Admission: ...
     async def turn_away(
         self, event: MessageEvent, admission: Admission, *, person_id: str, message_id: str
     ) -> AccessNotice: ...
@@ -55,7 +55,7 @@ async def turned_away(turn: Turn, ctx: _Context) -> Reply | None:
     An unknown sender may bring a code from a known account, which lets them in.
     """
     reception, event = ctx.services.reception, turn.event
-    admission = reception.admit(event)
+    admission = await reception.admit(event)
     if admission.is_in:
         return None
     ctx.journal.note("access", verdict=admission.verdict, rule=admission.rule)

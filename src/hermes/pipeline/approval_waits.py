@@ -68,7 +68,9 @@ def binding(call: ToolCallPart) -> bytes:
     return f"{call.name}\n{call.arguments}".encode()
 
 
-def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: _Context) -> Approval | None:
+async def find_decision(
+    steps: tuple[Step, ...], call: ToolCallPart, ctx: _Context
+) -> Approval | None:
     """Return the approval that was asked for exactly this call and has not been used."""
     wanted = ctx.services.store.digest(binding(call))
     for step in reversed(steps):
@@ -77,7 +79,7 @@ def find_decision(steps: tuple[Step, ...], call: ToolCallPart, ctx: _Context) ->
         if step.kind == "tool" and not _is_run_again(step, ctx):
             return None
         if step.kind == "approval" and step.name not in ctx.journal.spent:
-            approval = ctx.services.store.approvals.get(step.name)
+            approval = await ctx.services.store.approvals.get(step.name)
             if approval is not None and approval.arguments_hash == wanted:
                 return approval
     return None

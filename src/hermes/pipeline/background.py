@@ -42,9 +42,9 @@ def lane_of(turn: Turn) -> str:
     return background_lane(base_lane(turn.lane), turn.id)
 
 
-def tasks_of(services: Services, lane: str) -> tuple[MessageRecord, ...]:
+async def tasks_of(services: Services, lane: str) -> tuple[MessageRecord, ...]:
     """Return the background tasks of a session that have not ended, the oldest first."""
-    return tuple(one for one in services.store.turns.below(lane) if is_background(one.lane))
+    return tuple(one for one in await services.store.turns.below(lane) if is_background(one.lane))
 
 
 def title_of(text: str) -> str:
@@ -65,8 +65,8 @@ def mirrors_of(turn: Turn, reply: Reply) -> tuple[str, ...]:
     return (root_lane(turn.lane),)
 
 
-def choices_of(view: LaneView, services: Services) -> SessionChoices:
+async def choices_of(view: LaneView, services: Services) -> SessionChoices:
     """Return what the people of a session chose; it holds for its tasks, too."""
     if not is_background(view.lane):
         return view.choices
-    return services.store.turns.view(root_lane(view.lane)).choices
+    return (await services.store.turns.view(root_lane(view.lane))).choices

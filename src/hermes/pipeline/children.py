@@ -26,13 +26,13 @@ class FindsAgent(Protocol):
 class MessageStates(Protocol):
     """Knows how far a message is."""
 
-    def state(self, message_id: str) -> MessageState | None: ...
+    async def state(self, message_id: str) -> MessageState | None: ...
 
 
 class LaneViews(Protocol):
     """Shows the next message of a lane."""
 
-    def view(self, lane: str) -> LaneView: ...
+    async def view(self, lane: str) -> LaneView: ...
 
 
 class HasStates(Protocol):
@@ -100,13 +100,13 @@ async def run_child(
     return await _reply_of(services, accepted.message_id)
 
 
-def children_of(turns: LaneViews, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
+async def children_of(turns: LaneViews, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
     """Return the lanes of the subagents that a tool call of a turn had started, in order."""
     found: list[str] = []
     while True:
         number = str(call) if not found else f"{call}.{len(found) + 1}"
         child = child_lane(lane, turn_id, number=number)
-        view = turns.view(child)
+        view = await turns.view(child)
         if view.message is None and view.fence == 0:
             return tuple(found)
         found.append(child)
@@ -131,7 +131,7 @@ async def _decided(
             continue
         if progress.kind != "snapshot":
             return progress.kind != "stopping"
-        if services.store.inbox.state(message_id) is not MessageState.PARKED:
+        if await services.store.inbox.state(message_id) is not MessageState.PARKED:
             return True
     return False
 

@@ -116,12 +116,12 @@ def with_joined(turn: Turn, joined: Iterable[MessageRecord]) -> Turn:
     return msgspec.structs.replace(turn, event=event, own=turn.event, joined=names)
 
 
-def rejoined(turn: Turn, steps: Iterable[Step], inbox: Lookup[MessageRecord]) -> Turn:
+async def rejoined(turn: Turn, steps: Iterable[Step], inbox: Lookup[MessageRecord]) -> Turn:
     """Return the turn with the messages that had joined it before a crash."""
     names = [step.name for step in steps if step.kind == "burst"]
     if not names:
         return turn
-    found = [inbox.get(name) for name in names]
+    found = [await inbox.get(name) for name in names]
     return with_joined(turn, [record for record in found if record is not None])
 
 

@@ -88,11 +88,11 @@ class Lanes:
         self._stuck = StuckTurns()
         signals.add_lanes(self)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Take up every lane that has unfinished messages, and keep leases alive."""
         self._started = True
         self._renewer = asyncio.create_task(self._renew(), name="lease-renewer")
-        for lane in self._services.store.turns.lanes_with_work():
+        for lane in await self._services.store.turns.lanes_with_work():
             self.wake(lane)
 
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
@@ -254,7 +254,7 @@ class Lanes:
         tell_expired, after_stop = True, False
         while not self._stopping or is_subagent(lane):
             self._again.discard(lane)
-            view = self._services.store.turns.view(lane)
+            view = await self._services.store.turns.view(lane)
             if view.message is None or await self._is_waiting(view):
                 return
             if await end_if_over(view, self._services):

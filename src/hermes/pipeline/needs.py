@@ -130,7 +130,7 @@ class ToolJournal(StepWriter, Protocol):
 class Lookup(Protocol[T_co]):
     """Finds a record by its id."""
 
-    def get(self, record_id: str, /) -> T_co | None: ...
+    async def get(self, record_id: str, /) -> T_co | None: ...
 
 
 class HasSettings(Protocol):

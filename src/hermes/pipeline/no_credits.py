@@ -9,12 +9,12 @@ from hermes.pipeline.needs import CreditServices, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 
 
-def no_credits_reply(
+async def no_credits_reply(
     turn: Turn, ctx: StageContext[CreditServices, TimelineWriter], error: NoCredits
 ) -> Reply:
     """Return the upgrade message with the person's referral code."""
     services = ctx.services
-    wallet = services.store.wallets.get(turn.person_id)
+    wallet = await services.store.wallets.get(turn.person_id)
     text = upgrade_text(wallet, error, settings=services.settings.credits)
     ctx.journal.note("no_credits", balance=error.balance, price=error.price)
     return Reply(

@@ -38,17 +38,17 @@ _CUT_OFF = (
 )
 
 
-def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | None:
+async def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn | None:
     """Return the turn as far as its steps go, or None when nothing was prepared yet."""
     first = next((step for step in steps if step.kind == "prepared"), None)
     if first is None or first.body is None:
         return None
     frozen = _decode_prepared(first.body)
-    turn = _thaw(rejoined(turn, steps, ctx.services.store.inbox), frozen, ctx)
+    turn = await _thaw(await rejoined(turn, steps, ctx.services.store.inbox), frozen, ctx)
     is_erased = any(step.kind == "steer" and step.body is None for step in steps)
     is_same = not is_erased and _is_as_it_was(turn, frozen, ctx)
     for step in steps:
-        turn = _replay(turn, step if is_same else _doubted(step), ctx)
+        turn = await _replay(turn, step if is_same else _doubted(step), ctx)
     ctx.journal.note("resumed", steps=len(steps))
     return turn
 
@@ -80,10 +80,10 @@ def _told(turn: Turn, told: ChatMessage, *, ordinal: int) -> Turn:
     )
 
 
-def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
+async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
     services = ctx.services
     use_session(turn, ctx)
-    said = services.store.transcripts.history(
+    said = await services.store.transcripts.history(
         turn.lane,
         epoch=frozen.epoch,
         head=frozen.head,
@@ -122,11 +122,11 @@ def _doubted(step: Step) -> Step:
     return msgspec.structs.replace(step, facts=msgspec.structs.replace(facts, is_verbatim=False))
 
 
-def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+async def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.kind == "model":
         return _replay_model(turn, step, ctx)
     if step.kind == "tool":
-        return _replay_tool(turn, step, ctx)
+        return await _replay_tool(turn, step, ctx)
     if step.kind == "look":
         return _replay_look(turn, step, ctx)
     if step.kind == "sight":
@@ -200,12 +200,12 @@ def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> SpendEntry:
     )
 
 
-def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+async def _replay_tool(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     call = _call_of(turn, step)
     if call is None:
         return turn
     if step.state == "started":
-        return _lost_tool(turn, step, call=call, ctx=ctx)
+        return await _lost_tool(turn, step, call=call, ctx=ctx)
     return turn if step.body is None else _with_step(turn, step, call=call, body=step.body)
 
 
@@ -222,14 +222,14 @@ def _with_step(turn: Turn, step: Step, *, call: ToolCallPart, body: bytes) -> Tu
     return with_result(turn, _decode_chat(body), call=call, use=use, ordinal=step.ordinal)
 
 
-def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) -> Turn:
+async def _lost_tool(turn: Turn, step: Step, *, call: ToolCallPart, ctx: TurnContext) -> Turn:
     """Settle a tool that was running: run it again only if it says that this is safe."""
     tool = ctx.services.tools.get(step.name)
     if tool is not None and tool.traits.idempotent:
         ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
         return turn
     body = _encode(ChatMessage("tool", (outcome_unknown(call),)))
-    children = children_of(
+    children = await children_of(
         ctx.services.store.turns, turn.lane, turn.id, call=call_number(turn, call)
     )
     facts = msgspec.structs.replace(step.facts or StepFacts(), children=children)

@@ -71,15 +71,15 @@ class TurnRunner:
         message = view.message
         if message.event is None:
             return await self.abandon(view, Outcome.REFUSED)
-        turn = self._turn(view, message)
+        turn = await self._turn(view, message)
         if is_mirror(message.event):
             return (await write_mirror(turn, ctx)).outcome
-        ending = self._ending(view, message, ctx=ctx, tell=tell_expired)
+        ending = await self._ending(view, message, ctx=ctx, tell=tell_expired)
         if message.control and ending is None:
             return await self._run_command(turn, ctx)
         if turn.notices:
             await tell_notices(turn, self._services)
-        restored = restore(turn, view.steps, ctx) if view.steps else None
+        restored = await restore(turn, view.steps, ctx) if view.steps else None
         if restored is not None:
             turn, told = tell_of_cut(restored, ctx)
             await ctx.journal.begin(turn, first=told)
@@ -94,7 +94,7 @@ class TurnRunner:
             reply = _once_told(acted, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
-        await END(turn, self._with_what_was_shown(reply, view), ctx)
+        await END(turn, await self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
@@ -103,14 +103,14 @@ class TurnRunner:
             self._services.previewer.working(target_of(turn.event)) if is_awaited(turn) else _NOBODY
         )
 
-    def _with_what_was_shown(self, reply: Reply, view: LaneView) -> Reply:
+    async def _with_what_was_shown(self, reply: Reply, view: LaneView) -> Reply:
         """Return the reply as earned if an attempt before this one had shown words of the model."""
         if reply.earned or not view.steps or view.message is None:
             return reply
-        shown = self._services.store.outbox.is_shown(reply_id(view.message.id))
+        shown = await self._services.store.outbox.is_shown(reply_id(view.message.id))
         return msgspec.structs.replace(reply, earned=shown)
 
-    def _turn(self, view: LaneView, message: MessageRecord) -> Turn:
+    async def _turn(self, view: LaneView, message: MessageRecord) -> Turn:
         assert message.event is not None
         roster = self._services.roster
         return Turn(
@@ -122,27 +122,31 @@ class TurnRunner:
             epoch=view.epoch,
             head=view.head,
             agent=roster.find(message.event.agent or "") or roster.default,
-            choices=choices_of(view, self._services),
+            choices=await choices_of(view, self._services),
             notices=() if message.control else notices_of(view, self._services),
         )
 
-    def _ending(
+    async def _ending(
         self, view: LaneView, message: MessageRecord, *, ctx: TurnContext, tell: bool
     ) -> Reply | None:
-        ending = self._early_end(view, message, tell=tell)
+        ending = await self._early_end(view, message, tell=tell)
         if ending is None or not _was_stopped_unbegun(view, ending):
             return ending
         # Stopped before a crash, while it waited to begin. Its words are part of the conversation
         # all the same: it is prepared, and ends where it would have ended then.
-        ctx.interrupt.press(message.interrupted_by or "")
+        ctx.interrupt.press(view.interrupted_by or message.interrupted_by or "")
         return None
 
-    def _early_end(self, view: LaneView, message: MessageRecord, *, tell: bool) -> Reply | None:
+    async def _early_end(
+        self, view: LaneView, message: MessageRecord, *, tell: bool
+    ) -> Reply | None:
         """Return the reply of a message that must not be worked on (any more)."""
         settings = self._services.settings
         if self._is_too_old(view, message):
             return replies.expired(tell=tell, is_begun=message.attempts > 0)
-        stopped_by = view.interrupted_by or message.interrupted_by or self._stopped_parent(message)
+        stopped_by = (
+            view.interrupted_by or message.interrupted_by or await self._stopped_parent(message)
+        )
         if stopped_by is not None:
             return replies.interrupted("", stopped_by)
         wanted = message.event.agent if message.event is not None else None
@@ -172,12 +176,12 @@ class TurnRunner:
             return 0 < settings.lanes.resume_within_s < age
         return age > settings.inbox.expire_after_s
 
-    def _stopped_parent(self, message: MessageRecord) -> str | None:
+    async def _stopped_parent(self, message: MessageRecord) -> str | None:
         """Return who stopped the parent of a subagent's message, or the parent that has ended."""
         if message.event is None or not message.event.internal:
             return None
         parent_id = parent_of(message.event)
-        parent = self._services.store.inbox.get(parent_id)
+        parent = await self._services.store.inbox.get(parent_id)
         if parent is None or parent.state is MessageState.DONE:
             return parent_id
         return parent.interrupted_by
@@ -190,14 +194,14 @@ class TurnRunner:
                 if isinstance(after, Reply):
                     return turn, after
                 turn = after
-            if not has_company(own, turn, ctx):
+            if not await has_company(own, turn, ctx):
                 return turn, None
             ctx.journal.unnote(noted)
             turn = own
 
     async def _act(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply]:
         if self._services.hooks is not None:
-            self._services.hooks.started(turn, is_again=bool(ctx.journal.steps))
+            await self._services.hooks.started(turn, is_again=bool(ctx.journal.steps))
         while True:
             stage = next_stage(turn)
             if stage is None:
@@ -222,7 +226,7 @@ class TurnRunner:
         """End a message whose turn failed with an unexpected error."""
         assert view.message is not None
         assert view.message.event is not None
-        turn = self._turn(view, view.message)
+        turn = await self._turn(view, view.message)
         reply = replies.failed("Something broke on my side. Please try again.", cause)
         await END(turn, reply, ctx)
 
@@ -239,12 +243,12 @@ class TurnRunner:
 
 
 def _was_stopped_unbegun(view: LaneView, ending: Reply) -> bool:
-    """Return whether a person's message ends because it was stopped before its turn had begun."""
+    """Return whether a person's message ends because it was stopped before it was prepared."""
     message = view.message
     if ending.outcome is not Outcome.INTERRUPTED or message is None or message.event is None:
         return False
-    has_begun = bool(view.steps) or message.state is not MessageState.NEW
-    return not has_begun and not message.control and not message.event.internal
+    is_prepared = any(step.kind == "prepared" for step in view.steps)
+    return not is_prepared and not message.control and not message.event.internal
 
 
 def _once_told(reply: Reply, *, tell_expired: bool) -> Reply:

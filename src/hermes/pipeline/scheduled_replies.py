@@ -81,7 +81,7 @@ def _shortened(text: str, job: str) -> str:
 async def _send(turn: Turn, reply: Reply, ctx: TurnContext) -> FoundTarget:
     services, scheduled = ctx.services, turn.event.scheduled
     assert scheduled is not None
-    place = services.courier.find(
+    place = await services.courier.find(
         scheduled.target,
         message_id=turn.id,
         person_id=turn.person_id,

@@ -28,7 +28,7 @@ async def end_if_over(view: LaneView, services: Services) -> bool:
     if message.state is not MessageState.NEW or message.control or _is_beside(view.lane):
         return False
     now = services.clock.now()
-    reason = services.resets.reason(
+    reason = await services.resets.reason(
         view.lane, person_id=message.person_id, used_at=view.used_at, now=now
     )
     if reason is None:

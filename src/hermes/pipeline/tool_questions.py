@@ -38,7 +38,7 @@ class QuestionRecords(Protocol):
     async def settle(
         self, approval_id: str, state: ApprovalState, *, by: str, at: float
     ) -> bool: ...
-    def was_asked(self, who: str) -> bool: ...
+    async def was_asked(self, who: str) -> bool: ...
 
 
 class QuestionStore(HasDigest, Protocol):
@@ -175,12 +175,12 @@ class AnswerReceipt(msgspec.Struct, frozen=True):
     is_refused: bool = False
 
 
-def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
+async def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
     """Tell whether a message beside a lane is the answer to a question, if only to a closed one."""
     services = ctx.services
     if services.questions.at(lane) is not None:
         return True
-    return services.store.approvals.was_asked(asker_of(turn.event))
+    return await services.store.approvals.was_asked(asker_of(turn.event))
 
 
 async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> AnswerReceipt:

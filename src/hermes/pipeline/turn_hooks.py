@@ -44,10 +44,10 @@ class TurnHooks:
         # Sessions that need not be looked up again, each by its lane and epoch.
         self._begun: dict[tuple[str, int], None] = {}
 
-    def started(self, turn: Turn, *, is_again: bool) -> None:
+    async def started(self, turn: Turn, *, is_again: bool) -> None:
         """A message is worked on; `is_again` says that an attempt before this one had begun."""
         if self._hears_sessions and not is_again and not depth_of(turn.lane):
-            self._look_at_session(turn)
+            await self._look_at_session(turn)
         self._book.tell(
             AGENT_START, {**_about(turn), "is_again": is_again, "text": turn.event.text}
         )
@@ -123,7 +123,7 @@ class TurnHooks:
             )
         return None
 
-    def _look_at_session(self, turn: Turn) -> None:
+    async def _look_at_session(self, turn: Turn) -> None:
         """Report a session in which no turn has ended yet, once in the life of the process."""
         key = (turn.lane, turn.epoch)
         if key in self._begun:
@@ -131,7 +131,7 @@ class TurnHooks:
         while len(self._begun) >= _REMEMBERED:
             del self._begun[next(iter(self._begun))]
         self._begun[key] = None
-        if not self._sessions.usage(turn.lane).turns:
+        if not (await self._sessions.usage(turn.lane)).turns:
             self._book.tell(SESSION_START, _about(turn))
 
 

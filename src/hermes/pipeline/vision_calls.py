@@ -93,8 +93,8 @@ class VisionCaller:
         plan = await self._plan()
         spec = CallSpec(
             call_id=turn.id,
-            request=self._request(prompt, pictures),
-            payer=payer_of(turn, ctx),
+            request=await self._request(prompt, pictures),
+            payer=await payer_of(turn, ctx),
             whole=True,
             wait_s=ctx.services.settings.turns.wait_s,
             place_s=place_wait_s(turn, ctx),
@@ -123,8 +123,8 @@ class VisionCaller:
         self.is_alone = False
         return plan
 
-    def _request(self, prompt: str, pictures: tuple[ImagePart, ...]) -> ModelRequest:
-        key = key_of(self._turn, self._ctx)
+    async def _request(self, prompt: str, pictures: tuple[ImagePart, ...]) -> ModelRequest:
+        key = await key_of(self._turn, self._ctx)
         limit = None if key is None else key.max_output_tokens
         return ModelRequest(
             model="",

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 
 from hermes.ports.upward import Progress
 
 _LAST = ("done", "parked", "stopping")
 _ENDS = (*_LAST, "question")
 _MAX_BEHIND = 10_000
+# Finds the end of a turn in the journal.
+Look = Callable[[], Awaitable[Progress | None]]
 
 
 class _Watcher:
@@ -104,15 +106,19 @@ class WatchHub:
         finally:
             self._leave(message_id, watcher)
 
-    async def end(self, message_id: str) -> Progress:
-        """Return how a turn ends (`done`, `parked`, `stopping`), or the question that it asks."""
+    async def end(self, message_id: str, *, look: Look | None = None) -> Progress:
+        """Return how a turn ends (`done`, `parked`, `stopping`), or the question that it asks.
+
+        `look` finds the end of one that may have ended before; it may end during that look.
+        """
         question = self._questions.get(message_id)
         if question is not None:
             return question
         waiter = _EndWaiter()
         self._watchers.setdefault(message_id, []).append(waiter)
         try:
-            return await waiter.end
+            ended = None if look is None else await look()
+            return await waiter.end if ended is None else ended
         finally:
             self._leave(message_id, waiter)
 

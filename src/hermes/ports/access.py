@@ -56,15 +56,15 @@ class AccessStore(Protocol):
         """
         ...
 
-    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
+    async def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Return whether a credential is known and not expired."""
         ...
 
-    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
+    async def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
         """Return a credential that is known and not expired."""
         ...
 
-    def list(self, kind: str) -> tuple[Credential, ...]:
+    async def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, the newest first."""
         ...
 
@@ -100,6 +100,6 @@ class AccessStore(Protocol):
         """
         ...
 
-    def any(self, kind: str) -> bool:
+    async def any(self, kind: str) -> bool:
         """Return whether a credential of this kind exists."""
         ...

@@ -69,11 +69,11 @@ class ApprovalStore(Protocol):
         """Settle a question as `decide` does; return whether it was still waiting."""
         ...
 
-    def was_asked(self, who: str) -> bool:
+    async def was_asked(self, who: str) -> bool:
         """Return whether a running tool ever asked a person something."""
         ...
 
-    def is_standing(self, what: str, who: str) -> bool:
+    async def is_standing(self, what: str, who: str) -> bool:
         """Return whether a person has answered "always" to something."""
         ...
 
@@ -87,18 +87,18 @@ class ApprovalStore(Protocol):
         """Settle a waiting approval; raises `GuardFailed` when it is no longer waiting."""
         ...
 
-    def get(self, approval_id: str) -> Approval | None:
+    async def get(self, approval_id: str) -> Approval | None:
         """Return one approval."""
         ...
 
-    def waiting(self, lane: str) -> Approval | None:
+    async def waiting(self, lane: str) -> Approval | None:
         """Return the approval that a lane waits on."""
         ...
 
-    def waiting_around(self, lane: str) -> tuple[Approval, ...]:
+    async def waiting_around(self, lane: str) -> tuple[Approval, ...]:
         """Return what waits on a lane or below it, in background tasks and subagents."""
         ...
 
-    def overdue(self, now: float) -> tuple[str, ...]:
+    async def overdue(self, now: float) -> tuple[str, ...]:
         """Return waiting approvals whose time is up."""
         ...

@@ -44,6 +44,8 @@ class AuditStore(Protocol):
         """Record the result of an order."""
         ...
 
-    def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
+    async def page(
+        self, *, since: float, actor: str, action: str, limit: int
+    ) -> tuple[AuditRow, ...]:
         """Return orders, the newest first; an empty actor or action means any."""
         ...

@@ -121,27 +121,27 @@ class CronStore(Protocol):
         """Keep a job, once; raises `Conflict` where the person has as many as may be."""
         ...
 
-    def get(self, job_id: str) -> CronJob | None:
+    async def get(self, job_id: str) -> CronJob | None:
         """Return one job."""
         ...
 
-    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+    async def of_person(self, person_id: str) -> tuple[CronJob, ...]:
         """Return the jobs of a person, the oldest first."""
         ...
 
-    def page(self, *, limit: int) -> tuple[CronJob, ...]:
+    async def page(self, *, limit: int) -> tuple[CronJob, ...]:
         """Return everybody's jobs, the next to run first."""
         ...
 
-    def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
+    async def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
         """Return jobs that are due, the longest first."""
         ...
 
-    def waiting(self) -> tuple[CronJob, ...]:
+    async def waiting(self) -> tuple[CronJob, ...]:
         """Return every job that is to run some time and is not paused."""
         ...
 
-    def next_due_at(self) -> float | None:
+    async def next_due_at(self) -> float | None:
         """Return when the next job becomes due."""
         ...
 
@@ -173,7 +173,7 @@ class CronStore(Protocol):
 class Scheduler(Protocol):
     """What chat commands, tools and operators do with jobs; `person_id` keeps to one's own."""
 
-    def origin(self, message_id: str) -> CronOrigin:
+    async def origin(self, message_id: str) -> CronOrigin:
         """Return who wrote a message and where; raises `Forbidden` inside a scheduled turn."""
         ...
 
@@ -186,11 +186,11 @@ class Scheduler(Protocol):
         """
         ...
 
-    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+    async def of_person(self, person_id: str) -> tuple[CronJob, ...]:
         """Return the jobs of a person."""
         ...
 
-    def get(self, name: str, *, person_id: str | None = None) -> CronJob:
+    async def get(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Return a job by its id or an unmistakable part of it; raises `NotFound`."""
         ...
 
@@ -214,6 +214,6 @@ class Scheduler(Protocol):
         """Return a job in one line, with times in its own time zone."""
         ...
 
-    def output(self, job: CronJob) -> str:
+    async def output(self, job: CronJob) -> str:
         """Return what the last run answered, whole; raises `NotFound` where nothing is kept."""
         ...

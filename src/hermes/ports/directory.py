@@ -25,7 +25,7 @@ class ChatEntry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class DirectoryStore(Protocol):
     """The chats that are known by a name, over restarts."""
 
-    def chats(self, platform: str | None = None) -> tuple[ChatEntry, ...]:
+    async def chats(self, platform: str | None = None) -> tuple[ChatEntry, ...]:
         """Return the chats of a platform, or of all, by platform and name."""
         ...
 

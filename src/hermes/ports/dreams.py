@@ -39,15 +39,15 @@ class RecentMessages(msgspec.Struct, frozen=True):
 class DreamStore(Protocol):
     """Dreams of people, and whose turn it is."""
 
-    def of(self, person_id: str) -> Dream | None:
+    async def of(self, person_id: str) -> Dream | None:
         """Return the last dream of a person; answered from memory while nobody has one."""
         ...
 
-    def last_begun_at(self) -> float | None:
+    async def last_begun_at(self) -> float | None:
         """Return when the last dream was begun, of whomever."""
         ...
 
-    def next_person(self, *, before: float, after: str, limit: int) -> tuple[str | None, str]:
+    async def next_person(self, *, before: float, after: str, limit: int) -> tuple[str | None, str]:
         """Look at the next people behind the id `after`, at most `limit`.
 
         Returns the first whose last dream was begun at `before` or earlier and of whom there is
@@ -59,7 +59,7 @@ class DreamStore(Protocol):
         """Put down the job of a person's dream, due at once; one that waits is begun again."""
         ...
 
-    def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
+    async def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
         """Return what the person of a job wrote since the last dream."""
         ...
 

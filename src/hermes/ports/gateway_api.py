@@ -66,7 +66,7 @@ class GatewayApi(Protocol):
         """Return who shows a bearer token or a session cookie; raises `Unauthenticated`."""
         ...
 
-    def message(self, message_id: str) -> MessageStatus | None:
+    async def message(self, message_id: str) -> MessageStatus | None:
         """Return one message and its result."""
         ...
 
@@ -81,7 +81,7 @@ class GatewayApi(Protocol):
         """
         ...
 
-    def conversation(
+    async def conversation(
         self,
         platform: str,
         chat_id: str,
@@ -98,7 +98,7 @@ class GatewayApi(Protocol):
         """
         ...
 
-    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, the most recently used first."""
         ...
 

@@ -80,7 +80,7 @@ class InboxStore(Protocol):
         """
         ...
 
-    def knows(self, event: MessageEvent) -> bool:
+    async def knows(self, event: MessageEvent) -> bool:
         """Return True if a message of this id was accepted before, the same way."""
         ...
 
@@ -96,15 +96,15 @@ class InboxStore(Protocol):
         """Return the way that the first waiting message of a lane came; empty if over no channel."""
         ...
 
-    def get(self, message_id: str) -> MessageRecord | None:
+    async def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""
         ...
 
-    def state(self, message_id: str) -> MessageState | None:
+    async def state(self, message_id: str) -> MessageState | None:
         """Return the state of one message without decrypting it."""
         ...
 
-    def result(self, message_id: str) -> TurnResult | None:
+    async def result(self, message_id: str) -> TurnResult | None:
         """Return what a finished message answered."""
         ...
 

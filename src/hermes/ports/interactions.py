@@ -27,6 +27,6 @@ class InteractionRow(msgspec.Struct, frozen=True, kw_only=True):
 class InteractionStore(Protocol):
     """Reads interactions."""
 
-    def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
+    async def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
         """Return the interactions of messages older than one, or the last ones, the newest first."""
         ...

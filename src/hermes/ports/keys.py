@@ -58,15 +58,15 @@ class KeyStore(Protocol):
         """Keep a new key for the person behind `user` (made if unknown); return it with them."""
         ...
 
-    def find(self, digest: bytes) -> CallerKey | None:
+    async def find(self, digest: bytes) -> CallerKey | None:
         """Return the key with this hash, revoked or expired ones too; answered from memory."""
         ...
 
-    def get(self, key_id: str) -> CallerKey | None:
+    async def get(self, key_id: str) -> CallerKey | None:
         """Return the key of this id; answered from memory."""
         ...
 
-    def list(self) -> tuple[CallerKey, ...]:
+    async def list(self) -> tuple[CallerKey, ...]:
         """Return every key, the newest first."""
         ...
 
@@ -82,7 +82,7 @@ class AnswerStore(Protocol):
         """Remember an answer, forgetting the oldest beyond `keep`."""
         ...
 
-    def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
+    async def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
         """Return a remembered answer of this person that has not expired."""
         ...
 

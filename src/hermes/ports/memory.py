@@ -78,7 +78,7 @@ class KeptFact(Protocol):
 class FactKeeper(Protocol):
     """Changes what is known of people, with every value cleaned on its way in."""
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return what is known of a person, the oldest first."""
         ...
 
@@ -94,7 +94,7 @@ class FactKeeper(Protocol):
 class FactStore(Protocol):
     """What is known of people."""
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return the facts of a person, the oldest first; answered from memory."""
         ...
 
@@ -102,11 +102,11 @@ class FactStore(Protocol):
         """Change a person's facts in one unit; return what was changed."""
         ...
 
-    def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
+    async def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
         """Return the facts of a person that have these ids, in their order."""
         ...
 
-    def has_loose(self, person_id: str) -> bool:
+    async def has_loose(self, person_id: str) -> bool:
         """Return whether anything is known of a person that is not structural."""
         ...
 
@@ -117,15 +117,15 @@ class VectorStore(Protocol):
     Which facts still lack their vector is written together with the facts, so that none is lost.
     """
 
-    def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
+    async def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
         """Return the pages of a person that this model made."""
         ...
 
-    def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
+    async def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
         """Return facts of a person that have no vector yet; there may be structural ones."""
         ...
 
-    def is_foreign(self, person_id: str, model: str) -> bool:
+    async def is_foreign(self, person_id: str, model: str) -> bool:
         """Return whether a person has pages that another model made."""
         ...
 
@@ -163,11 +163,11 @@ class Soul(msgspec.Struct, frozen=True, omit_defaults=True):
 class SoulStore(Protocol):
     """What sessions contain about their person; the commit of the first turn writes it."""
 
-    def get(self, lane: str, epoch: int) -> Soul | None:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
         """Return the blocks of a session, if it has begun; none are left of an erased person's."""
         ...
 
-    def said_before(
+    async def said_before(
         self, person_id: str, *, lane: str, epoch: int, limit: int
     ) -> tuple[SaidBefore, ...]:
         """Return the newest messages of a person's other sessions, oldest first.
@@ -228,15 +228,17 @@ class Lessons(msgspec.Struct, frozen=True):
 class JobStore(Protocol):
     """Work after the reply, journaled; a job is done only with what it changes."""
 
-    def due(self, now: float, *, limit: int, kinds: Sequence[str] | None = None) -> tuple[Job, ...]:
+    async def due(
+        self, now: float, *, limit: int, kinds: Sequence[str] | None = None
+    ) -> tuple[Job, ...]:
         """Return jobs that are due, the longest first; with `kinds` only those of these."""
         ...
 
-    def next_due_at(self) -> float | None:
+    async def next_due_at(self) -> float | None:
         """Return when the next job becomes due."""
         ...
 
-    def lessons(self, job: Job, *, limit: int) -> Lessons:
+    async def lessons(self, job: Job, *, limit: int) -> Lessons:
         """Return what the person of a job said since it was last done."""
         ...
 
@@ -252,6 +254,6 @@ class JobStore(Protocol):
         """Delay a failed job; without a time it is parked until the session continues."""
         ...
 
-    def parked(self) -> int:
+    async def parked(self) -> int:
         """Return how many jobs are parked."""
         ...

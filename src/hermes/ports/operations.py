@@ -45,7 +45,7 @@ class LastTraffic(msgspec.Struct, frozen=True, kw_only=True):
 class PausedStore(Protocol):
     """What is stored about platforms across restarts: the paused ones, and their last traffic."""
 
-    def all(self) -> tuple[PausedPlatform, ...]:
+    async def all(self) -> tuple[PausedPlatform, ...]:
         """Return the paused platforms."""
         ...
 
@@ -57,7 +57,7 @@ class PausedStore(Protocol):
         """End the rest; its replies are no older than when it began. False if there was none."""
         ...
 
-    def last_traffic(self, platform: str) -> LastTraffic:
+    async def last_traffic(self, platform: str) -> LastTraffic:
         """Return when a platform last delivered and accepted a message, as far as it is stored."""
         ...
 
@@ -65,11 +65,11 @@ class PausedStore(Protocol):
 class DeadLetterStore(Protocol):
     """Replies that were given up, and those that are held for the operator's word."""
 
-    def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
+    async def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return them, the newest first; an empty platform means any."""
         ...
 
-    def get(self, delivery_id: str) -> DeliveryRecord | None:
+    async def get(self, delivery_id: str) -> DeliveryRecord | None:
         """Return one of them."""
         ...
 
@@ -101,10 +101,10 @@ class OpenSession(msgspec.Struct, frozen=True, kw_only=True):
 class OpenSessionStore(Protocol):
     """Sessions that have not ended."""
 
-    def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
+    async def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
         """Return them, the most recently used first; an empty platform means any."""
         ...
 
-    def get(self, key: str) -> OpenSession | None:
+    async def get(self, key: str) -> OpenSession | None:
         """Return the one of a key."""
         ...

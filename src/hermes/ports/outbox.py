@@ -100,17 +100,17 @@ class OutboxStore(Protocol):
         """Send the whole reply again; the messages that showed it are deleted afterwards."""
         ...
 
-    def is_shown(self, delivery_id: str) -> bool:
+    async def is_shown(self, delivery_id: str) -> bool:
         """Return whether a preview is known to be posted on its platform."""
         ...
 
-    def due(
+    async def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
         """Return in order what may be sent; more than `at_most_s` away the clock was set back."""
         ...
 
-    def next_due_at(self, platform: str) -> float | None:
+    async def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
         ...
 
@@ -169,7 +169,7 @@ class OutboxStore(Protocol):
         """
         ...
 
-    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+    async def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that policy has not settled."""
         ...
 
@@ -177,6 +177,6 @@ class OutboxStore(Protocol):
         """Let replies older than `before` die on platforms that no sender serves."""
         ...
 
-    def waiting(self, platform: str | None = None) -> int:
+    async def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not sent, dead or settled."""
         ...

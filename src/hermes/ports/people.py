@@ -173,23 +173,23 @@ class CodeRules(Protocol):
 class UserStore(Protocol):
     """People and their channels."""
 
-    def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
+    async def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
         """Return the state of a channel."""
         ...
 
-    def is_anybody_blocked(self) -> bool:
+    async def is_anybody_blocked(self) -> bool:
         """Return whether a block has to be looked for at all; answered from memory."""
         ...
 
-    def get(self, person_id: str) -> User | None:
+    async def get(self, person_id: str) -> User | None:
         """Return one person with their channels."""
         ...
 
-    def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
+    async def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
         """Return people, the newest first; without a state all but the erased."""
         ...
 
-    def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
+    async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
         ...
 
@@ -211,7 +211,7 @@ class UserStore(Protocol):
         """Give a person a tier; it counts from their next message on. False if it was theirs."""
         ...
 
-    def papers(self, person_id: str) -> PersonHistory:
+    async def papers(self, person_id: str) -> PersonHistory:
         """Return what is kept of a person beside their channels, for them to take along."""
         ...
 
@@ -231,11 +231,13 @@ class PairingStore(Protocol):
         """Store an unknown person's request to be let in, if the rules allow it."""
         ...
 
-    def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
+    async def waiting(
+        self, now: float, *, platform: str | None = None
+    ) -> tuple[PairingRequest, ...]:
         """Return who waits to be let in, the longest waiting first."""
         ...
 
-    def locks(self, now: float) -> dict[str, float]:
+    async def locks(self, now: float) -> dict[str, float]:
         """Return the platforms whose approvals are locked, each with its end."""
         ...
 
@@ -292,15 +294,15 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 class PeopleStore(Protocol):
     """Who is who, and what they may spend."""
 
-    def find(self, platform: str, user_id: str) -> Person | None:
+    async def find(self, platform: str, user_id: str) -> Person | None:
         """Return the person behind a channel id."""
         ...
 
-    def get(self, person_id: str) -> Person | None:
+    async def get(self, person_id: str) -> Person | None:
         """Return one person."""
         ...
 
-    def balance(self, person_id: str) -> int:
+    async def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
         ...
 

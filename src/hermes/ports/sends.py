@@ -53,7 +53,7 @@ class SendResult(msgspec.Struct, frozen=True, kw_only=True):
 class Courier(Protocol):
     """Finds targets and sends to them."""
 
-    def find(
+    async def find(
         self, target: str, *, message_id: str, person_id: str, is_operators: bool = False
     ) -> FoundTarget:
         """Find a target as it is written; raises `Refused` with what is possible instead.
@@ -94,13 +94,13 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
 class SendStore(Protocol):
     """Deliveries that are no replies, and the chats that they can go to."""
 
-    def sessions(
+    async def sessions(
         self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
     ) -> tuple[KnownSession, ...]:
         """Return the sessions of a chat, the most recently used first; those of nobody are left out."""
         ...
 
-    def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
+    async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
         """Return the direct chats that a person wrote in of late, the newest first."""
         ...
 

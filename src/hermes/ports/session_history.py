@@ -45,17 +45,17 @@ class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
 class PastStore(Protocol):
     """The past of conversations; it is changed by commits alone."""
 
-    def exchanges(
+    async def exchanges(
         self, lane: str, *, epoch: int, since: int = 0, limit: int
     ) -> tuple[PastExchange, ...]:
         """Return the newest exchanges of a conversation that begin at `since` or later, newest first."""
         ...
 
-    def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+    async def states(self, lane: str, *, epoch: int) -> dict[str, int]:
         """Return the states that were kept of a conversation, by name, with their lengths."""
         ...
 
-    def is_kept(self, lane: str, *, epoch: int) -> bool:
+    async def is_kept(self, lane: str, *, epoch: int) -> bool:
         """Tell whether the present state is kept under a name already, or there is none to keep."""
         ...
 
@@ -63,7 +63,7 @@ class PastStore(Protocol):
 class TranscriptStore(PastStore, Protocol):
     """What was said in a session: the message graph, as a turn needs it."""
 
-    def history(
+    async def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
     ) -> VisibleHistory:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages.
@@ -73,11 +73,11 @@ class TranscriptStore(PastStore, Protocol):
         """
         ...
 
-    def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
+    async def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
         """Return sessions, the most recently used first."""
         ...
 
-    def conversation(
+    async def conversation(
         self,
         lane: str,
         *,

@@ -28,14 +28,14 @@ class UnusedSession(msgspec.Struct, frozen=True):
 class SessionStore(Protocol):
     """Ends of sessions, and who wrote in old ones."""
 
-    def old_writers(self, lane: str) -> frozenset[str]:
+    async def old_writers(self, lane: str) -> frozenset[str]:
         """Return who wrote in a session from before conversation names belonged to senders.
 
         Empty for all other sessions; the empty name for one in which several people wrote.
         """
         ...
 
-    def unused(
+    async def unused(
         self, platform: str, *, since: float, before: float, limit: int
     ) -> tuple[UnusedSession, ...]:
         """Return sessions of a platform that were last used in a stretch of time, oldest first."""
@@ -51,7 +51,7 @@ class SessionStore(Protocol):
         """
         ...
 
-    def usage(self, lane: str) -> SessionUsage:
+    async def usage(self, lane: str) -> SessionUsage:
         """Return what the session of a lane has used since it began."""
         ...
 
@@ -71,7 +71,7 @@ class PruningStore(Protocol):
         """Note that old conversations are looked for now; false if that was done a short time ago."""
         ...
 
-    def old(
+    async def old(
         self, *, before: float, after: int, limit: int
     ) -> tuple[int | None, tuple[OldConversation, ...]]:
         """Return conversations that ended and were last used before then, among the next graphs.
@@ -80,7 +80,7 @@ class PruningStore(Protocol):
         """
         ...
 
-    def find(self, name: str, *, before: float) -> OldConversation | None:
+    async def find(self, name: str, *, before: float) -> OldConversation | None:
         """Return a subagent's conversation that goes with the one it worked for."""
         ...
 

@@ -118,15 +118,15 @@ class SpendStore(Protocol):
         """Write calls that belong to no turn, and their data for `why`, in one unit."""
         ...
 
-    def total(self, meter: Meter) -> float:
+    async def total(self, meter: Meter) -> float:
         """Return a meter's value according to the ledger."""
         ...
 
-    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
+    async def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
         """Return what was spent on those days, the most expensive first."""
         ...
 
-    def kill_switch(self) -> KillSwitch:
+    async def kill_switch(self) -> KillSwitch:
         """Return the state of the kill switch."""
         ...
 

@@ -180,7 +180,7 @@ class Store(Protocol):
         """Return a keyed hash: equal for equal content, and telling nothing without the key."""
         ...
 
-    def timeline(self, name: str) -> Timeline | None:
+    async def timeline(self, name: str) -> Timeline | None:
         """Return everything known of a message, a refusal or a call, by its id.
 
         A message is found by its external id too; of a call there are only events.
@@ -191,7 +191,7 @@ class Store(Protocol):
         """Forget finished messages and calls older than `before`, at most `limit`; how many."""
         ...
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return counts and sizes for `hermes status`."""
         ...
 

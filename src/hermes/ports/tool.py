@@ -78,7 +78,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 class AsksByCall(Protocol):
     """A tool of which some calls need an approval; it never runs in parallel with others."""
 
-    def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
+    async def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
         """Return who has to agree to a call before it runs."""
         ...
 

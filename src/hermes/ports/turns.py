@@ -192,11 +192,11 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 class TurnStore(Protocol):
     """Lanes, leases, steps and the commit."""
 
-    def lanes_with_work(self) -> tuple[str, ...]:
+    async def lanes_with_work(self) -> tuple[str, ...]:
         """Return every lane that has an unfinished message, oldest first."""
         ...
 
-    def view(self, lane: str) -> LaneView:
+    async def view(self, lane: str) -> LaneView:
         """Return the next message of a lane, and its steps if it had begun."""
         ...
 
@@ -223,14 +223,14 @@ class TurnStore(Protocol):
         """End a message that cannot be committed like any other, without words or charge."""
         ...
 
-    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+    async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane for their turn, the oldest first."""
         ...
 
-    def below(self, lane: str) -> tuple[MessageRecord, ...]:
+    async def below(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return what has not ended on lanes below one, the oldest first."""
         ...
 
-    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+    async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the person that want to join their running turn on the lane."""
         ...

@@ -103,15 +103,15 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
 class WalletStore(Protocol):
     """Wallets and their ledger."""
 
-    def get(self, person_id: str) -> Wallet | None:
+    async def get(self, person_id: str) -> Wallet | None:
         """Return a person's wallet; None if nobody has this id."""
         ...
 
-    def owner(self, code: str) -> str | None:
+    async def owner(self, code: str) -> str | None:
         """Return the person whose referral code this is."""
         ...
 
-    def lines(self, person_id: str, *, limit: int) -> tuple[LedgerLine, ...]:
+    async def lines(self, person_id: str, *, limit: int) -> tuple[LedgerLine, ...]:
         """Return the newest lines of a person's ledger, the newest first."""
         ...
 

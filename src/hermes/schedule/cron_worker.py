@@ -5,7 +5,7 @@ is set back, jobs run at their times again, but no instant runs twice.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -36,7 +36,7 @@ class CronWorker:
         self,
         store: Store,
         *,
-        admits: Callable[[MessageEvent], bool],
+        admits: Callable[[MessageEvent], Awaitable[bool]],
         has_room: Callable[[], bool],
         wake: Wake,
         clock: Clock,
@@ -64,15 +64,17 @@ class CronWorker:
 
     async def _rounds(self) -> None:
         while True:
+            wait = _LOOK_S
             try:
                 await self.round()
+                wait = await self.pause()
             except Exception:  # noqa: BLE001  worker boundary: the next round tries again
                 _log.exception("cron_failed")
-            await asyncio.sleep(self.pause())
+            await asyncio.sleep(wait)
 
-    def pause(self) -> float:
+    async def pause(self) -> float:
         """Return how long to wait before the next check."""
-        due_at = self._store.cron.next_due_at()
+        due_at = await self._store.cron.next_due_at()
         if due_at is None:
             return _LOOK_S
         return min(_LOOK_S, max(_LEAST_WAIT_S, due_at - self._clock.now()))
@@ -82,7 +84,7 @@ class CronWorker:
         await self._mind_the_clock()
         if not self._has_room():
             return 0
-        due = self._store.cron.due(self._clock.now(), limit=_JOBS_A_ROUND)
+        due = await self._store.cron.due(self._clock.now(), limit=_JOBS_A_ROUND)
         for job in due:
             await self._run(job)
         return len(due)
@@ -94,7 +96,7 @@ class CronWorker:
         if before is not None and ahead >= before - _SET_BACK_S:
             return
         now = self._clock.now()
-        for job in self._store.cron.waiting():
+        for job in await self._store.cron.waiting():
             following = self._next_of(job, now)
             if following is not None and job.next_at is not None and following < job.next_at:
                 await self._store.cron.set(job, next_at=following)
@@ -117,7 +119,7 @@ class CronWorker:
         except _NO_ZONE:
             await self._stop_job(job, f"the time zone {task.rule.zone} is no longer known here")
             return
-        problem = self._problem(job, task, run.message.event)
+        problem = await self._problem(job, task, run.message.event)
         if problem is not None:
             await self._stop_job(job, problem)
             return
@@ -136,13 +138,13 @@ class CronWorker:
             missed=run.missed,
         )
 
-    def _problem(self, job: CronJob, task: CronTask, event: MessageEvent) -> str | None:
+    async def _problem(self, job: CronJob, task: CronTask, event: MessageEvent) -> str | None:
         """Return why a job can no longer run for its owner."""
         source = task.origin.source
-        channel_access = self._store.users.channel_access(source.platform, source.user_id)
+        channel_access = await self._store.users.channel_access(source.platform, source.user_id)
         if channel_access.person_id != job.person_id:
             return f"{source.platform}:{source.user_id} belongs to another person now"
-        return None if self._admits(event) else "its owner is no longer admitted"
+        return None if await self._admits(event) else "its owner is no longer admitted"
 
     async def _stop_job(self, job: CronJob, reason: str) -> None:
         now = self._clock.now()

@@ -90,7 +90,7 @@ class DirectoryWatch:
         return count
 
     async def _write_seen(self) -> int:
-        listed = {(one.platform, one.chat_id): one for one in self._store.chats()}
+        listed = {(one.platform, one.chat_id): one for one in await self._store.chats()}
         seen, self._seen = self._seen, {}
         # A platform's list says more about a chat than a message does.
         news = [_beside(entry, listed.get(place)) for place, entry in seen.items()]

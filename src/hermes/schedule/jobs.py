@@ -61,7 +61,7 @@ class JobWorker:
         shop, kinds = self._shop, self._kinds()
         if DREAM in kinds:
             await self._dreamer.begin_next()
-        due = shop.jobs.due(shop.clock.now(), limit=_JOBS_A_ROUND, kinds=kinds)
+        due = await shop.jobs.due(shop.clock.now(), limit=_JOBS_A_ROUND, kinds=kinds)
         tried = 0
         for job in due:
             if job.key not in self._doing:
@@ -82,7 +82,7 @@ class JobWorker:
             error = await self._try(await shop.dreams.begin(person_id, at=shop.clock.now()))
         if error is not None:
             raise error
-        return shop.dreams.of(person_id)
+        return await shop.dreams.of(person_id)
 
     @contextmanager
     def _busy_with(self, key: str) -> Iterator[None]:
@@ -124,10 +124,10 @@ class JobWorker:
 
     async def _learn(self, job: Job, receipt: SpendLog) -> None:
         shop = self._shop
-        lessons = shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
+        lessons = await shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
         found = ExtractedFacts()
         if lessons.heard:
-            request = extraction_request(lessons.heard, shop.facts.of(job.person_id))
+            request = extraction_request(lessons.heard, await shop.facts.of(job.person_id))
             model = shop.settings.memory.extract_model
             text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
             found = read_extraction(text, lessons.heard)
@@ -160,10 +160,10 @@ class Dreamer:
     async def begin_next(self) -> Job | None:
         """Start the next dream, if it is time and somebody needs one."""
         shop, settings = self._shop, self._shop.settings.memory
-        now, last = shop.clock.now(), shop.dreams.last_begun_at()
+        now, last = shop.clock.now(), await shop.dreams.last_begun_at()
         if last is not None and now < last + _DAY_S / settings.dreams_a_day:
             return None
-        person_id, self._after = shop.dreams.next_person(
+        person_id, self._after = await shop.dreams.next_person(
             before=now - settings.dream_days * _DAY_S, after=self._after, limit=_PEOPLE_AT_ONCE
         )
         return None if person_id is None else await shop.dreams.begin(person_id, at=now)
@@ -171,10 +171,10 @@ class Dreamer:
     async def do(self, job: Job, receipt: SpendLog) -> None:
         """Summarise what is known of a person and finish the job; without news, ask no model."""
         shop = self._shop
-        facts = facts_for(shop.facts.of(job.person_id))
-        lately, dream = shop.dreams.lately_said(job, limit=_MESSAGES), None
+        facts = facts_for(await shop.facts.of(job.person_id))
+        lately, dream = await shop.dreams.lately_said(job, limit=_MESSAGES), None
         if facts or lately.said:
-            request = dream_request(facts, lately.said, before=shop.dreams.of(job.person_id))
+            request = dream_request(facts, lately.said, before=await shop.dreams.of(job.person_id))
             model = shop.settings.memory.dream_model
             text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
             dream = read_dream(text, at=shop.clock.now())

@@ -55,7 +55,9 @@ class SessionPruner:
         next_: int | None = 0
         try:
             while next_ is not None:
-                next_, found = self._store.old(before=before, after=next_, limit=_GRAPHS_AT_ONCE)
+                next_, found = await self._store.old(
+                    before=before, after=next_, limit=_GRAPHS_AT_ONCE
+                )
                 for old in found:
                     count += await self._try(old, before=before, gone=gone)
                 if len(gone) >= _FORGOTTEN_AT_ONCE:
@@ -79,7 +81,7 @@ class SessionPruner:
     async def _prune(self, old: OldConversation, *, before: float, gone: list[int]) -> int:
         count = 0
         for name in old.children:
-            child = self._store.find(name, before=before)
+            child = await self._store.find(name, before=before)
             if child is not None:
                 count += await self._prune(child, before=before, gone=gone)
         if await self._store.prune(old, before=before):

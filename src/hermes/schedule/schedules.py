@@ -4,7 +4,7 @@ Implements `ports.cron.Scheduler`; chat commands, the tool and operator actions 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -37,7 +37,10 @@ _log = structlog.get_logger(__name__)
 
 # Takes the target, who asks, and whether that is an operator; returns it in its one form, or raises
 # `Refused` for what cannot be reached.
-CheckTarget = Callable[[str, CronOrigin, bool], str]
+# The target of a job as it is stored, from what was written; raises `Refused` if it may not be used.
+CheckTarget = Callable[[str, CronOrigin, bool], Awaitable[str]]
+# The time zone that a person said they live in.
+ZoneOf = Callable[[str], Awaitable[str | None]]
 
 
 class Schedules:
@@ -49,7 +52,7 @@ class Schedules:
         *,
         settings: CronSettings,
         zone: str,
-        zone_of: Callable[[str], str | None],
+        zone_of: ZoneOf,
         check_target: CheckTarget,
         wake: Wake | None,
         clock: Clock,
@@ -64,9 +67,9 @@ class Schedules:
         self._clock = clock
         self._make_id = make_id
 
-    def origin(self, message_id: str) -> CronOrigin:
+    async def origin(self, message_id: str) -> CronOrigin:
         """Return who wrote a message and where; raises `Forbidden` inside a scheduled turn."""
-        record = self._store.inbox.get(message_id)
+        record = await self._store.inbox.get(message_id)
         if record is None or record.event is None:
             raise NotFound("The message that asks for a schedule no longer exists.")
         event = record.event
@@ -98,14 +101,14 @@ class Schedules:
         """Save a job; raises `BadRequest` that says what was not understood."""
         now = self._clock.now()
         text = self._checked_text(text)
-        rule = read_rule(when, zone=self._zone_for(origin.person_id), now=now)
+        rule = read_rule(when, zone=await self._zone_for(origin.person_id), now=now)
         next_at = self._checked_next(rule, now=now)
         task = CronTask(
             origin=origin,
             text=text,
             rule=rule,
             words=spoken_rule(rule),
-            target=self._check_target(to, origin, is_operators) if to else "",
+            target=await self._check_target(to, origin, is_operators) if to else "",
             is_operators=is_operators,
         )
         job = await self._store.cron.add(
@@ -121,20 +124,20 @@ class Schedules:
         _log.info("cron_added", job_id=job.id, person_id=job.person_id)
         return job
 
-    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+    async def of_person(self, person_id: str) -> tuple[CronJob, ...]:
         """Return the jobs of a person."""
-        return self._store.cron.of_person(person_id)
+        return await self._store.cron.of_person(person_id)
 
-    def get(self, name: str, *, person_id: str | None = None) -> CronJob:
+    async def get(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Return a job by its id or a unique part of it; raises `NotFound`."""
         name = name.strip()
-        job = self._store.cron.get(name)
+        job = await self._store.cron.get(name)
         if job is not None and person_id in (None, job.person_id):
             return job
         known = (
-            self._store.cron.page(limit=100_000)
+            await self._store.cron.page(limit=100_000)
             if person_id is None
-            else self._store.cron.of_person(person_id)
+            else await self._store.cron.of_person(person_id)
         )
         found = [one for one in known if name and one.id.endswith(name)]
         if len(found) == 1:
@@ -146,25 +149,25 @@ class Schedules:
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Pause a job."""
-        job = self._unfinished(name, person_id=person_id)
+        job = await self._unfinished(name, person_id=person_id)
         if job.paused_at is None:
             now = self._clock.now()
             self._moved(await self._store.cron.set(job, next_at=job.next_at, paused_at=now))
-        return self.get(job.id)
+        return await self.get(job.id)
 
     async def resume(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Resume a job from now on."""
-        job = self._unfinished(name, person_id=person_id)
+        job = await self._unfinished(name, person_id=person_id)
         if job.paused_at is not None and job.task is not None:
             next_at = next_after(job.task.rule, self._clock.now())
             if next_at is None:
                 raise BadRequest("The time of this job is over: remove it, or make a new one.")
             self._moved(await self._store.cron.set(job, next_at=next_at))
-        return self.get(job.id)
+        return await self.get(job.id)
 
     async def run(self, name: str, *, person_id: str | None = None) -> str:
         """Run a job now, in addition to its schedule; return the message's id."""
-        job = self.get(name, person_id=person_id)
+        job = await self.get(name, person_id=person_id)
         if job.task is None:
             raise NotFound("What this job does is gone with its person.")
         run = run_by_hand(job, job.task, now=self._clock.now(), make_id=self._make_id)
@@ -183,7 +186,7 @@ class Schedules:
 
     async def remove(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Delete a job."""
-        job = self.get(name, person_id=person_id)
+        job = await self.get(name, person_id=person_id)
         await self._store.cron.remove(job.id)
         _log.info("cron_removed", job_id=job.id, person_id=job.person_id)
         return job
@@ -208,9 +211,11 @@ class Schedules:
             return f"done ({job.outcome or 'long ago'})"
         return f"next: {spoken_time(job.next_at, zone)}"
 
-    def output(self, job: CronJob) -> str:
+    async def output(self, job: CronJob) -> str:
         """Return the whole answer of the last run; raises `NotFound` if none is kept."""
-        result = None if job.last_message is None else self._store.inbox.result(job.last_message)
+        result = (
+            None if job.last_message is None else await self._store.inbox.result(job.last_message)
+        )
         if result is None:
             raise NotFound(
                 f"No answer of {job.id} is kept: it has not run, it still runs, or it ran longer ago "
@@ -218,8 +223,8 @@ class Schedules:
             )
         return result.text
 
-    def _zone_for(self, person_id: str) -> str:
-        known = self._zone_of(person_id)
+    async def _zone_for(self, person_id: str) -> str:
+        known = await self._zone_of(person_id)
         return (find_zone(known) if known else None) or self._zone
 
     def _checked_text(self, text: str) -> str:
@@ -247,8 +252,8 @@ class Schedules:
             )
         return next_at
 
-    def _unfinished(self, name: str, *, person_id: str | None) -> CronJob:
-        job = self.get(name, person_id=person_id)
+    async def _unfinished(self, name: str, *, person_id: str | None) -> CronJob:
+        job = await self.get(name, person_id=person_id)
         if job.next_at is None:
             raise BadRequest(f"{job.id} has run for the last time.")
         return job

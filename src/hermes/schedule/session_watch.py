@@ -70,7 +70,9 @@ class SessionWatch:
         count = 0
         # After the clock was set back there is nothing new before the cutoff.
         while since < before:
-            found = self._sessions.unused(platform, since=since, before=before, limit=_AT_ONCE)
+            found = await self._sessions.unused(
+                platform, since=since, before=before, limit=_AT_ONCE
+            )
             for session in found:
                 count += await self._end(session)
             if len(found) < _AT_ONCE:
@@ -82,7 +84,7 @@ class SessionWatch:
 
     async def _end(self, session: UnusedSession) -> bool:
         now = self._clock.now()
-        reason = self._resets.reason(
+        reason = await self._resets.reason(
             session.lane, person_id=session.person_id, used_at=session.used_at, now=now
         )
         if reason is None:

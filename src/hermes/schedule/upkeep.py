@@ -63,7 +63,7 @@ class Upkeep:
 
     async def _expire_approvals(self) -> None:
         now = self._clock.now()
-        for approval_id in self._store.approvals.overdue(now):
+        for approval_id in await self._store.approvals.overdue(now):
             try:
                 approval = await self._store.approvals.decide(
                     approval_id, "expired", by="upkeep", at=now

@@ -102,7 +102,7 @@ class StoredAccess:
         asks.
         """
         token = TOKEN_PREFIX + self._secret()
-        parent = maker_digest(self._store, maker)
+        parent = await maker_digest(self._store, maker)
         await self._store.add(
             "token", token_digest(token), label=label, expires_at=None, role=role, parent=parent
         )
@@ -116,7 +116,7 @@ class StoredAccess:
             await sign_out_all(self._store, keep=maker)
         code = self._secret()
         expires_at = self._clock.now() + self._times.code_s
-        parent = maker_digest(self._store, maker)
+        parent = await maker_digest(self._store, maker)
         await self._store.add(
             "signin", token_digest(code), label="link", expires_at=expires_at, parent=parent
         )
@@ -140,7 +140,7 @@ class StoredAccess:
 
     async def sign_in_with_token(self, token: str, *, browser: str = "") -> str:
         """Return a new session's secret for a valid token or raise `Unauthenticated`."""
-        caller = owner_only(self._check_token(token))
+        caller = owner_only(await self._check_token(token))
         parent = None if caller.kind == "local" else token_digest(token)
         return await self._make_session(browser or "token", role=caller.role, parent=parent)
 
@@ -160,14 +160,14 @@ class StoredAccess:
                 raise Unauthenticated(
                     f"The Authorization header has the scheme {scheme[:40]!r}: send 'Bearer TOKEN'."
                 )
-            return self._check_token(token.strip())
+            return await self._check_token(token.strip())
         session = session_in(headers.get("cookie", ""))
         if session is None:
             raise Unauthenticated(
                 "No credential was sent: add the header 'Authorization: Bearer TOKEN', or open "
                 "the link that `hermes link` prints to use a browser."
             )
-        found = self._store.find("session", token_digest(session), now=self._clock.now())
+        found = await self._store.find("session", token_digest(session), now=self._clock.now())
         if found is None:
             raise Unauthenticated(
                 "This browser's session is unknown or has expired: run `hermes link` and open "
@@ -193,12 +193,12 @@ class StoredAccess:
         value = f"{COOKIE}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
         return f"{value}; Secure" if secure else value
 
-    def _check_token(self, token: str) -> Caller:
+    async def _check_token(self, token: str) -> Caller:
         digest = token_digest(token)
         if self._local_digest is not None and hmac.compare_digest(digest, self._local_digest):
             return _LOCAL
         # The store looks up the digest, not the secret: timing reveals nothing about the secret.
-        found = self._store.find("token", digest, now=self._clock.now())
+        found = await self._store.find("token", digest, now=self._clock.now())
         if found is not None:
             return _caller(found)
         raise Unauthenticated(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from hermes.agents.roster import Roster
@@ -66,23 +67,23 @@ class GatewayApiServer:
         """Return the owner of a bearer token or a session cookie; raise `Unauthenticated`."""
         return await self._access.authenticate(headers)
 
-    def message(self, message_id: str) -> MessageStatus | None:
+    async def message(self, message_id: str) -> MessageStatus | None:
         """Return one message and its result."""
-        record = self._store.inbox.get(message_id)
+        record = await self._store.inbox.get(message_id)
         if record is None:
             return None
         ended = record.state is MessageState.DONE
         if ended:
             self._traffic.taken(record.id)
         result_of = record.merged_into or record.id
-        return MessageStatus(record, self._store.inbox.result(result_of) if ended else None)
+        return MessageStatus(record, await self._store.inbox.result(result_of) if ended else None)
 
     async def watch(self, message_id: str) -> AsyncIterator[Progress]:
         """Yield a snapshot of a message, then every update until it is done or parked."""
         async with aclosing(self._watch.subscribe(message_id)) as updates:
             async for progress in updates:
                 if progress.kind == "snapshot":
-                    end = self._ended(message_id)
+                    end = await self._ended(message_id)
                     yield end or progress
                     if end is not None:
                         return
@@ -93,22 +94,21 @@ class GatewayApiServer:
 
     async def end(self, message_id: str, *, is_new: bool = False) -> Progress:
         """Wait until a message is done or its turn asks a question; `stopping` is neither."""
-        end = None if is_new else self._ended(message_id)
-        if end is None:
-            end = await self._watch.end(message_id)
+        look = None if is_new else partial(self._ended, message_id)
+        end = await self._watch.end(message_id, look=look)
         if end.kind == "done":
             self._traffic.taken(message_id)
         return end
 
-    def _ended(self, message_id: str) -> Progress | None:
+    async def _ended(self, message_id: str) -> Progress | None:
         """Return the result of a message about which no more updates will come."""
-        if self._store.inbox.state(message_id) in _GOES_ON:
+        if await self._store.inbox.state(message_id) in _GOES_ON:
             return None
-        status = self.message(message_id)
+        status = await self.message(message_id)
         if status is None:
             return None
         if status.record.state is MessageState.PARKED:
-            waiting = self._store.approvals.waiting(status.record.lane)
+            waiting = await self._store.approvals.waiting(status.record.lane)
             if waiting is None:
                 return None
             return Progress(kind="parked", result=TurnResult(text="", approval=waiting.id))
@@ -116,7 +116,7 @@ class GatewayApiServer:
             return None
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)
 
-    def conversation(
+    async def conversation(
         self,
         platform: str,
         chat_id: str,
@@ -127,14 +127,14 @@ class GatewayApiServer:
     ) -> ConversationPage:
         """Return the newest messages of a conversation over all its epochs, oldest first."""
         source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
-        person_id = self._store.users.channel_access(platform, user_id).person_id
+        person_id = (await self._store.users.channel_access(platform, user_id)).person_id
         agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
         # Show no messages if nobody has written yet or the writer was erased.
-        return self._store.transcripts.conversation(
+        return await self._store.transcripts.conversation(
             str(lane), limit=limit, person_id=person_id or "", before=before
         )
 
-    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
-        return self._store.transcripts.sessions(platform=platform, limit=limit)
+        return await self._store.transcripts.sessions(platform=platform, limit=limit)

@@ -3,7 +3,7 @@
 Also the labels of requests: a path is counted under the route that serves it, never as it was sent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from starlette.routing import BaseRoute, Route
@@ -28,7 +28,7 @@ class RequestMeter(Protocol):
 
 
 def metrics_route(
-    gateway_api: GatewayApi, text: Callable[[], bytes], *, origins: Origins, public: bool
+    gateway_api: GatewayApi, text: Callable[[], Awaitable[bytes]], *, origins: Origins, public: bool
 ) -> Route:
     """Return the route; it needs a token of the REST API, unless metrics are public."""
 
@@ -37,7 +37,7 @@ def metrics_route(
         if not public:
             caller = await gateway_api.recognise(exchange.headers)
             origins.check(caller, exchange.headers)
-        return HttpResponse(status=200, body=text(), content_type=CONTENT_TYPE)
+        return HttpResponse(status=200, body=await text(), content_type=CONTENT_TYPE)
 
     return Route(PATH, Endpoint({"GET": show}, head=True))
 

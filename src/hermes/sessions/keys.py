@@ -4,7 +4,7 @@ If callers name chats themselves, as over REST, a name belongs to its sender: tw
 the same name have two sessions. A sender's own chat, named like the sender, needs no second name.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from hermes.message.session_key import SessionKey
 from hermes.message.source import Source
@@ -42,18 +42,20 @@ class SessionKeys:
     """
 
     def __init__(
-        self, own_chats: Collection[str], old_writers: Callable[[str], Collection[str]]
+        self,
+        own_chats: Collection[str],
+        old_writers: Callable[[str], Awaitable[Collection[str]]],
     ) -> None:
         self._own_chats = own_chats
         self._old_writers = old_writers
 
-    def lane(self, source: Source, agent: str) -> str:
+    async def lane(self, source: Source, agent: str) -> str:
         """Return the lane of a message from a source for an agent."""
         plain = str(session_key(source, agent))
         is_direct = source.chat_type == "dm" and source.thread_id is None
         if not is_direct or source.platform not in self._own_chats:
             return plain
-        writers = self._old_writers(plain)
+        writers = await self._old_writers(plain)
         if source.user_id in writers or (source.chat_id == source.user_id and not writers):
             return plain
         return str(session_key(source, agent, is_senders=True))

@@ -4,7 +4,7 @@ Pure. Called when a message arrives and by the session watcher; both get the sam
 same instants. The notice that a person gets is built here too.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Literal
@@ -31,10 +31,10 @@ _FIND = " What was said before is kept: /search finds it."
 
 
 # Returns the person behind a sender of a platform, if they ever wrote from there.
-PersonOf = Callable[[str, str], str | None]
+PersonOf = Callable[[str, str], Awaitable[str | None]]
 
 
-def _nobody(_platform: str, _sender: str) -> str | None:
+async def _nobody(_platform: str, _sender: str) -> str | None:
     return None
 
 
@@ -121,21 +121,24 @@ class Resets:
         """Return False if no clock ends any session of a platform."""
         return _EVERYBODY not in self._lasting.get(platform, ())
 
-    def reason(
+    async def reason(
         self, lane: str, *, person_id: str, used_at: float, now: float
     ) -> Literal["daily", "idle"] | None:
         """Return why the session of a lane is over, or None; `person_id` is its owner."""
         reason = self._by_rule(lane, used_at=used_at, now=now)
-        if reason is None or self._is_lasting(lane, person_id):
+        if reason is None or await self._is_lasting(lane, person_id):
             return None
         return reason
 
-    def _is_lasting(self, lane: str, person_id: str) -> bool:
+    async def _is_lasting(self, lane: str, person_id: str) -> bool:
         platform = read_session_key(lane).platform
         senders = self._lasting.get(platform, ())
-        return not self.may_end(platform) or any(
-            self._person_of(platform, sender) == person_id for sender in senders
-        )
+        if not self.may_end(platform):
+            return True
+        for sender in senders:
+            if await self._person_of(platform, sender) == person_id:
+                return True
+        return False
 
     def _by_rule(self, lane: str, *, used_at: float, now: float) -> Literal["daily", "idle"] | None:
         rule = self._rule(lane)

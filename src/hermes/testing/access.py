@@ -37,11 +37,11 @@ class MemoryAccessStore:
             parent=parent,
         )
 
-    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
+    async def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Return whether a credential is known and not expired."""
-        return self.find(kind, digest, now=now) is not None
+        return await self.find(kind, digest, now=now) is not None
 
-    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
+    async def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
         """Return a credential that is known and not expired."""
         found = self._known.get((kind, digest))
         if found is None or (found.expires_at is not None and now >= found.expires_at):
@@ -52,14 +52,14 @@ class MemoryAccessStore:
         self, link: bytes, session: bytes, *, label: str, now: float, expires_at: float | None
     ) -> bool:
         """Use up a sign-in link and store the hash of its session: both, or neither."""
-        found = self.find("signin", link, now=now)
+        found = await self.find("signin", link, now=now)
         if found is None:
             return False
         await self.add("session", session, label=label, expires_at=expires_at, parent=found.parent)
         del self._known["signin", link]
         return True
 
-    def list(self, kind: str) -> tuple[Credential, ...]:
+    async def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, newest first."""
         return tuple(one for (known, _), one in reversed(self._known.items()) if known == kind)
 
@@ -76,8 +76,8 @@ class MemoryAccessStore:
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
         """Revoke every credential of a kind, with what was made from it; return how many."""
-        ended = [one for one in self.list(kind) if one.id != keep]
-        for one in self.list(kind):
+        ended = [one for one in await self.list(kind) if one.id != keep]
+        for one in await self.list(kind):
             if one.id == keep:
                 self._move(kind, one, self._root(one.digest))
         for one in ended:
@@ -137,6 +137,6 @@ class MemoryAccessStore:
         for child in children:
             self._end(child)
 
-    def any(self, kind: str) -> bool:
+    async def any(self, kind: str) -> bool:
         """Return whether a credential of this kind exists."""
         return any(known == kind for known, _ in self._known)

@@ -27,7 +27,9 @@ class MemoryAudit:
             for row in self.rows
         ]
 
-    def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
+    async def page(
+        self, *, since: float, actor: str, action: str, limit: int
+    ) -> tuple[AuditRow, ...]:
         """Return orders, newest first."""
         found = [
             row

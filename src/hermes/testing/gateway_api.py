@@ -196,7 +196,7 @@ class MemoryGatewayApi:
         """Check the bearer token or the session cookie."""
         return await self._access.authenticate(headers)
 
-    def message(self, message_id: str) -> MessageStatus | None:
+    async def message(self, message_id: str) -> MessageStatus | None:
         """Return one message and its result."""
         turn = self._turns.get(message_id)
         return None if turn is None else MessageStatus(turn.record, turn.result)
@@ -226,7 +226,7 @@ class MemoryGatewayApi:
                     return progress
         raise AssertionError(f"the watch of {message_id} ended before its message")
 
-    def conversation(
+    async def conversation(
         self,
         platform: str,
         chat_id: str,
@@ -253,7 +253,7 @@ class MemoryGatewayApi:
         return ConversationPage(messages=tuple(shown), epoch=epoch, earlier=earlier)
 
     # Any: the rows are printed, each with the keys that its store knows.
-    def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
+    async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
         rows: dict[str, dict[str, Any]] = {}
         for turn in self._turns.values():

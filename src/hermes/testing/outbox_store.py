@@ -106,12 +106,12 @@ class MemoryOutboxStore:
         row = self._expect(delivery_id, {State.PENDING, State.RETRY})
         self._put(row, fresh=True)
 
-    def is_shown(self, delivery_id: str) -> bool:
+    async def is_shown(self, delivery_id: str) -> bool:
         """Return whether a preview is known to be posted on its platform."""
         row = self._rows.get(delivery_id)
         return row is not None and row.platform_message_id is not None
 
-    def due(
+    async def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order; a retrying reply blocks its chat."""
@@ -123,7 +123,7 @@ class MemoryOutboxStore:
         due = [row for row in waiting if not 0 < row.next_at - now <= at_most_s]
         return tuple(due[:limit])
 
-    def next_due_at(self, platform: str) -> float | None:
+    async def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
         return min((r.next_at for r in self._of(platform) if r.state in _WAITING), default=None)
 
@@ -188,7 +188,7 @@ class MemoryOutboxStore:
         row = self._expect(delivery_id, set(State) - _ENDED)
         self._put(row, note, state=State.DEAD, failure=failure, ended_at=at)
 
-    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+    async def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that are not resolved yet."""
         return tuple(
             row
@@ -232,7 +232,7 @@ class MemoryOutboxStore:
             await self.dead(delivery_id, failure="too_old", at=at, note=note)
         return len(old)
 
-    def waiting(self, platform: str | None = None) -> int:
+    async def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not finished."""
         rows = self._rows.values() if platform is None else self._of(platform)
         return sum(row.state not in {*_ENDED, State.UNKNOWN} for row in rows)

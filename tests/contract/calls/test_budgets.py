@@ -150,9 +150,9 @@ async def test_a_call_counts_on_the_day_of_its_hold(tmp_path: Path) -> None:
         story = await rig.call(small(), "one")
         await rig.store.spend.add(story.spent)
 
-        assert rig.store.spend.total(Meter("platform", "", "usd", TODAY)) == 10.0
-        assert rig.store.spend.total(Meter("platform", "", "usd", "2023-11-15")) == 0.0
-        assert rig.store.spend.total(Meter("person", "ann", "tokens", MONTH)) == 10.0
+        assert await rig.store.spend.total(Meter("platform", "", "usd", TODAY)) == 10.0
+        assert await rig.store.spend.total(Meter("platform", "", "usd", "2023-11-15")) == 0.0
+        assert await rig.store.spend.total(Meter("person", "ann", "tokens", MONTH)) == 10.0
 
 
 @pytest.mark.req("A22")

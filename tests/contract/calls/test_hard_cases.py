@@ -25,7 +25,7 @@ from hermes.server.v1.callers import ApiCaller
 from hermes.testing.model_script import ScriptedTurn, ToolUse, in_order
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from tests.contract.calls.rig import Story, ask, model, open_calls, until_called
-from tests.contract.journal.rig import RunTool, open_rig
+from tests.contract.journal.rig import RunTool, has, open_rig
 
 NUMBER = OutputSchema(
     name="n", schema=msgspec.Raw(b'{"type":"object","required":["n"],"additionalProperties":true}')
@@ -78,12 +78,14 @@ async def test_a_try_that_failed_is_not_billed_again_when_the_turn_goes_on(tmp_p
         message = await rig.say("please wipe it")
         assert await rig.outcome(message) == "parked"
         await rig.answer("/approve")
-        await rig.until(lambda: "ended" in rig.kinds(message))
+        await rig.until(has(lambda: rig.kinds(message), "ended"))
 
-        rows = rig.store.spend.report("person", first_day="0", last_day="~")
+        rows = await rig.store.spend.report("person", first_day="0", last_day="~")
         assert [row.calls for row in rows] == [2]
         assert "platform" not in [row.name for row in rows]
-        states = [step.state for step in rig.timeline(message).steps if step.kind == "model"]
+        states = [
+            step.state for step in (await rig.timeline(message)).steps if step.kind == "model"
+        ]
         assert states == ["failed", "done", "done"]
 
 
@@ -95,11 +97,15 @@ async def test_a_keys_person_has_the_tokens_of_their_tier(tmp_path: Path) -> Non
             await rig.call("hello", "one", payer=ApiCaller(user="ann", key=KEY).payer())
 
 
+async def nothing(_: Meter) -> float:
+    return 0.0
+
+
 class SlowCounter:
     """Counters over a network: every word of theirs takes a turn of the loop."""
 
     def __init__(self) -> None:
-        self.inner = LedgerCounter(lambda _: 0.0)
+        self.inner = LedgerCounter(nothing)
         self.is_adding = asyncio.Event()
 
     async def take(self, claims: Sequence[MeterClaim]) -> MeterClaim | None:
@@ -130,7 +136,7 @@ async def test_a_call_that_is_cancelled_while_it_settles_is_on_its_receipt(tmp_p
 
 @pytest.mark.req("A22", "J21")
 async def test_counters_that_cannot_read_the_ledger_are_down(tmp_path: Path) -> None:
-    def total(_: Meter) -> float:
+    async def total(_: Meter) -> float:
         raise StoreError("the disk is gone")
 
     with pytest.raises(CounterDown):
@@ -145,7 +151,7 @@ async def test_counters_that_cannot_read_the_ledger_are_down(tmp_path: Path) -> 
 @pytest.mark.req("J21")
 async def test_many_meters_never_cost_one_that_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counters, "_MOST_METERS", 2)
-    counter = LedgerCounter(lambda _: 0.0)
+    counter = LedgerCounter(nothing)
     old = Meter("person", "ann", "usd", "2025-12")
     for meter in (old, TODAY, TOTAL):
         assert await counter.take((MeterClaim(meter, 5.0, 10.0),)) is None

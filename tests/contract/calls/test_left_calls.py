@@ -34,7 +34,7 @@ async def test_a_caller_who_leaves_a_silent_model_pays_what_was_held(
 
         with pytest.raises(OverBudget):
             await rig.call(small(), "two", payer=payer_for("bob", key=KEY))
-        spent = rig.store.spend.total(Meter("platform", "", "usd", TODAY))
+        spent = await rig.store.spend.total(Meter("platform", "", "usd", TODAY))
 
     (one,) = story.spent
     assert (one.usage.tokens_in, one.usage.tokens_out) == (1, 8)

@@ -62,17 +62,17 @@ async def _finish(home: Path) -> None:
         assert await rig.outcome(command) == "answered"
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
         await rig.until(lambda: RESULT in rig.push.texts("ann"))
-        _check(rig, command)
+        await _check(rig, command)
 
 
-def _check(rig: Rig, command: str) -> None:
+async def _check(rig: Rig, command: str) -> None:
     assert rig.push.texts("ann").count(RESULT) == 1
     lane = rig.lane("ann", "push")
-    said = rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)
+    said = await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)
     assert [message.text for message in said.messages] == ["hello", "hi", RESULT]
-    tasks = [e.data["task"] for e in rig.timeline(command).events if e.kind == "background"]
+    tasks = [e.data["task"] for e in (await rig.timeline(command)).events if e.kind == "background"]
     (task,) = set(tasks)
-    story = rig.timeline(str(task))
+    story = await rig.timeline(str(task))
     assert story.message is not None
     assert is_background(story.message.lane)
     assert [line["kind"] for line in story.ledger] == ["capture"]

@@ -67,26 +67,26 @@ async def _finish(home: Path, *, case: str) -> None:
         outcomes = [await rig.outcome(message_id) for message_id in sent]
         if case == "waiting":
             assert outcomes == ["answered", "merged", "merged"], outcomes
-        _check(rig, sent, Counter(outcomes))
+        await _check(rig, sent, Counter(outcomes))
 
 
-def _check(rig: Rig, sent: tuple[str, ...], outcomes: Counter[str]) -> None:
+async def _check(rig: Rig, sent: tuple[str, ...], outcomes: Counter[str]) -> None:
     # The last one may come after a reply to the others.
     assert 1 <= outcomes["answered"] <= 2, outcomes
     assert outcomes.total() == outcomes["answered"] + outcomes["interrupted"] + outcomes["merged"]
-    paid = [line["kind"] for one in sent for line in rig.timeline(one).ledger]
+    paid = [line["kind"] for one in sent for line in (await rig.timeline(one)).ledger]
     assert paid == ["capture"] * outcomes["answered"], paid
     lane = rig.lane(platform="push")
-    history = rig.store.transcripts.history(lane, epoch=0, head=99, limit=99).messages
+    history = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
     users = [message.text for message in history if message.role == "user"]
     assert "\n".join(users).split("\n") == list(NAMES), users
     for message_id in sent:
-        timeline = rig.timeline(message_id)
+        timeline = await rig.timeline(message_id)
         assert timeline.message is not None
         is_merged = timeline.message.merged_into is not None
         assert len(timeline.deliveries) == (not is_merged)
     assert rig.store.inbox.waiting() == 0
-    assert not rig.store.turns.waiting(lane)
+    assert not await rig.store.turns.waiting(lane)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
 async def _prepare(home: Path) -> None:
     async with open_rig(home) as rig:
         await rig.answer("hello", platform="push")
-        ann = rig.store.people.find("push", "ann")
+        ann = await rig.store.people.find("push", "ann")
         assert ann is not None
         await rig.answer("hello")
         await rig.store.users.link("rest", "ann", person_id=ann.id, at=1.0)
@@ -74,25 +74,30 @@ async def _finish(home: Path) -> None:
         assert await rig.outcome(message_id) == "answered"
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
         await rig.until(lambda: len(rig.push.texts("ann")) == 2)
-        _check(rig, message_id)
+        await _check(rig, message_id)
 
 
-def _check(rig: Rig, message_id: str) -> None:
-    child = rig.timeline(f"{message_id}.2").message
+async def _check(rig: Rig, message_id: str) -> None:
+    child = (await rig.timeline(f"{message_id}.2")).message
     assert child is not None
     assert child.outcome == "answered", child
-    assert rig.store.timeline(f"{message_id}.3") is None
-    deliveries = [*rig.timeline(message_id).deliveries, *rig.timeline(child.id).deliveries]
+    assert await rig.store.timeline(f"{message_id}.3") is None
+    deliveries = [
+        *(await rig.timeline(message_id)).deliveries,
+        *(await rig.timeline(child.id)).deliveries,
+    ]
     ids = [one.id for one in deliveries if one.purpose == "tool"]
     assert ids == [f"o_{message_id[2:]}.1", f"o_{child.id[2:]}.1"], ids
     assert sorted(rig.push.texts("ann")) == ["from above", "from below"]
-    pushed = rig.store.transcripts.history(rig.lane("ann", "push"), epoch=0, head=99, limit=99)
+    pushed = await rig.store.transcripts.history(
+        rig.lane("ann", "push"), epoch=0, head=99, limit=99
+    )
     texts = [message.text for message in pushed.messages]
     assert sorted(texts) == sorted(["hello", "#1 hello", "from above", "from below"]), texts
     graph = rig.store.graphs.open(graph_name(rig.lane(), 1))
     assert [link.child for link in graph.links() if link.child] == [graph_name(child.lane, 0)]
     assert graph.verify().ok
-    steps = rig.timeline(message_id).steps
+    steps = (await rig.timeline(message_id)).steps
     assert all(step.state != "started" for step in steps), steps
 
 

@@ -81,24 +81,24 @@ async def _finish(home: Path) -> None:
         for repeat in repeats:
             repeat.cancel()
         assert outcomes == ["answered", "merged", "merged"], outcomes
-        records = [rig.store.inbox.get(message_id) for message_id in others]
+        records = [await rig.store.inbox.get(message_id) for message_id in others]
         assert all(record is not None and record.merged_into == host for record in records)
-        _check(rig, host, others)
+        await _check(rig, host, others)
 
 
-def _check(rig: Rig, host: str, others: list[str]) -> None:
-    paid = [line["kind"] for one in (host, *others) for line in rig.timeline(one).ledger]
+async def _check(rig: Rig, host: str, others: list[str]) -> None:
+    paid = [line["kind"] for one in (host, *others) for line in (await rig.timeline(one)).ledger]
     assert paid == ["capture"], paid
-    history = rig.store.transcripts.history(
-        rig.lane(platform="push"), epoch=0, head=99, limit=99
+    history = (
+        await rig.store.transcripts.history(rig.lane(platform="push"), epoch=0, head=99, limit=99)
     ).messages
     assert [message.role for message in history] == ["user", "assistant"], history
     shown = [part.media.url for part in history[0].parts if isinstance(part, ImagePart)]
     assert shown == [f"https://photos.example/{name}" for name in NAMES], shown
-    assert len(rig.timeline(host).deliveries) == 1
-    assert not any(rig.timeline(one).deliveries for one in others)
+    assert len((await rig.timeline(host)).deliveries) == 1
+    assert not any([(await rig.timeline(one)).deliveries for one in others])
     assert rig.store.inbox.waiting() == 0
-    steps = [step for step in rig.timeline(host).steps if step.kind == "burst"]
+    steps = [step for step in (await rig.timeline(host)).steps if step.kind == "burst"]
     assert [step.name for step in steps] == others
 
 

@@ -79,7 +79,7 @@ async def _look_and_finish(home: Path, command: str) -> None:
 
 async def _look(home: Path, command: str) -> None:
     async with open_rig(home, script=_other, start=False, sending=False) as rig:
-        now = _texts(rig), rig.store.transcripts.states(rig.lane(), epoch=0)
+        now = await _texts(rig), await rig.store.transcripts.states(rig.lane(), epoch=0)
         after = AFTER[command], STATES.get(command, {"begun": 2})
         assert now in ((BEFORE, {"begun": 2}), after), now
 
@@ -89,20 +89,20 @@ async def _finish(home: Path, command: str) -> None:
         # The sender that heard no answer says it again.
         message_id = await rig.say(command, name=NAME)
         assert await rig.outcome(message_id) == "answered"
-        assert _texts(rig) == AFTER[command]
-        states = rig.store.transcripts.states(rig.lane(), epoch=0)
+        assert await _texts(rig) == AFTER[command]
+        states = await rig.store.transcripts.states(rig.lane(), epoch=0)
         assert states == STATES.get(command, {"begun": 2})
         name = graph_name(rig.lane(), 0)
         assert len(rig.store.graphs.open(name).versions()) == 2 + (command != "/branch fork")
         assert list(rig.store.graphs.check(name)) == []
         for branch in ("main", *states):
             assert rig.store.graphs.open(name, branch=branch).verify().problems == ()
-        charged = [line["kind"] for line in rig.timeline(message_id).ledger]
+        charged = [line["kind"] for line in (await rig.timeline(message_id)).ledger]
         assert charged == (["capture"] if command == "/retry" else [])
 
 
-def _texts(rig: Rig) -> list[str]:
-    said = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+async def _texts(rig: Rig) -> list[str]:
+    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
     return [message.text for message in said.messages]
 
 

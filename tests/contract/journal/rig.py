@@ -1,9 +1,10 @@
 """A whole core on a real database, with a scripted model, a push platform and a clock by hand."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -45,6 +46,43 @@ MakeMedia = Callable[[SqliteStore, Settings, Mapping[str, MemoryChannel]], Attac
 PULL = Capabilities(delivery="pull", busy="queue")
 PUSH = Capabilities(delivery="push", unknown="allow", edit=True, busy="interrupt")
 STEP_S = 30.0
+
+
+# Something that becomes true; reads of the store wait.
+Claim = Callable[[], bool | Awaitable[bool]]
+Value = TypeVar("Value")
+
+
+def equals(read: Callable[[], Awaitable[object]], wanted: object) -> Claim:
+    """Claim that something reads as `wanted`."""
+
+    async def claim() -> bool:
+        return await read() == wanted
+
+    return claim
+
+
+def has(read: Callable[[], Awaitable[Container[Value]]], wanted: Value) -> Claim:
+    """Claim that `wanted` is among what is read."""
+
+    async def claim() -> bool:
+        return wanted in await read()
+
+    return claim
+
+
+def some(read: Callable[[], Awaitable[object]]) -> Claim:
+    """Claim that something is read at all."""
+
+    async def claim() -> bool:
+        return bool(await read())
+
+    return claim
+
+
+async def _is_true(claim: Claim) -> bool:
+    claimed = claim()
+    return claimed if isinstance(claimed, bool) else await claimed
 
 
 class RunTool:
@@ -188,34 +226,34 @@ class Rig:
             user_name=user_name,
         )
         await self.outcome(message_id)
-        result = self.store.inbox.result(message_id)
+        result = await self.store.inbox.result(message_id)
         assert result is not None
         return result.text
 
-    async def until(self, claim: Callable[[], bool]) -> None:
+    async def until(self, claim: Claim) -> None:
         """Let the loop run until a claim holds."""
         async with asyncio.timeout(STEP_S):
-            while not claim():  # noqa: ASYNC110  any part of the core may make it true
+            while not await _is_true(claim):  # noqa: ASYNC110  any part of the core may make it true
                 await asyncio.sleep(0)
 
-    async def as_time_passes(self, claim: Callable[[], bool]) -> None:
+    async def as_time_passes(self, claim: Claim) -> None:
         """Let seconds go by until a claim holds, waking the senders as their timers would."""
         async with asyncio.timeout(STEP_S):
-            while not claim():
+            while not await _is_true(claim):
                 self.clock.advance(1)
                 for sender in self.core.push.senders.values():
                     sender.wake()
                 await asyncio.sleep(0.01)
 
-    def timeline(self, message_id: str) -> Timeline:
+    async def timeline(self, message_id: str) -> Timeline:
         """Return everything the journal knows of a message."""
-        timeline = self.store.timeline(message_id)
+        timeline = await self.store.timeline(message_id)
         assert timeline is not None
         return timeline
 
-    def kinds(self, message_id: str) -> list[str]:
+    async def kinds(self, message_id: str) -> list[str]:
         """Return the kinds of a message's timeline."""
-        return [event.kind for event in self.timeline(message_id).events]
+        return [event.kind for event in (await self.timeline(message_id)).events]
 
     def lane(self, chat: str = "ann", platform: str = "rest") -> str:
         """Return the lane of a direct chat."""
@@ -307,7 +345,7 @@ async def open_rig(
         meter=meter,
         media=None if media is None else media(store, read, channels),
     )
-    core = build_core(store, read, given=given)
+    core = await build_core(store, read, given=given)
     rig = Rig(core, clock=clock, model=model, push=push, watch=watch, lifecycle=lifecycle)
     if start:
         await rig.start()

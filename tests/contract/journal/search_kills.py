@@ -55,7 +55,7 @@ async def _talk(home: Path, keys: bytes) -> None:
             await rig.answer(f"needle unseen {number}", chat="ann")
     async with open_rig(home, search=True, keys=keys) as rig:
         await _take_in(rig)
-        bob = rig.store.people.find("rest", "bob")
+        bob = await rig.store.people.find("rest", "bob")
         assert bob is not None
         await rig.store.people.erase(bob.id, at=rig.clock.now())
         assert rig.core.search is not None

@@ -8,7 +8,7 @@ from hermes.errors import Conflict, Overloaded, StorageFull
 from hermes.message.ids import make_id
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import KEYS, open_rig
+from tests.contract.journal.rig import KEYS, equals, open_rig
 
 
 @pytest.mark.req("J1", "A8")
@@ -21,7 +21,7 @@ async def test_j1_the_same_id_and_body_is_answered_as_before(tmp_path: Path) -> 
 
         assert again == first
         assert len(rig.model.calls) == 1
-        assert rig.kinds(first).count("duplicate") == 1
+        assert (await rig.kinds(first)).count("duplicate") == 1
 
 
 @pytest.mark.req("J1")
@@ -53,13 +53,15 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 
         rig.clock.advance(8 * 86_400 - 60)
         await rig.core.maintenance.upkeep.round()
-        kept = rig.store.inbox.get(message_id)
+        kept = await rig.store.inbox.get(message_id)
         rig.clock.advance(120)
         await rig.core.maintenance.upkeep.round()
 
         assert kept is not None
-        assert rig.store.inbox.get(message_id) is None
-        history = rig.store.transcripts.history(rig.lane(), epoch=0, head=2, limit=10).messages
+        assert await rig.store.inbox.get(message_id) is None
+        history = (
+            await rig.store.transcripts.history(rig.lane(), epoch=0, head=2, limit=10)
+        ).messages
         assert [entry.text for entry in history] == ["hello", "#1 hello"]
 
 
@@ -67,12 +69,12 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         await rig.answer("hello")
-        before = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
+        before = (await rig.core.gateway_api.conversation("rest", "ann", limit=10)).messages
         rig.clock.advance(9 * 86_400)
         await rig.core.maintenance.upkeep.round()
         await rig.answer("still there?")
 
-        after = rig.core.gateway_api.conversation("rest", "ann", limit=10).messages
+        after = (await rig.core.gateway_api.conversation("rest", "ann", limit=10)).messages
         said = [
             (one.record.event.text, one.result.text)
             for one in after
@@ -83,7 +85,7 @@ async def test_j1_a_conversation_outlives_the_rows_of_its_messages(tmp_path: Pat
         assert before[0].result is not None
         assert after[0].result is not None
         assert after[0].result.usage.tokens_in == before[0].result.usage.tokens_in
-        assert rig.core.gateway_api.conversations("rest", limit=9)[0]["title"] == "hello"
+        assert (await rig.core.gateway_api.conversations("rest", limit=9))[0]["title"] == "hello"
 
 
 @pytest.mark.req("J2", "A28")
@@ -112,12 +114,12 @@ async def test_a28_past_the_limit_of_waiting_replies_a_platform_is_told_to_come_
             await rig.say("hello", platform="push", chat="cid")
 
         assert refusal.value.retry_after > 0
-        assert rig.store.outbox.waiting("push") == 2
+        assert await rig.store.outbox.waiting("push") == 2
         assert rig.store.inbox.waiting() == 0
         # Whoever fetches the answer waits for nobody's replies.
         assert await rig.answer("hello") != ""
         rig.core.push.connected(rig.push)
-        await rig.as_time_passes(lambda: rig.store.outbox.waiting("push") == 0)
+        await rig.as_time_passes(equals(lambda: rig.store.outbox.waiting("push"), 0))
         assert await rig.outcome(await rig.say("hello", platform="push", chat="cid")) == "answered"
 
 
@@ -136,7 +138,7 @@ async def test_j2_a_touched_disk_reserve_refuses_new_and_lets_running_turns_comm
 
         assert refusal.value.retry_after > 0
         assert await rig.outcome(message_id) == "answered"
-        assert "disk_reserve_mb" in rig.store.status()["writable"]
+        assert "disk_reserve_mb" in (await rig.store.status())["writable"]
 
 
 @pytest.mark.req("J2")
@@ -158,7 +160,7 @@ async def test_j2_a_database_that_cannot_grow_keeps_nothing_and_still_serves(
     with pytest.raises(StorageFull, match="disk is full"):
         await store.access.add("token", b"digest", label=huge, expires_at=None)
 
-    result = store.inbox.result(kept)
+    result = await store.inbox.result(kept)
     assert result is not None
     assert result.text == "#1 hello"
     await store.close()
@@ -172,8 +174,8 @@ async def test_j2_refusals_are_kept_bounded_and_explained(tmp_path: Path) -> Non
             for number in range(3)
         ]
 
-        assert rig.store.timeline(ids[0]) is None
-        newest = rig.timeline(ids[2])
+        assert await rig.store.timeline(ids[0]) is None
+        newest = await rig.timeline(ids[2])
         assert newest.refusal is not None
         assert (newest.refusal.code, newest.refusal.text) == ("conflict", "number 2")
 
@@ -189,7 +191,7 @@ async def test_j3_a_message_that_waited_an_hour_expires_and_says_so_once(tmp_pat
     async with open_rig(tmp_path, clock=clock) as rig:
         outcomes = [await rig.outcome(first), await rig.outcome(second)]
         fresh = await rig.answer("three", platform="push")
-        await rig.until(lambda: rig.store.outbox.waiting() == 0)
+        await rig.until(equals(rig.store.outbox.waiting, 0))
 
         assert outcomes == ["expired", "expired"]
         said = rig.push.texts("ann")

@@ -10,7 +10,7 @@ import pytest
 
 from hermes.ports.tool import ToolTraits
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
 
 ASKING = ToolTraits(needs_approval=True)
 HEAD = "In the background: look around\n\n"
@@ -31,15 +31,15 @@ class Gate:
         self.tool = RunTool("look", lambda _: self.open.wait())
 
 
-def texts(rig: Rig, platform: str = "push") -> list[str]:
+async def texts(rig: Rig, platform: str = "push") -> list[str]:
     lane = rig.lane("ann", platform)
-    view = rig.store.turns.view(lane)
-    said = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=99)
+    view = await rig.store.turns.view(lane)
+    said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=99)
     return [message.text for message in said.messages]
 
 
-def task_of(rig: Rig, command: str) -> str:
-    (event,) = (e for e in rig.timeline(command).events if e.kind == "background")
+async def task_of(rig: Rig, command: str) -> str:
+    (event,) = (e for e in (await rig.timeline(command)).events if e.kind == "background")
     return str(event.data["task"])
 
 
@@ -50,7 +50,7 @@ async def test_the_session_stays_free_and_the_result_is_delivered_and_told(tmp_p
         await rig.answer("hello", platform="push")
         command = await rig.say("/background look around", platform="push")
         assert await rig.outcome(command) == "answered"
-        task = task_of(rig, command)
+        task = await task_of(rig, command)
         await rig.until(lambda: gate.tool.runs == 1)
 
         assert await rig.answer("are you free?", platform="push") == "yes, are you free?"
@@ -62,9 +62,9 @@ async def test_the_session_stays_free_and_the_result_is_delivered_and_told(tmp_p
         await rig.until(lambda: f"{HEAD}looked" in rig.push.texts("ann"))
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
         said = ["hello", "yes, hello", "are you free?", "yes, are you free?", f"{HEAD}looked"]
-        assert texts(rig) == said
-        assert [line["kind"] for line in rig.timeline(task).ledger] == ["capture"]
-        assert rig.timeline(command).ledger == ()
+        assert await texts(rig) == said
+        assert [line["kind"] for line in (await rig.timeline(task)).ledger] == ["capture"]
+        assert (await rig.timeline(command)).ledger == ()
         assert "background" not in await rig.answer("/status", platform="push")
 
 
@@ -72,7 +72,7 @@ async def test_the_session_stays_free_and_the_result_is_delivered_and_told(tmp_p
 async def test_stop_leaves_it_alone_and_stop_all_does_not(tmp_path: Path) -> None:
     gate = Gate()
     async with open_rig(tmp_path, script=script, tools=(gate.tool,)) as rig:
-        task = task_of(rig, await done(rig, "/background look around"))
+        task = await task_of(rig, await done(rig, "/background look around"))
         await rig.until(lambda: gate.tool.runs == 1)
         talk = await rig.say("look here", platform="push")
         await rig.until(lambda: gate.tool.runs == 2)
@@ -85,7 +85,7 @@ async def test_stop_leaves_it_alone_and_stop_all_does_not(tmp_path: Path) -> Non
         assert await rig.outcome(task) == "answered"
 
         gate.open.clear()
-        task = task_of(rig, await done(rig, "/background look around"))
+        task = await task_of(rig, await done(rig, "/background look around"))
         await rig.until(lambda: gate.tool.runs == 3)
         assert await rig.answer("/stop all", platform="push") == "Stopped."
         gate.open.set()
@@ -107,8 +107,8 @@ async def test_stop_all_reaches_a_task_that_has_not_begun(tmp_path: Path) -> Non
     async with open_rig(tmp_path, script=script, tools=(gate.tool,), settings=one_place) as rig:
         talk = await rig.say("look here", platform="push")
         await rig.until(lambda: gate.tool.runs == 1)
-        task = task_of(rig, await done(rig, "/background look around"))
-        assert rig.store.inbox.state(task) == "new"
+        task = await task_of(rig, await done(rig, "/background look around"))
+        assert await rig.store.inbox.state(task) == "new"
 
         await rig.answer("/stop all", platform="push")
         gate.open.set()
@@ -123,7 +123,7 @@ async def test_a_session_with_a_task_is_not_reset_and_new_leaves_the_task(tmp_pa
     gate = Gate()
     async with open_rig(tmp_path, script=script, tools=(gate.tool,)) as rig:
         await rig.answer("hello", platform="push")
-        task = task_of(rig, await done(rig, "/background look around"))
+        task = await task_of(rig, await done(rig, "/background look around"))
         await rig.until(lambda: gate.tool.runs == 1)
         lane = rig.lane("ann", "push")
 
@@ -134,7 +134,7 @@ async def test_a_session_with_a_task_is_not_reset_and_new_leaves_the_task(tmp_pa
         gate.open.set()
         assert await rig.outcome(task) == "answered"
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
-        assert texts(rig) == [f"{HEAD}looked"]
+        assert await texts(rig) == [f"{HEAD}looked"]
         assert await rig.store.sessions.end(lane, epoch=1, reason="idle", at=rig.clock.now())
 
 
@@ -148,7 +148,7 @@ async def test_what_cannot_be_done_in_the_background_is_refused(tmp_path: Path) 
         await done(rig, "/background look around")
         await done(rig, "/background look again")
         assert "busy.max_background" in await rig.answer("/background look", platform="push")
-        assert len(rig.store.turns.below(rig.lane("ann", "push"))) == 2
+        assert len(await rig.store.turns.below(rig.lane("ann", "push"))) == 2
         gate.open.set()
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
         await done(rig, "/background look once more")
@@ -160,7 +160,7 @@ async def test_the_model_that_was_chosen_for_the_session_does_the_task(tmp_path:
     gate.open.set()
     async with open_rig(tmp_path, script=script, tools=(gate.tool,)) as rig:
         await rig.answer("/reasoning high", platform="push")
-        task = task_of(rig, await done(rig, "/background look around"))
+        task = await task_of(rig, await done(rig, "/background look around"))
         assert await rig.outcome(task) == "answered"
         assert {call.request.reasoning for call in rig.model.calls} == {"high"}
 
@@ -171,10 +171,10 @@ async def test_a_failure_is_told_and_not_charged(tmp_path: Path) -> None:
         return ScriptedTurn(fault="status", status=400)
 
     async with open_rig(tmp_path, script=failing) as rig:
-        task = task_of(rig, await done(rig, "/background look around"))
+        task = await task_of(rig, await done(rig, "/background look around"))
         assert await rig.outcome(task) == "failed"
         await rig.until(lambda: any(t.startswith(HEAD) for t in rig.push.texts("ann")))
-        assert rig.timeline(task).ledger == ()
+        assert (await rig.timeline(task)).ledger == ()
 
 
 @pytest.mark.req("J8", "J10", "J17")
@@ -194,8 +194,8 @@ async def test_a_word_without_an_id_is_for_the_task_if_nothing_else_waits(tmp_pa
         assert (
             await rig.answer("/approve", platform="push") == "Nothing waits for your approval here."
         )
-        task = task_of(rig, await done(rig, "/background look around"))
-        await rig.until(lambda: rig.store.inbox.state(task) == "parked")
+        task = await task_of(rig, await done(rig, "/background look around"))
+        await rig.until(equals(lambda: rig.store.inbox.state(task), "parked"))
         # somebody else's chat, whose name begins alike, is another
         assert "Nothing waits" in await rig.answer("/approve", platform="push", chat="an")
         assert "Nothing waits" in await rig.answer("/deny", platform="push", chat="ann/2")
@@ -209,12 +209,14 @@ async def test_a_word_without_an_id_is_for_the_task_if_nothing_else_waits(tmp_pa
 async def test_where_several_things_wait_they_are_told_with_their_ids(tmp_path: Path) -> None:
     look = RunTool("look", traits=ASKING)
     async with open_rig(tmp_path, script=script, tools=(look,)) as rig:
-        tasks = [task_of(rig, await done(rig, f"/background look {n}")) for n in ("one", "two")]
+        tasks = [
+            await task_of(rig, await done(rig, f"/background look {n}")) for n in ("one", "two")
+        ]
         for task in tasks:
             await rig.until(partial(is_parked, rig, task))
         talk = await rig.say("look here", platform="push")
         await rig.until(partial(is_parked, rig, talk))
-        first, second, own = rig.store.approvals.waiting_around(rig.lane(platform="push"))
+        first, second, own = await rig.store.approvals.waiting_around(rig.lane(platform="push"))
 
         assert (await rig.answer("/deny", platform="push")).splitlines() == [
             "Several things wait for your approval: answer /approve ID or /deny ID.",
@@ -231,5 +233,5 @@ async def test_where_several_things_wait_they_are_told_with_their_ids(tmp_path: 
         assert look.runs == 1
 
 
-def is_parked(rig: Rig, message_id: str) -> bool:
-    return rig.store.inbox.state(message_id) == "parked"
+async def is_parked(rig: Rig, message_id: str) -> bool:
+    return await rig.store.inbox.state(message_id) == "parked"

@@ -60,7 +60,7 @@ async def test_where_commands_are_restricted_help_shows_only_ones_own(tmp_path: 
 
         assert "/stop:" in listed
         assert "/new:" not in listed
-        assert rig.store.inbox.get(refused).outcome == "refused"  # type: ignore[union-attr]
+        assert (await rig.store.inbox.get(refused)).outcome == "refused"  # type: ignore[union-attr]
         assert "/new:" in await rig.answer("/help", chat="root")
 
 
@@ -87,7 +87,7 @@ async def test_a_command_that_only_tells_is_answered_while_a_turn_runs(
         running = await busy(rig)
 
         assert await rig.answer(command)
-        assert rig.store.inbox.get(running).state == "running"  # type: ignore[union-attr]
+        assert (await rig.store.inbox.get(running)).state == "running"  # type: ignore[union-attr]
 
 
 @pytest.mark.req("W18")
@@ -132,7 +132,7 @@ async def test_usage_counts_what_the_conversation_took_until_it_starts_afresh(
             await rig.answer("hello")
         await rig.answer("/model")
         told = await rig.answer("/usage")
-        known = rig.store.sessions.usage(rig.lane())
+        known = await rig.store.sessions.usage(rig.lane())
 
         assert told.startswith("3 messages")
         assert known.turns == 3
@@ -148,14 +148,14 @@ async def test_a_chosen_model_answers_until_the_conversation_starts_afresh(tmp_p
         assert "scripted:scripted-1" in await rig.answer("/model")
         wrong = await rig.say("/model nobody:none")
         await rig.outcome(wrong)
-        assert rig.store.inbox.get(wrong).outcome == "refused"  # type: ignore[union-attr]
+        assert (await rig.store.inbox.get(wrong)).outcome == "refused"  # type: ignore[union-attr]
         assert "answers here" in await rig.answer("/model scripted:scripted-1")
 
-        assert rig.store.turns.view(rig.lane()).choices.model == "scripted:scripted-1"
+        assert (await rig.store.turns.view(rig.lane())).choices.model == "scripted:scripted-1"
         assert "Model: scripted:scripted-1." in await rig.answer("/status")
         await rig.answer("hello")
         await rig.answer("/new")
-        assert rig.store.turns.view(rig.lane()).choices.model is None
+        assert (await rig.store.turns.view(rig.lane())).choices.model is None
 
 
 @pytest.mark.req("W18")
@@ -192,7 +192,7 @@ async def test_stop_may_end_the_conversation_too(tmp_path: Path) -> None:
 
         after = await rig.say("hello")
         await rig.outcome(after)
-        result = rig.store.inbox.result(after)
+        result = await rig.store.inbox.result(after)
         assert result is not None
         assert "You stopped me" in result.notices[0]
         assert [m.text for m in rig.model.calls[-1].request.messages] == ["hello"]

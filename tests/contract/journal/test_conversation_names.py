@@ -75,7 +75,7 @@ async def test_who_was_linked_meanwhile_still_owns_the_old_conversation(tmp_path
     async with open_rig(tmp_path) as rig:
         await ask(rig, "ann", "before", chat="kitchen")
         await rig.answer("hello", chat="ann-elsewhere", platform="push")
-        other = rig.store.people.find("push", "ann-elsewhere")
+        other = await rig.store.people.find("push", "ann-elsewhere")
         assert other is not None
         await rig.store.users.link("rest", "ann", person_id=other.id, at=1.0)
         await ask(rig, "ann", "after", chat="kitchen")
@@ -83,8 +83,8 @@ async def test_who_was_linked_meanwhile_still_owns_the_old_conversation(tmp_path
 
     async with open_rig(tmp_path, own_chats=True) as rig:
         lane = rig.lane("kitchen")
-        assert rig.store.sessions.old_writers(lane) == {"ann"}
+        assert await rig.store.sessions.old_writers(lane) == {"ann"}
         assert "after" in await ask(rig, "ann", "and?", chat="kitchen")
 
         await rig.store.people.erase(other.id, at=2.0)
-        assert rig.store.sessions.old_writers(lane) == {""}
+        assert await rig.store.sessions.old_writers(lane) == {""}

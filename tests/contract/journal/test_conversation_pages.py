@@ -1,6 +1,6 @@
 """A conversation is shown whole: over every epoch, in pages, with the words of its own people only."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -23,22 +23,22 @@ def shown(page: ConversationPage) -> list[tuple[int, str, str]]:
     ]
 
 
-def page_of(rig: Rig, *, limit: int = 50, before: str | None = None) -> ConversationPage:
-    return rig.core.gateway_api.conversation(
+async def page_of(rig: Rig, *, limit: int = 50, before: str | None = None) -> ConversationPage:
+    return await rig.core.gateway_api.conversation(
         "rest", "ann", limit=limit, user_id="ann", before=before
     )
 
 
-def pages_of(rig: Rig, limit: int) -> Iterator[ConversationPage]:
-    page = page_of(rig, limit=limit)
+async def pages_of(rig: Rig, limit: int) -> AsyncIterator[ConversationPage]:
+    page = await page_of(rig, limit=limit)
     yield page
     while page.earlier is not None:
-        page = page_of(rig, limit=limit, before=page.earlier)
+        page = await page_of(rig, limit=limit, before=page.earlier)
         yield page
 
 
-def title(rig: Rig) -> object:
-    (row,) = rig.core.gateway_api.conversations("rest", limit=9)
+async def title(rig: Rig) -> object:
+    (row,) = await rig.core.gateway_api.conversations("rest", limit=9)
     return row["title"]
 
 
@@ -66,18 +66,18 @@ async def test_after_new_everything_is_still_shown_under_its_first_title(tmp_pat
         await rig.answer("my cat is Tom")
         await rig.answer("/new")
 
-        page = page_of(rig)
+        page = await page_of(rig)
         assert (shown(page), page.epoch) == ([(0, "my cat is Tom", "#1 my cat is Tom")], 1)
-        assert title(rig) == "my cat is Tom"
+        assert await title(rig) == "my cat is Tom"
 
         await rig.answer("hello")
 
-        page = page_of(rig)
+        page = await page_of(rig)
         assert [(epoch, text) for epoch, text, _ in shown(page)] == [
             (0, "my cat is Tom"),
             (1, "hello"),
         ]
-        assert (page.epoch, page.earlier, title(rig)) == (1, None, "my cat is Tom")
+        assert (page.epoch, page.earlier, await title(rig)) == (1, None, "my cat is Tom")
 
 
 @pytest.mark.req("W9", "W23")
@@ -87,25 +87,28 @@ async def test_after_a_reset_by_the_clock_everything_is_still_shown(tmp_path: Pa
         rig.clock.advance(2 * DAY)
         await rig.answer("two")
 
-        assert [(epoch, text) for epoch, text, _ in shown(page_of(rig))] == [(0, "one"), (1, "two")]
-        assert title(rig) == "one"
+        assert [(epoch, text) for epoch, text, _ in shown(await page_of(rig))] == [
+            (0, "one"),
+            (1, "two"),
+        ]
+        assert await title(rig) == "one"
 
 
 @pytest.mark.req("W9", "J1")
 async def test_epochs_whose_rows_were_forgotten_come_from_the_graph(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=NEVER) as rig:
         said = await talk(rig, epochs=3, each=2)
-        before = shown(page_of(rig))
+        before = shown(await page_of(rig))
         await forget_rows(rig)
 
-        assert shown(page_of(rig)) == before
+        assert shown(await page_of(rig)) == before
         assert [(epoch, text) for epoch, text, _ in before] == said
-        assert title(rig) == "0.0"
+        assert await title(rig) == "0.0"
 
         await rig.answer("/new")
         await rig.answer("now")
 
-        page = page_of(rig)
+        page = await page_of(rig)
         assert ([text for _, text, _ in shown(page)][-2:], page.epoch) == (["2.1", "now"], 3)
 
 
@@ -121,7 +124,7 @@ async def test_pages_lead_back_to_the_first_word_and_tell_each_once(
         await rig.answer("/new")
         await rig.answer("3.0")
 
-        pages = list(pages_of(rig, limit))
+        pages = [page async for page in pages_of(rig, limit)]
 
         told = [one for page in reversed(pages) for one in shown(page)]
         assert [(epoch, text) for epoch, text, _ in told] == [*said, (2, "2.2"), (3, "3.0")]
@@ -133,9 +136,9 @@ async def test_a_page_that_ends_with_the_first_word_names_no_earlier_one(tmp_pat
     async with open_rig(tmp_path, settings=NEVER) as rig:
         await talk(rig, epochs=2, each=2)
 
-        assert page_of(rig, limit=4).earlier is None
+        assert (await page_of(rig, limit=4)).earlier is None
         await forget_rows(rig)
-        assert page_of(rig, limit=4).earlier is None
+        assert (await page_of(rig, limit=4)).earlier is None
 
 
 @pytest.mark.req("W9", "G7")
@@ -146,7 +149,7 @@ async def test_what_was_undone_stays_undone_on_every_page(tmp_path: Path) -> Non
         await rig.answer("/new")
         await forget_rows(rig)
 
-        told = [text for page in pages_of(rig, 1) for _, text, _ in shown(page)]
+        told = [text async for page in pages_of(rig, 1) for _, text, _ in shown(page)]
 
         assert told == ["four", "three", "one"]
 
@@ -160,7 +163,7 @@ async def test_a_place_that_no_page_named_is_refused(tmp_path: Path, before: str
         await rig.answer("one")
 
         with pytest.raises(BadRequest, match="earlier"):
-            page_of(rig, before=before)
+            await page_of(rig, before=before)
 
 
 @pytest.mark.req("W9", "W34")
@@ -170,10 +173,12 @@ async def test_a_place_in_another_conversation_shows_nothing_of_it(tmp_path: Pat
         for text in ("secret one", "secret two"):
             await rig.answer(text, chat="bob")
         await forget_rows(rig)
-        place = rig.core.gateway_api.conversation("rest", "bob", limit=1, user_id="bob").earlier
+        place = (
+            await rig.core.gateway_api.conversation("rest", "bob", limit=1, user_id="bob")
+        ).earlier
         assert place is not None
 
-        assert [text for _, text, _ in shown(page_of(rig, before=place))] == ["mine"]
+        assert [text for _, text, _ in shown(await page_of(rig, before=place))] == ["mine"]
 
 
 @pytest.mark.req("W9", "J24")
@@ -183,14 +188,14 @@ async def test_the_words_of_somebody_who_was_erased_are_not_shown(
 ) -> None:
     async with open_rig(tmp_path, settings=NEVER) as rig:
         await talk(rig, epochs=2, each=1)
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         if forgotten:
             await forget_rows(rig)
         await rig.store.people.erase(person.id, at=rig.clock.now())
 
-        assert shown(page_of(rig)) == []
-        assert title(rig) == ""
+        assert shown(await page_of(rig)) == []
+        assert await title(rig) == ""
 
 
 @pytest.mark.req("W9", "W34")
@@ -205,10 +210,10 @@ async def test_a_channel_that_was_handed_over_shows_nothing_of_its_first_person(
             await forget_rows(rig)
         await rig.store.users.link("rest", "ann", person_id=bob, at=rig.clock.now())
 
-        assert shown(page_of(rig)) == []
-        assert title(rig) == ""
+        assert shown(await page_of(rig)) == []
+        assert await title(rig) == ""
 
         await rig.answer("hello")
 
-        assert [text for _, text, _ in shown(page_of(rig))] == ["hello"]
-        assert title(rig) == "hello"
+        assert [text for _, text, _ in shown(await page_of(rig))] == ["hello"]
+        assert await title(rig) == "hello"

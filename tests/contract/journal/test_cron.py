@@ -11,7 +11,7 @@ import pytest
 
 from hermes.app.make_schedule import make_schedules
 from hermes.errors import BadRequest, Forbidden
-from hermes.message.event import ScheduledRun
+from hermes.message.event import MessageEvent, ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.source import Source
 from hermes.ports.channel import Capabilities
@@ -56,25 +56,25 @@ class JumpingClock(ManualClock):
         self._now += seconds
 
 
-def runs(rig: Rig) -> list[MessageRecord]:
+async def runs(rig: Rig) -> list[MessageRecord]:
     """Return the messages that jobs made, the oldest first."""
-    told = rig.store.transcripts.conversation(rig.lane(), limit=100)
+    told = await rig.store.transcripts.conversation(rig.lane(), limit=100)
     records = [one.record for one in told.messages]
     return [record for record in records if record.external_id.startswith("j_")]
 
 
-def texts(rig: Rig) -> list[str]:
+async def texts(rig: Rig) -> list[str]:
     """Return what those were answered."""
-    results = [rig.store.inbox.result(record.id) for record in runs(rig)]
+    results = [await rig.store.inbox.result(record.id) for record in await runs(rig)]
     return [result.text for result in results if result is not None]
 
 
 async def schedule(rig: Rig, words: str, *, platform: str = "rest") -> CronJob:
     """Say `/schedule` and return the newest job."""
     assert "Scheduled." in await rig.answer(f"/schedule {words}", platform=platform)
-    person = rig.store.people.find(platform, "ann")
+    person = await rig.store.people.find(platform, "ann")
     assert person is not None
-    return rig.store.cron.of_person(person.id)[-1]
+    return (await rig.store.cron.of_person(person.id))[-1]
 
 
 def always(text: str) -> Script:
@@ -97,17 +97,17 @@ async def test_a_job_runs_at_its_time_and_answers_in_its_chat(tmp_path: Path) ->
         # When it is not due yet, and when it is
         set_clock(rig, "2026-11-16 07:59")
         await look(rig)
-        assert runs(rig) == []
+        assert await runs(rig) == []
         set_clock(rig, "2026-11-16 08:00")
         await look(rig)
         await look(rig)
 
         # Then it ran once, as a message of its owner in that session
-        (run,) = runs(rig)
+        (run,) = await runs(rig)
         assert run.event is not None
         assert run.external_id.endswith(f"@{rig.clock.now():.0f}")
         assert (run.event.text, run.outcome) == ("what is new?", "answered")
-        (job,) = rig.store.cron.of_person(run.person_id)
+        (job,) = await rig.store.cron.of_person(run.person_id)
         assert (job.runs, job.missed, job.outcome) == (1, 0, "answered")
         assert job.next_at == at("2026-11-17 08:00").now()
 
@@ -121,7 +121,7 @@ async def test_a_job_runs_once_across_a_change_of_clocks(tmp_path: Path) -> None
             set_clock(rig, time)
             await look(rig)
 
-        due = [run.external_id.partition("@")[2] for run in runs(rig)]
+        due = [run.external_id.partition("@")[2] for run in await runs(rig)]
         assert due == [f"{at(t).now():.0f}" for t in ("2026-10-25 00:30", "2026-10-26 01:30")]
 
 
@@ -136,7 +136,7 @@ async def test_missed_runs_are_told_and_only_the_latest_is_caught_up(tmp_path: P
         await look(rig)
         await look(rig)
 
-        (text,) = texts(rig)
+        (text,) = await texts(rig)
         assert text.startswith(
             "(This was due Thu 2026-11-19 09:00 UTC and could not run then. "
             "3 runs were missed before it, since Mon 2026-11-16 09:00 UTC.)\n\n"
@@ -153,11 +153,15 @@ async def test_a_restart_between_runs_changes_nothing(tmp_path: Path) -> None:
         await look(rig)
     async with open_cron(tmp_path, clock=clock) as rig:
         await look(rig)
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
         set_clock(rig, "2026-11-17 09:00")
         await look(rig)
-        assert len(runs(rig)) == 2
-        assert "missed" not in "".join(texts(rig))
+        assert len(await runs(rig)) == 2
+        assert "missed" not in "".join(await texts(rig))
+
+
+async def admit_all(_event: MessageEvent) -> bool:
+    return True
 
 
 async def test_two_workers_run_an_instant_once(tmp_path: Path) -> None:
@@ -167,7 +171,7 @@ async def test_two_workers_run_an_instant_once(tmp_path: Path) -> None:
         set_clock(rig, "2026-11-16 09:00")
         other = CronWorker(
             rig.store,
-            admits=lambda _: True,
+            admits=admit_all,
             has_room=lambda: True,
             wake=rig.core.lanes,
             clock=rig.clock,
@@ -177,7 +181,7 @@ async def test_two_workers_run_an_instant_once(tmp_path: Path) -> None:
         await asyncio.gather(other.round(), rig.core.cron.worker.round(), other.round())
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
 
-        assert sorted(run.event.text for run in runs(rig) if run.event) == [
+        assert sorted(run.event.text for run in await runs(rig) if run.event) == [
             f"hello {number}" for number in range(5)
         ]
 
@@ -188,7 +192,7 @@ async def test_a_job_that_changed_after_the_look_is_not_run(tmp_path: Path, chan
         # Given a job that was found due
         await rig.store.users.add("rest", "ann", name=None, at=rig.clock.now())
         schedules = make_schedules(rig.store, settings_of(tmp_path, {}), clock=rig.clock)
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
         source = Source(platform="rest", chat_id="ann", user_id="ann")
         origin = CronOrigin(person_id=ann.id, source=source, account="a", lane=rig.lane())
@@ -208,7 +212,7 @@ async def test_a_job_that_changed_after_the_look_is_not_run(tmp_path: Path, chan
         # Then nothing is written
         assert await rig.store.cron.run(run, kept=lambda _: None) is None
         assert rig.store.inbox.waiting() == 0
-        assert runs(rig) == []
+        assert await runs(rig) == []
 
 
 async def test_a_clock_that_leaps_a_day_ahead_and_back_makes_no_storm_and_gets_stuck_nowhere(
@@ -223,16 +227,16 @@ async def test_a_clock_that_leaps_a_day_ahead_and_back_makes_no_storm_and_gets_s
         clock.jump(DAY_S)
         await look(rig)
         await look(rig)
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
 
         # and when it is put right, the job does not wait for a day
         clock.jump(-DAY_S)
         await look(rig)
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
         clock.advance(14 * 60)
         await look(rig)
-        assert len(runs(rig)) == 2
-        assert texts(rig)[1].count("missed") == 0
+        assert len(await runs(rig)) == 2
+        assert (await texts(rig))[1].count("missed") == 0
 
 
 async def test_an_instant_that_comes_again_because_the_clock_was_set_back_is_not_run_again(
@@ -244,20 +248,20 @@ async def test_an_instant_that_comes_again_because_the_clock_was_set_back_is_not
         await look(rig)
         clock.advance(120)
         await look(rig)
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
 
         # The same morning once more, and the day after it.
         clock.jump(-600)
         await look(rig)
         clock.advance(600)
         await look(rig)
-        assert len(runs(rig)) == 1
-        moved = rig.store.cron.get(job.id)
+        assert len(await runs(rig)) == 1
+        moved = await rig.store.cron.get(job.id)
         assert moved is not None
         assert moved.next_at == at("2026-11-17 09:00").now()
         clock.advance(DAY_S)
         await look(rig)
-        assert len(runs(rig)) == 2
+        assert len(await runs(rig)) == 2
 
 
 @pytest.mark.req("J11")
@@ -269,8 +273,8 @@ async def test_the_owner_pays(tmp_path: Path) -> None:
             set_clock(rig, day)
             await look(rig)
 
-        assert [run.outcome for run in runs(rig)] == ["answered", "refused"]
-        assert rig.store.people.balance(job.person_id) == 0
+        assert [run.outcome for run in await runs(rig)] == ["answered", "refused"]
+        assert await rig.store.people.balance(job.person_id) == 0
 
 
 async def test_a_one_time_job_ends_with_its_run(tmp_path: Path) -> None:
@@ -281,7 +285,7 @@ async def test_a_one_time_job_ends_with_its_run(tmp_path: Path) -> None:
         set_clock(rig, "2026-11-20 09:00")
         await look(rig)
 
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
         assert "done (answered)" in await rig.answer("/schedule")
         with pytest.raises(BadRequest, match="run for the last time"):
             await rig.core.cron.schedules.pause(job.id)
@@ -293,12 +297,12 @@ async def test_a_paused_job_rests_and_goes_on_without_catching_up(tmp_path: Path
         assert "paused" in await rig.answer(f"/schedule pause {job.id}")
         set_clock(rig, "2026-11-18 10:00")
         await look(rig)
-        assert runs(rig) == []
+        assert await runs(rig) == []
 
         assert "next: Thu 2026-11-19" in await rig.answer(f"/schedule resume {job.id[-6:]}")
         set_clock(rig, "2026-11-19 09:00")
         await look(rig)
-        assert [text.count("missed") for text in texts(rig)] == [0]
+        assert [text.count("missed") for text in await texts(rig)] == [0]
 
 
 async def test_a_job_runs_by_hand_beside_its_times(tmp_path: Path) -> None:
@@ -307,11 +311,11 @@ async def test_a_job_runs_by_hand_beside_its_times(tmp_path: Path) -> None:
         await rig.answer(f"/schedule run {job.id}")
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
 
-        assert len(runs(rig)) == 1
-        after = rig.store.cron.get(job.id)
+        assert len(await runs(rig)) == 1
+        after = await rig.store.cron.get(job.id)
         assert after is not None
         assert (after.next_at, after.runs) == (job.next_at, 1)
-        assert await rig.answer(f"/schedule output {job.id}") == texts(rig)[0]
+        assert await rig.answer(f"/schedule output {job.id}") == (await texts(rig))[0]
 
 
 async def test_jobs_are_bounded(tmp_path: Path) -> None:
@@ -342,7 +346,7 @@ async def test_jobs_are_their_owners_alone(tmp_path: Path) -> None:
         assert elsewhere.startswith("That job is from another chat")
         assert "a secret" not in (tmp_path / "hermes.db").read_bytes().decode("latin-1")
         assert "Removed." in await rig.answer(f"/schedule remove {job.id}")
-        assert rig.store.cron.get(job.id) is None
+        assert await rig.store.cron.get(job.id) is None
 
 
 async def test_a_command_that_is_done_again_makes_one_job(tmp_path: Path) -> None:
@@ -350,11 +354,11 @@ async def test_a_command_that_is_done_again_makes_one_job(tmp_path: Path) -> Non
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
         schedules = rig.core.cron.schedules
-        origin = schedules.origin(message_id)
+        origin = await schedules.origin(message_id)
         for _ in range(2):
             await schedules.add(origin, when="every day at 9", text="hello", name="once")
 
-        assert [job.id for job in schedules.of_person(origin.person_id)] == ["j_once"]
+        assert [job.id for job in await schedules.of_person(origin.person_id)] == ["j_once"]
 
 
 @pytest.mark.req("J24")
@@ -362,28 +366,28 @@ async def test_erasing_a_person_ends_their_jobs(tmp_path: Path) -> None:
     async with open_cron(tmp_path, clock=at("2026-11-16 07:00")) as rig:
         job = await schedule(rig, "every day at 9: hello")
         await rig.store.people.erase(job.person_id, at=rig.clock.now())
-        assert rig.store.cron.get(job.id) is None
+        assert await rig.store.cron.get(job.id) is None
         set_clock(rig, "2026-11-16 09:00")
         await look(rig)
 
-        assert rig.store.cron.page(limit=10) == ()
-        assert rig.store.people.find("rest", "ann") is None
+        assert await rig.store.cron.page(limit=10) == ()
+        assert await rig.store.people.find("rest", "ann") is None
 
 
 async def test_a_job_whose_account_went_to_another_person_is_paused(tmp_path: Path) -> None:
     async with open_cron(tmp_path, clock=at("2026-11-16 07:00")) as rig:
         job = await schedule(rig, "every day at 9: hello")
         await rig.answer("hello", chat="bob")
-        bob = rig.store.people.find("rest", "bob")
+        bob = await rig.store.people.find("rest", "bob")
         assert bob is not None
         await rig.store.users.link("rest", "ann", person_id=bob.id, at=rig.clock.now())
         set_clock(rig, "2026-11-16 09:00")
         await look(rig)
 
-        paused = rig.store.cron.get(job.id)
+        paused = await rig.store.cron.get(job.id)
         assert paused is not None
         assert paused.reason == "rest:ann belongs to another person now"
-        assert runs(rig) == []
+        assert await runs(rig) == []
 
 
 @pytest.mark.req("W15")
@@ -394,10 +398,10 @@ async def test_a_job_of_somebody_who_was_blocked_is_paused(tmp_path: Path) -> No
         set_clock(rig, "2026-11-16 09:00")
         await look(rig)
 
-        paused = rig.store.cron.get(job.id)
+        paused = await rig.store.cron.get(job.id)
         assert paused is not None
         assert paused.reason == "its owner is no longer admitted"
-        assert runs(rig) == []
+        assert await runs(rig) == []
 
 
 async def test_nothing_runs_while_messages_are_not_taken(tmp_path: Path) -> None:
@@ -406,10 +410,10 @@ async def test_nothing_runs_while_messages_are_not_taken(tmp_path: Path) -> None
         set_clock(rig, "2026-11-16 09:00")
         rig.core.inbox.draining = True
         await look(rig)
-        assert runs(rig) == []
+        assert await runs(rig) == []
         rig.core.inbox.draining = False
         await look(rig)
-        assert len(runs(rig)) == 1
+        assert len(await runs(rig)) == 1
 
 
 async def test_a_long_answer_is_sent_cut_with_the_place_of_the_rest(tmp_path: Path) -> None:
@@ -426,7 +430,9 @@ async def test_a_long_answer_is_sent_cut_with_the_place_of_the_rest(tmp_path: Pa
         assert sent.startswith(long[:3800])
         assert len(sent) < 4_000
         assert f"/schedule output {job.id}" in sent
-        assert rig.core.cron.schedules.output(rig.core.cron.schedules.get(job.id)) == long
+        assert (
+            await rig.core.cron.schedules.output(await rig.core.cron.schedules.get(job.id)) == long
+        )
 
 
 class LateScheduler:
@@ -459,10 +465,10 @@ async def test_the_model_schedules_for_its_person_and_never_inside_a_job(tmp_pat
         await look(rig)
 
         # Then that is refused, and nothing was made
-        said = [text for text in texts(rig) if "schedule" in text]
+        said = [text for text in await texts(rig) if "schedule" in text]
         assert "A scheduled job cannot schedule others" in said[-1]
-        (person,) = {run.person_id for run in runs(rig)}
-        assert len(rig.store.cron.of_person(person)) == 2
+        (person,) = {run.person_id for run in await runs(rig)}
+        assert len(await rig.store.cron.of_person(person)) == 2
 
 
 async def test_a_subagent_of_a_job_cannot_schedule_either(tmp_path: Path) -> None:
@@ -472,13 +478,13 @@ async def test_a_subagent_of_a_job_cannot_schedule_either(tmp_path: Path) -> Non
         reply: str = await context.run_child("do it", "")  # type: ignore[attr-defined]
         return reply
 
-    def note(context: object) -> str:
-        record = rig.store.inbox.get(context.turn_id)  # type: ignore[attr-defined]
+    async def note(context: object) -> str:
+        record = await rig.store.inbox.get(context.turn_id)  # type: ignore[attr-defined]
         assert record is not None
         assert record.event is not None
         seen.append(record.event.scheduled)
         try:
-            rig.core.cron.schedules.origin(record.id)
+            await rig.core.cron.schedules.origin(record.id)
         except Forbidden as error:
             return str(error)
         return "may schedule"
@@ -499,7 +505,7 @@ async def test_a_subagent_of_a_job_cannot_schedule_either(tmp_path: Path) -> Non
         await look(rig)
 
         assert [one.job for one in seen if one is not None] == [job.id]
-        assert "A scheduled job cannot schedule others" in texts(rig)[0]
+        assert "A scheduled job cannot schedule others" in (await texts(rig))[0]
 
 
 @pytest.mark.req("W27")
@@ -509,7 +515,7 @@ async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> Non
         # Given somebody who is known on two platforms
         await rig.answer("hello", platform="push")
         await rig.answer("hello")
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
         await rig.store.users.link("push", "ann", person_id=ann.id, at=rig.clock.now())
         await rig.answer("hello", platform="push")
@@ -524,12 +530,14 @@ async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> Non
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
 
         # Then it is posted there once, and stands in that chat's transcript
-        assert push.texts("ann")[-1] == texts(rig)[-1]
+        assert push.texts("ann")[-1] == (await texts(rig))[-1]
         told = await rig.answer("what was that?", platform="push")
-        said = rig.store.transcripts.history(
-            rig.lane(platform="push"), epoch=1, head=4, limit=10
+        said = (
+            await rig.store.transcripts.history(
+                rig.lane(platform="push"), epoch=1, head=4, limit=10
+            )
         ).messages
-        assert any(message.text == texts(rig)[-1] for message in said), told
+        assert any([message.text == (await texts(rig))[-1] for message in said]), told
 
 
 @pytest.mark.req("W27")
@@ -541,7 +549,7 @@ async def test_a_target_that_is_gone_is_told_in_the_jobs_own_chat(tmp_path: Path
             rig.store, settings_of(tmp_path, {}), clock=rig.clock, make_id=make_id
         )
         await operator.add(
-            rig.core.cron.schedules.origin(message_id),
+            await rig.core.cron.schedules.origin(message_id),
             when="every day at 9",
             text="hello",
             to="gone:1",
@@ -550,7 +558,9 @@ async def test_a_target_that_is_gone_is_told_in_the_jobs_own_chat(tmp_path: Path
         set_clock(rig, "2026-11-16 09:00")
         await look(rig)
 
-        assert texts(rig)[0].startswith("(This could not be sent to gone:1: nothing can be sent")
+        assert (await texts(rig))[0].startswith(
+            "(This could not be sent to gone:1: nothing can be sent"
+        )
 
 
 @pytest.mark.req("W27", "W29")
@@ -563,7 +573,7 @@ async def test_an_operator_sends_the_answer_to_a_chat_in_which_the_person_never_
         await rig.outcome(message_id)
         await rig.answer("hi", chat="bob", platform="push")
         await rig.as_time_passes(lambda: push.texts("bob") == ["#1 hi"])
-        origin = rig.core.cron.schedules.origin(message_id)
+        origin = await rig.core.cron.schedules.origin(message_id)
 
         # Given that nobody may allow it (approvals.admins), the person alone may not
         job: dict[str, Any] = {"when": "every day at 9", "text": "the news", "to": "push:bob"}
@@ -574,4 +584,4 @@ async def test_an_operator_sends_the_answer_to_a_chat_in_which_the_person_never_
         await look(rig)
         await rig.as_time_passes(lambda: len(push.texts("bob")) == 2)
 
-        assert push.texts("bob")[-1] == texts(rig)[-1]
+        assert push.texts("bob")[-1] == (await texts(rig))[-1]

@@ -65,7 +65,7 @@ async def test_w5_the_model_is_told_once_that_a_restart_cut_the_turn_off_after_a
         assert tool.runs == 1
 
         # then nobody sees it, and the session goes on with the same bytes
-        result = rig.store.inbox.result(said)
+        result = await rig.store.inbox.result(said)
         assert result is not None
         assert result.text == "done: please look"
         assert "cut off" not in msgspec.json.encode(result).decode()

@@ -59,17 +59,17 @@ async def test_a28_a_dead_letter_outlives_a_short_retention_and_goes_after_its_d
         await rig.core.maintenance.upkeep.round()
 
         assert await listed(rig) == {dead, doubtful}
-        assert rig.store.timeline(plain) is None
+        assert await rig.store.timeline(plain) is None
         for message_id in (dead, doubtful):
-            (row,) = rig.timeline(message_id).deliveries
+            (row,) = (await rig.timeline(message_id)).deliveries
             assert text_of(row.parts or ())
 
         clock.advance(120)
         await rig.core.maintenance.upkeep.round()
 
         assert await listed(rig) == set()
-        assert rig.store.timeline(dead) is None
-        assert rig.store.timeline(doubtful) is None
+        assert await rig.store.timeline(dead) is None
+        assert await rig.store.timeline(doubtful) is None
 
 
 @pytest.mark.req("A28")
@@ -85,7 +85,7 @@ async def test_a28_a_letter_that_nobody_dealt_with_is_dropped_and_its_message_sa
 
         assert await listed(rig) == set()
         for message_id in both:
-            (row,) = rig.timeline(message_id).deliveries
+            (row,) = (await rig.timeline(message_id)).deliveries
             assert (row.state, row.failure) == (DeliveryState.DEAD, "dropped")
             assert "outbox.dead_letter_days" in tries_of(row)[-1].then
         await rig.core.maintenance.upkeep.round()

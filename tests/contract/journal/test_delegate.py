@@ -15,7 +15,7 @@ from hermes.message.session_key import graph_name
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, open_rig, some
 
 ROOT = Path(__file__).resolve().parents[3]
 HELPERS = {
@@ -43,7 +43,7 @@ async def test_j14_a_task_runs_on_a_lane_of_its_own_and_its_chat_is_linked(tmp_p
 
         assert await rig.outcome(message_id) == "answered"
         assert results(rig) == ["#1 small question"]
-        child = rig.timeline(f"{message_id}.1").message
+        child = (await rig.timeline(f"{message_id}.1")).message
         assert child is not None
         assert child.lane == f"{rig.lane()}/{message_id}.1"
         graph = rig.store.graphs.open(graph_name(rig.lane(), 0))
@@ -57,7 +57,7 @@ async def test_j14_another_agent_answers_where_the_settings_name_it(tmp_path: Pa
     async with open_rig(tmp_path, own_tools=True, settings=HELPERS) as rig:
         message_id = await rig.say(delegating("dig", agent="digger"))
         assert await rig.outcome(message_id) == "answered"
-        child = rig.timeline(f"{message_id}.1")
+        child = await rig.timeline(f"{message_id}.1")
         assert child.interaction is not None
         assert child.interaction["agent"] == "digger"
 
@@ -97,14 +97,14 @@ async def test_j11_a_subagent_costs_no_credit_of_its_own_and_its_calls_are_the_p
     async with open_rig(tmp_path, own_tools=True) as rig:
         message_id = await rig.say(delegating("small question"))
         assert await rig.outcome(message_id) == "answered"
-        child = rig.timeline(f"{message_id}.1")
+        child = await rig.timeline(f"{message_id}.1")
         assert child.message is not None
 
-        assert [line["kind"] for line in rig.timeline(message_id).ledger] == ["capture"]
+        assert [line["kind"] for line in (await rig.timeline(message_id)).ledger] == ["capture"]
         assert child.ledger == ()
         ann = child.message.person_id
-        used = [step.usage for one in (rig.timeline(message_id), child) for step in one.steps]
-        rows = rig.store.spend.report("person", first_day="1970-01-01", last_day="2999-01-01")
+        used = [step.usage for one in (await rig.timeline(message_id), child) for step in one.steps]
+        rows = await rig.store.spend.report("person", first_day="1970-01-01", last_day="2999-01-01")
         (row,) = [row for row in rows if row.name == ann]
         assert row.calls == sum(usage.tokens_in > 0 for usage in used) == 3
 
@@ -119,8 +119,8 @@ async def test_j9_a_task_goes_on_once_a_person_has_decided_what_its_subagent_wan
     async with open_rig(tmp_path, own_tools=True, tools=(danger,), script=asks) as rig:
         message_id = await rig.say("please look into it")
         lane = f"{rig.lane()}/{message_id}.1"
-        await rig.until(lambda: rig.store.approvals.waiting(lane) is not None)
-        approval = rig.store.approvals.waiting(lane)
+        await rig.until(some(lambda: rig.store.approvals.waiting(lane)))
+        approval = await rig.store.approvals.waiting(lane)
         assert approval is not None
         await rig.answer(f"/{word} {approval.id}")
 
@@ -137,7 +137,7 @@ async def test_j9_a_word_without_an_id_is_for_the_subagent_if_nothing_else_waits
     asks = subagent(ScriptedTurn(tools=(ToolUse("danger"),)), ScriptedTurn(text="dared"))
     async with open_rig(tmp_path, own_tools=True, tools=(danger,), script=asks) as rig:
         message_id = await rig.say("please look into it")
-        await rig.until(lambda: rig.store.approvals.waiting_around(rig.lane()) != ())
+        await rig.until(some(lambda: rig.store.approvals.waiting_around(rig.lane())))
         await rig.answer(word)
 
         assert await rig.outcome(message_id) == "answered"
@@ -154,16 +154,16 @@ async def test_j9_a_subagent_that_waits_for_a_person_is_waited_for_over_a_restar
     async with opening() as rig:
         message_id = await rig.say("please look into it")
         lane = f"{rig.lane()}/{message_id}.1"
-        await rig.until(lambda: rig.store.approvals.waiting(lane) is not None)
+        await rig.until(some(lambda: rig.store.approvals.waiting(lane)))
 
     async with opening() as rig:
-        approval = rig.store.approvals.waiting(lane)
+        approval = await rig.store.approvals.waiting(lane)
         assert approval is not None
         await rig.answer(f"/approve {approval.id}")
 
         assert await rig.outcome(message_id) == "answered"
         assert (results(rig), danger.runs) == (["dared"], 1)
-        assert rig.store.timeline(f"{message_id}.2") is None
+        assert await rig.store.timeline(f"{message_id}.2") is None
 
 
 @pytest.mark.req("J12", "J14")
@@ -175,7 +175,7 @@ async def test_j14_a_stop_reaches_the_subagent_at_once(tmp_path: Path) -> None:
         await rig.answer("/stop")
 
         assert await rig.outcome(message_id) == "interrupted"
-        child = rig.timeline(f"{message_id}.1").message
+        child = (await rig.timeline(f"{message_id}.1")).message
         assert child is not None
         assert await rig.outcome(child.id) == "interrupted"
         (link,) = rig.store.graphs.open(graph_name(rig.lane(), 0)).links()
@@ -197,7 +197,7 @@ async def test_j14_tasks_of_one_answer_run_side_by_side(tmp_path: Path) -> None:
         assert await rig.outcome(message_id) == "answered"
 
         assert results(rig) == ["did one", "did two"]
-        lanes = [rig.timeline(f"{message_id}.{number}").message for number in (1, 2)]
+        lanes = [(await rig.timeline(f"{message_id}.{number}")).message for number in (1, 2)]
         assert [one.outcome for one in lanes if one is not None] == ["answered", "answered"]
 
 

@@ -12,15 +12,20 @@ from hermes.ports.channel import Capabilities, Target
 from hermes.ports.outbox import NewDelivery
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from tests.contract.journal.rig import PUSH, Rig, open_rig
+from tests.contract.journal.rig import PUSH, Rig, equals, has, open_rig, some
 
 DOWN = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
 KEYED = Capabilities(delivery="push", unknown="allow", edit=True, key_window_s=3600.0)
 NO_EDIT = Capabilities(delivery="push", unknown="allow")
 
 
-def states(rig: Rig, message_id: str) -> list[str]:
-    return [delivery.state.value for delivery in rig.timeline(message_id).deliveries]
+async def posted(rig: Rig, message_id: str) -> list[str]:
+    deliveries = (await rig.timeline(message_id)).deliveries
+    return [row.platform_message_id for row in deliveries if row.platform_message_id]
+
+
+async def states(rig: Rig, message_id: str) -> list[str]:
+    return [delivery.state.value for delivery in (await rig.timeline(message_id)).deliveries]
 
 
 @pytest.mark.req("J15")
@@ -29,7 +34,7 @@ async def test_j15_the_row_of_a_pull_channel_is_born_sent(tmp_path: Path) -> Non
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
 
-        assert states(rig, message_id) == ["sent"]
+        assert await states(rig, message_id) == ["sent"]
 
 
 @pytest.mark.req("J16", "W19")
@@ -37,12 +42,10 @@ async def test_j16_a_preview_and_the_reply_are_one_row_and_one_message(tmp_path:
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say("[[deltas:8]] [[hang:4]]", platform="push")
         await rig.until(lambda: bool(rig.push.posts))
-        await rig.until(
-            lambda: rig.timeline(message_id).deliveries[0].platform_message_id is not None
-        )
-        assert states(rig, message_id) == ["preview"]
+        await rig.until(some(lambda: posted(rig, message_id)))
+        assert await states(rig, message_id) == ["preview"]
         await rig.answer("/stop", platform="push")
-        await rig.until(lambda: states(rig, message_id) == ["sent"])
+        await rig.until(equals(lambda: states(rig, message_id), ["sent"]))
 
         shown = [text for text in rig.push.texts("ann") if "(stopped)" in text]
         assert len(shown) == 1
@@ -56,7 +59,7 @@ async def test_j16_a_preview_whose_id_was_lost_in_a_crash_is_unknown(tmp_path: P
     async with open_rig(tmp_path, clock=clock, push=push) as rig:
         message_id = await rig.say("[[hang]]", platform="push")
         await rig.until(lambda: len(rig.model.calls) == 1)
-        view = rig.store.turns.view(rig.lane(platform="push"))
+        view = await rig.store.turns.view(rig.lane(platform="push"))
         assert view.message is not None
         lease = rig.core.lanes.leases()[0]
         await rig.store.outbox.open_preview(
@@ -72,7 +75,7 @@ async def test_j16_a_preview_whose_id_was_lost_in_a_crash_is_unknown(tmp_path: P
         )
 
     async with open_rig(tmp_path, clock=clock, push=push, start=False, sending=False) as rig:
-        assert states(rig, message_id) == ["unknown"]
+        assert await states(rig, message_id) == ["unknown"]
 
 
 @pytest.mark.req("J17", "A26")
@@ -84,8 +87,8 @@ async def test_j17_a_lost_answer_with_a_platform_key_is_sent_again_and_arrives_o
         push.lose_answers("send", 1)
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        await rig.until(lambda: "unknown" in states(rig, message_id))
-        await rig.as_time_passes(lambda: states(rig, message_id) == ["sent"])
+        await rig.until(has(lambda: states(rig, message_id), "unknown"))
+        await rig.as_time_passes(equals(lambda: states(rig, message_id), ["sent"]))
 
         assert push.texts("ann") == ["#1 hello"]
 
@@ -99,8 +102,8 @@ async def test_j17_a_lost_answer_without_a_key_is_sent_once_more_and_says_so(
         push.lose_answers("send", 1)
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        await rig.until(lambda: "unknown" in states(rig, message_id))
-        await rig.as_time_passes(lambda: states(rig, message_id) == ["sent"])
+        await rig.until(has(lambda: states(rig, message_id), "unknown"))
+        await rig.as_time_passes(equals(lambda: states(rig, message_id), ["sent"]))
 
         first, second = push.texts("ann")
         assert first == "#1 hello"
@@ -117,15 +120,15 @@ async def test_j18_a_retrying_reply_holds_back_later_ones_of_its_chat_only(
     async with open_rig(tmp_path, push=push, settings=quick) as rig:
         push.fail("send", DOWN)
         held = await rig.say("first", platform="push")
-        await rig.until(lambda: states(rig, held) == ["retry"])
+        await rig.until(equals(lambda: states(rig, held), ["retry"]))
         later = await rig.say("second", platform="push")
         other = await rig.say("other", platform="push", chat="bob")
-        await rig.until(lambda: states(rig, other) == ["sent"])
-        assert (states(rig, held), states(rig, later)) == (["retry"], ["pending"])
+        await rig.until(equals(lambda: states(rig, other), ["sent"]))
+        assert (await states(rig, held), await states(rig, later)) == (["retry"], ["pending"])
 
         rig.clock.advance(90)
         rig.core.push.senders["push"].wake()
-        await rig.until(lambda: states(rig, later) == ["sent"])
+        await rig.until(equals(lambda: states(rig, later), ["sent"]))
 
         assert push.texts("ann") == ["#1 first", "#2 second"]
 
@@ -139,12 +142,12 @@ async def test_j18_a_reply_that_is_too_old_is_dead_and_never_sent_late(tmp_path:
     clock.advance(3601)
 
     async with open_rig(tmp_path, clock=clock) as rig:
-        await rig.until(lambda: states(rig, message_id) == ["dead"])
+        await rig.until(equals(lambda: states(rig, message_id), ["dead"]))
         fresh = await rig.say("again", platform="push")
-        await rig.until(lambda: states(rig, fresh) == ["sent"])
+        await rig.until(equals(lambda: states(rig, fresh), ["sent"]))
 
         assert rig.push.texts("ann") == ["#2 again"]
-        dead = rig.timeline(message_id).deliveries[0]
+        dead = (await rig.timeline(message_id)).deliveries[0]
         assert dead.failure == "too_old"
         assert dead.parts == (TextPart("#1 hello"),)
 
@@ -154,10 +157,10 @@ async def test_j18_nothing_is_sent_before_the_transport_has_proven_itself(tmp_pa
     async with open_rig(tmp_path, sending=False) as rig:
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        assert (states(rig, message_id), rig.push.calls) == (["pending"], [])
+        assert (await states(rig, message_id), rig.push.calls) == (["pending"], [])
 
         rig.core.push.connected(rig.push)
-        await rig.until(lambda: states(rig, message_id) == ["sent"])
+        await rig.until(equals(lambda: states(rig, message_id), ["sent"]))
 
 
 @pytest.mark.req("J16")
@@ -166,7 +169,7 @@ async def test_j16_ids_of_replies_follow_from_their_messages(tmp_path: Path) -> 
         message_id = await rig.say(make_id("hello"), platform="push")
         await rig.outcome(message_id)
 
-        assert rig.timeline(message_id).deliveries[0].id == f"o_{message_id[2:]}"
+        assert (await rig.timeline(message_id)).deliveries[0].id == f"o_{message_id[2:]}"
 
 
 @pytest.mark.req("J11", "J16")
@@ -179,9 +182,7 @@ async def test_j11_words_that_were_seen_before_a_crash_are_paid_for_when_the_tur
     async with open_rig(tmp_path, clock=clock, push=push, settings=stopping) as rig:
         seen = await rig.say("[[deltas:8]] [[hang:4]]", platform="push")
         unseen = await rig.say("[[hang:0]]", platform="push", chat="bob")
-        await rig.until(
-            lambda: any(row.platform_message_id for row in rig.timeline(seen).deliveries)
-        )
+        await rig.until(some(lambda: posted(rig, seen)))
         await rig.until(lambda: len(rig.model.calls) == 2)
 
     async with open_rig(
@@ -193,5 +194,5 @@ async def test_j11_words_that_were_seen_before_a_crash_are_paid_for_when_the_tur
 
         assert await rig.outcome(seen) == "interrupted"
         assert await rig.outcome(unseen) == "interrupted"
-        assert [row["kind"] for row in rig.timeline(seen).ledger] == ["capture"]
-        assert rig.timeline(unseen).ledger == ()
+        assert [row["kind"] for row in (await rig.timeline(seen)).ledger] == ["capture"]
+        assert (await rig.timeline(unseen)).ledger == ()

@@ -67,8 +67,8 @@ def on_disk(home: Path) -> bytes:
     return b"".join(file.read_bytes() for file in home.glob("hermes.db*"))
 
 
-def known(rig: Rig) -> dict[str, str]:
-    return {one.chat_id: one.name for one in rig.store.directory.chats("push")}
+async def known(rig: Rig) -> dict[str, str]:
+    return {one.chat_id: one.name for one in await rig.store.directory.chats("push")}
 
 
 @pytest.mark.req("W28")
@@ -84,7 +84,7 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
         await rig.core.maintenance.directory.round()
         assert await rig.core.maintenance.directory.round() == 0
     async with open_rig(tmp_path) as rig:
-        assert known(rig) == {
+        assert await known(rig) == {
             "ann": "Ann Xylophone",
             "C1": "general",
             "C2": "old news",
@@ -93,9 +93,9 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
         rig.push.chats = (listed("C1", "lobby", "Acme"),)
         await rig.core.maintenance.directory.round()
 
-        assert known(rig)["C1"] == "lobby"
-        assert "C2" not in known(rig)
-        assert "family" in known(rig)
+        assert (await known(rig))["C1"] == "lobby"
+        assert "C2" not in await known(rig)
+        assert "family" in await known(rig)
     assert b"Xylophone" not in on_disk(tmp_path)
 
 
@@ -104,12 +104,12 @@ async def test_w28_the_name_of_somebody_who_is_erased_goes_with_them(tmp_path: P
     async with open_rig(tmp_path) as rig:
         await write(rig, "ann", user="ann", name="Ann", kind="dm")
         await rig.core.maintenance.directory.round()
-        person = rig.store.people.find("push", "ann")
+        person = await rig.store.people.find("push", "ann")
         assert person is not None
 
         await rig.store.people.erase(person.id, at=rig.clock.now())
 
-        assert known(rig) == {}
+        assert await known(rig) == {}
 
 
 @pytest.mark.req("W28")
@@ -124,10 +124,10 @@ async def test_w28_a_listing_that_fails_leaves_what_is_known(tmp_path: Path) -> 
     push.chats = (listed("C1", "general"),)
     async with open_rig(tmp_path, push=push) as rig:
         await rig.core.maintenance.directory.round()
-        assert known(rig) == {"C1": "general"}
+        assert await known(rig) == {"C1": "general"}
         push.calls.append(("send", "x"))
         assert await rig.core.maintenance.directory.round() == 0
-        assert known(rig) == {"C1": "general"}
+        assert await known(rig) == {"C1": "general"}
 
 
 @pytest.mark.req("W28", "W27")

@@ -44,7 +44,7 @@ async def test_w3_a_turn_that_delegates_while_the_core_drains_gets_its_subagent(
         gate.set()
 
         assert await draining == 0
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         assert record.outcome == "answered"
 
@@ -69,7 +69,7 @@ async def test_w3_a_turn_that_takes_long_is_told_of_the_stop_and_hurry_ends_the_
         assert await draining == 2
         rig.watch.close()
         assert await watching == [TOLD]
-        record = rig.store.inbox.get(pulled)
+        record = await rig.store.inbox.get(pulled)
         assert record is not None
         assert record.state == "running", "it goes on at the next start"
 
@@ -100,7 +100,7 @@ async def test_a_turn_that_makes_no_step_beyond_every_limit_is_ended_with_a_reas
         rig.core.lanes.end_stuck(now + STUCK_S)
 
         assert await rig.outcome(message_id) == "failed"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert "process.stuck_turn_s" in (result.reason or "")
         assert await rig.answer("hello") == "#1 hello"
@@ -149,4 +149,4 @@ async def test_a_turn_that_waits_for_its_subagent_is_not_stuck_its_subagent_is(
         rig.core.lanes.end_stuck(now + 10 * STUCK_S)
 
         assert await rig.outcome(message_id) == "answered"
-        assert rig.timeline(f"{message_id}.1").message.outcome == "failed"  # type: ignore[union-attr]
+        assert (await rig.timeline(f"{message_id}.1")).message.outcome == "failed"  # type: ignore[union-attr]

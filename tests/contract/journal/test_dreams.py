@@ -39,18 +39,18 @@ def dreamt(*insights: str, gaps: tuple[str, ...] = ()) -> str:
     return _encode({"insights": insights, "gaps": gaps}).decode()
 
 
-def person_of(rig: Rig, user: str = "ann") -> str:
-    person = rig.store.people.find("rest", user)
+async def person_of(rig: Rig, user: str = "ann") -> str:
+    person = await rig.store.people.find("rest", user)
     assert person is not None
     return person.id
 
 
-def dream_of(rig: Rig, user: str = "ann") -> Dream | None:
-    return rig.store.dreams.of(person_of(rig, user))
+async def dream_of(rig: Rig, user: str = "ann") -> Dream | None:
+    return await rig.store.dreams.of(await person_of(rig, user))
 
 
-def insights(rig: Rig, user: str = "ann") -> tuple[str, ...] | None:
-    dream = dream_of(rig, user)
+async def insights(rig: Rig, user: str = "ann") -> tuple[str, ...] | None:
+    dream = await dream_of(rig, user)
     return None if dream is None else dream.insights
 
 
@@ -76,9 +76,11 @@ async def test_a_week_later_what_a_person_wrote_is_the_last_layer_of_new_session
     async with open_rig(
         tmp_path, clock=clock, settings=DREAMING, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("I was out for a run at five")
-        await rig.core.memory.facts.set(person_of(rig), "diet", value="vegan", source="operator")
+        await rig.core.memory.facts.set(
+            await person_of(rig), "diet", value="vegan", source="operator"
+        )
         assert await rig.core.memory.worker.round() == 0
         clock.advance(WEEK)
         assert await rig.core.memory.worker.round() == 1
@@ -87,9 +89,9 @@ async def test_a_week_later_what_a_person_wrote_is_the_last_layer_of_new_session
         assert "I was out for a run at five" in asked.messages[0].text
         assert '{"key":"diet","value":"vegan"}' in asked.messages[0].text
         assert asked.tool_choice.name == "dream"
-        payers = rig.store.spend.report("person", first_day="0", last_day="9999")
-        assert {row.name: row.calls for row in payers} == {"platform": 1, person_of(rig): 1}
-        channels = rig.store.spend.report("channel", first_day="0", last_day="9999")
+        payers = await rig.store.spend.report("person", first_day="0", last_day="9999")
+        assert {row.name: row.calls for row in payers} == {"platform": 1, await person_of(rig): 1}
+        channels = await rig.store.spend.report("channel", first_day="0", last_day="9999")
         assert {row.name for row in channels} == {"dream", "rest"}
         assert await rounds(rig, hours=48) == 0
 
@@ -113,10 +115,10 @@ async def test_the_layer_of_a_session_stays_whatever_is_dreamt_later_and_over_a_
     script = dreamer(dreamt("first", gaps=("a", "b")), dreamt("second", gaps=("c",)))
     async with open_rig(tmp_path, clock=clock, settings=DREAMING, script=script) as rig:
         await rig.answer("hello")
-        await rig.core.memory.worker.dream_now(person_of(rig))
+        await rig.core.memory.worker.dream_now(await person_of(rig))
         await rig.answer("hello", chat="other", user="ann")
         before = last(rig).system
-        await rig.core.memory.worker.dream_now(person_of(rig))
+        await rig.core.memory.worker.dream_now(await person_of(rig))
         await rig.answer("again", chat="other", user="ann")
         assert last(rig).system == before
 
@@ -133,7 +135,7 @@ async def test_a_dream_is_told_to_nobody_else_and_not_in_a_group(tmp_path: Path)
     script = dreamer(dreamt("the secret of ann"))
     async with open_rig(tmp_path, settings=DREAMING, script=script) as rig:
         await rig.answer("hello")
-        await rig.core.memory.worker.dream_now(person_of(rig))
+        await rig.core.memory.worker.dream_now(await person_of(rig))
         await rig.answer("hello", chat="bob")
         others = last(rig).system
         await rig.answer("hello", chat="room", user="ann", chat_type="group")
@@ -149,20 +151,20 @@ async def test_a_dream_that_a_crash_cut_off_is_dreamt_by_the_next_process(
     async with open_rig(
         tmp_path, clock=clock, settings=DREAMING, script=dreamer(HANG), start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("hello")
         clock.advance(WEEK)
         cut_off = asyncio.create_task(rig.core.memory.worker.round())
         await rig.until(lambda: len(rig.model.calls) == 2)
         cut_off.cancel()
         await asyncio.gather(cut_off, return_exceptions=True)
-        assert dream_of(rig) is None
+        assert await dream_of(rig) is None
 
     async with open_rig(
         tmp_path, clock=clock, settings=DREAMING, script=dreamer(dreamt("kept")), start=False
     ) as rig:
         assert await rig.core.memory.worker.round() == 1
-        assert insights(rig) == ("kept",)
+        assert await insights(rig) == ("kept",)
         assert await rig.core.memory.worker.round() == 0
 
 
@@ -173,13 +175,13 @@ async def test_five_failures_park_a_dream_until_the_next_week(tmp_path: Path) ->
     async with open_rig(
         tmp_path, clock=clock, settings=DREAMING, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("hello")
         clock.advance(WEEK)
         assert await rounds(rig, hours=6 * 24) == 5
-        assert (dream_of(rig), rig.store.jobs.parked()) == (None, 1)
+        assert (await dream_of(rig), await rig.store.jobs.parked()) == (None, 1)
         assert await rounds(rig, hours=30) == 1
-        assert (insights(rig), rig.store.jobs.parked()) == (("at last",), 0)
+        assert (await insights(rig), await rig.store.jobs.parked()) == (("at last",), 0)
 
 
 @pytest.mark.req("A14")
@@ -190,13 +192,13 @@ async def test_dreams_are_spread_over_the_day_also_after_a_long_silence(tmp_path
     async with open_rig(
         tmp_path, clock=clock, settings=settings, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         for name in "abcde":
             await rig.answer("hello", chat=name)
         clock.advance(5 * WEEK)
 
         assert [await rounds(rig, hours=24) for _ in range(4)] == [2, 2, 1, 0]
-        assert [insights(rig, name) for name in "abcde"] == [("x",)] * 5
+        assert [await insights(rig, name) for name in "abcde"] == [("x",)] * 5
 
 
 @pytest.mark.req("A14", "A20")
@@ -205,7 +207,7 @@ async def test_nothing_is_dreamt_unless_it_is_turned_on_and_the_kill_switch_stop
 ) -> None:
     clock = ManualClock()
     async with open_rig(tmp_path, clock=clock, start=False) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("hello")
         clock.advance(WEEK)
         assert await rig.core.memory.worker.round() == 0
@@ -214,10 +216,14 @@ async def test_nothing_is_dreamt_unless_it_is_turned_on_and_the_kill_switch_stop
     ) as rig:
         await rig.store.spend.set_kill_switch(KillSwitch(is_on=True))
         assert await rounds(rig, hours=48) > 5
-        assert (dream_of(rig), rig.store.jobs.parked(), rig.model.calls) == (None, 0, [])
+        assert (await dream_of(rig), await rig.store.jobs.parked(), rig.model.calls) == (
+            None,
+            0,
+            [],
+        )
         await rig.store.spend.set_kill_switch(KillSwitch(is_on=False))
         assert await rounds(rig, hours=2) == 1
-        assert insights(rig) == ("x",)
+        assert await insights(rig) == ("x",)
 
 
 @pytest.mark.req("A14", "A10")
@@ -227,16 +233,16 @@ async def test_an_order_dreams_at_once_and_says_why_it_could_not(tmp_path: Path)
         await rig.answer("hello")
         worker = rig.core.memory.worker
 
-        dream = await worker.dream_now(person_of(rig))
-        again = await worker.dream_now(person_of(rig))
+        dream = await worker.dream_now(await person_of(rig))
+        again = await worker.dream_now(await person_of(rig))
         await rig.answer("news")
         with pytest.raises(AnswerInvalid, match="does not fit the schema"):
-            await worker.dream_now(person_of(rig))
+            await worker.dream_now(await person_of(rig))
 
         assert dream is not None
         assert dream.insights == ("now",)
         assert again == dream
-        assert insights(rig) == ("now",)
+        assert await insights(rig) == ("now",)
         shown = await rig.answer("/memory")
         assert shown.splitlines()[0] == "I gathered: now"
         assert await rig.answer("/memory forget everything") == "Forgotten."
@@ -246,15 +252,15 @@ async def test_an_order_dreams_at_once_and_says_why_it_could_not(tmp_path: Path)
 @pytest.mark.req("A14", "J23")
 async def test_who_is_dreamt_of_just_now_is_not_dreamt_of_twice(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=DREAMING, script=dreamer(HANG), start=False) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("hello")
         worker = rig.core.memory.worker
-        running = asyncio.create_task(worker.dream_now(person_of(rig)))
+        running = asyncio.create_task(worker.dream_now(await person_of(rig)))
         await rig.until(lambda: len(rig.model.calls) == 2)
 
         assert await worker.round() == 0
         with pytest.raises(Conflict, match="running now"):
-            await worker.dream_now(person_of(rig))
+            await worker.dream_now(await person_of(rig))
 
         assert len(rig.model.calls) == 2
         running.cancel()
@@ -283,9 +289,9 @@ async def test_summaries_have_a_model_of_their_own_and_conversations_keep_theirs
     script = dreamer(dreamt("Runs at dawn."))
     async with open_rig(tmp_path, script=script, settings={**DREAMING, **NAMED, **settings}) as rig:
         await rig.answer("I ran before work.")
-        await rig.core.memory.worker.dream_now(person_of(rig))
+        await rig.core.memory.worker.dream_now(await person_of(rig))
 
-        assert insights(rig) == ("Runs at dawn.",)
+        assert await insights(rig) == ("Runs at dawn.",)
         assert [call.request.model for call in rig.model.calls] == ["scripted-1", summed_up_by]
 
 
@@ -297,6 +303,6 @@ async def test_without_one_they_follow_the_default_that_an_operator_swaps_in(
     async with open_rig(tmp_path, script=script, settings=DREAMING) as rig:
         await rig.answer("I ran before work.")
         rig.core.models.planner.default_model = "scripted:other-1"
-        await rig.core.memory.worker.dream_now(person_of(rig))
+        await rig.core.memory.worker.dream_now(await person_of(rig))
 
         assert last(rig).model == "other-1"

@@ -15,12 +15,12 @@ STEERING = {"BUSY__PLATFORMS__REST": "steer"}
 CANCELLABLE = ToolTraits(cancellable=True)
 
 
-def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
-    return [(line["kind"], line["amount"]) for line in rig.timeline(message_id).ledger]
+async def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["amount"]) for line in (await rig.timeline(message_id)).ledger]
 
 
-def spoken(rig: Rig) -> list[tuple[str, str, bool]]:
-    said = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+async def spoken(rig: Rig) -> list[tuple[str, str, bool]]:
+    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
     graph = rig.store.graphs.open(graph_name(rig.lane(), 0))
     return [
         (message.role, message.text, graph.is_sampled(index))
@@ -33,16 +33,16 @@ async def test_j10_one_commit_writes_everything_about_the_end(tmp_path: Path) ->
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
-        story = rig.timeline(message_id)
+        story = await rig.timeline(message_id)
 
         assert story.message is not None
         assert (story.message.state, story.message.outcome) == ("done", "answered")
         assert [delivery.state for delivery in story.deliveries] == ["sent"]
-        assert ledger(rig, message_id) == [("capture", -1)]
+        assert await ledger(rig, message_id) == [("capture", -1)]
         assert story.interaction is not None
         assert story.interaction["llm_backend"] == "scripted:scripted-1"
-        assert rig.kinds(message_id)[-1] == "ended"
-        assert spoken(rig) == [("user", "hello", False), ("assistant", "#1 hello", True)]
+        assert (await rig.kinds(message_id))[-1] == "ended"
+        assert await spoken(rig) == [("user", "hello", False), ("assistant", "#1 hello", True)]
 
 
 @pytest.mark.req("J10", "A6")
@@ -51,11 +51,11 @@ async def test_j10_a_failed_model_call_is_answered_kindly_and_not_charged(tmp_pa
         message_id = await rig.say("[[fail:503]]")
 
         assert await rig.outcome(message_id) == "failed"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert "try again" in result.text
-        assert ledger(rig, message_id) == []
-        assert rig.store.people.balance(_person(rig, message_id)) == 0
+        assert await ledger(rig, message_id) == []
+        assert await rig.store.people.balance(await _person(rig, message_id)) == 0
 
 
 @pytest.mark.req("J10", "A7")
@@ -69,10 +69,10 @@ async def test_a7_tool_output_is_delivered_when_the_call_after_it_fails(tmp_path
         message_id = await rig.say("look it up")
 
         assert await rig.outcome(message_id) == "answered"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert result.text.endswith("look ran")
-        assert ledger(rig, message_id) == [("capture", -1)]
+        assert await ledger(rig, message_id) == [("capture", -1)]
 
 
 @pytest.mark.req("J10", "P5")
@@ -83,10 +83,10 @@ async def test_j10_a_stream_that_breaks_after_output_ends_as_an_honest_partial(
         message_id = await rig.say("[[deltas:10]] [[truncate:3]]")
 
         assert await rig.outcome(message_id) == "failed"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert "cut off" in result.text
-        assert ledger(rig, message_id) == [("capture", -1)]
+        assert await ledger(rig, message_id) == [("capture", -1)]
 
 
 @pytest.mark.req("J10")
@@ -99,7 +99,7 @@ async def test_j10_a_defect_in_a_turn_ends_it_with_an_outcome(tmp_path: Path) ->
 
         assert await rig.outcome(message_id) == "failed"
         assert rig.store.inbox.waiting() == 0
-        assert ledger(rig, message_id) == []
+        assert await ledger(rig, message_id) == []
 
 
 @pytest.mark.req("J10", "W5")
@@ -115,7 +115,7 @@ async def test_j10_a_turn_that_is_cut_off_every_time_ends_in_the_end(tmp_path: P
     async with open_rig(tmp_path, clock=clock, settings=limit) as rig:
         assert await rig.outcome(message_id) == "failed"
         assert rig.model.calls == []
-        assert ledger(rig, message_id) == []
+        assert await ledger(rig, message_id) == []
 
 
 @pytest.mark.req("J11", "A5")
@@ -126,18 +126,18 @@ async def test_j11_a_hold_stands_until_the_commit_and_counts_against_the_balance
     async with open_rig(tmp_path, clock=clock) as rig:
         message_id = await rig.say("[[hang]]")
         await rig.until(lambda: len(rig.model.calls) == 1)
-        assert ledger(rig, message_id) == [("hold", 1)]
-        assert rig.store.people.balance(_person(rig, message_id)) == -1
+        assert await ledger(rig, message_id) == [("hold", 1)]
+        assert await rig.store.people.balance(await _person(rig, message_id)) == -1
     clock.advance(1000)
 
     async with open_rig(tmp_path, clock=clock) as rig:
         await rig.until(lambda: len(rig.model.calls) == 1)
-        assert ledger(rig, message_id) == [("hold", 1)]
+        assert await ledger(rig, message_id) == [("hold", 1)]
         await rig.answer("/stop")
         assert await rig.outcome(message_id) == "interrupted"
 
-        assert ledger(rig, message_id) == []
-        assert rig.store.people.balance(_person(rig, message_id)) == 0
+        assert await ledger(rig, message_id) == []
+        assert await rig.store.people.balance(await _person(rig, message_id)) == 0
 
 
 @pytest.mark.req("J12", "W16")
@@ -148,10 +148,10 @@ async def test_j12_an_interrupt_keeps_the_partial_text_as_not_sampled(tmp_path: 
         await rig.answer("/stop")
 
         assert await rig.outcome(message_id) == "interrupted"
-        role, text, sampled = spoken(rig)[-1]
+        role, text, sampled = (await spoken(rig))[-1]
         assert (role, sampled) == ("assistant", False)
         assert text
-        assert ledger(rig, message_id) == [("capture", -1)]
+        assert await ledger(rig, message_id) == [("capture", -1)]
 
 
 @pytest.mark.req("J12")
@@ -167,7 +167,7 @@ async def test_j12_finished_steps_are_kept_when_a_later_call_is_stopped(tmp_path
         await rig.answer("/stop")
 
         assert await rig.outcome(message_id) == "interrupted"
-        assert [role for role, _, _ in spoken(rig)] == ["user", "assistant", "tool"]
+        assert [role for role, _, _ in await spoken(rig)] == ["user", "assistant", "tool"]
 
 
 @pytest.mark.req("J12")
@@ -184,12 +184,14 @@ async def test_j12_a_tool_is_cancelled_only_if_it_says_that_it_can_be(tmp_path: 
         kept = await rig.say("[[tool:patient]]", chat="bob")
         await rig.until(lambda: patient.runs == 1)
         await rig.answer("/stop", chat="bob")
-        record = rig.store.inbox.get(kept)
+        record = await rig.store.inbox.get(kept)
         assert record is not None
         assert record.state == "running"
         release.set()
         assert await rig.outcome(kept) == "interrupted"
-        assert ("tool", "done") in [(step.kind, step.state) for step in rig.timeline(kept).steps]
+        assert ("tool", "done") in [
+            (step.kind, step.state) for step in (await rig.timeline(kept)).steps
+        ]
 
 
 @pytest.mark.req("J12", "W16")
@@ -216,11 +218,11 @@ async def test_j13_a_steered_message_joins_the_turn_and_is_not_charged(tmp_path:
 
         assert await rig.outcome(host) == "answered"
         assert await rig.outcome(joined) == "merged"
-        record = rig.store.inbox.get(joined)
+        record = await rig.store.inbox.get(joined)
         assert record is not None
         assert record.merged_into == host
         assert rig.model.calls[-1].request.messages[-1].text == "and hurry"
-        assert (ledger(rig, host), ledger(rig, joined)) == ([("capture", -1)], [])
+        assert (await ledger(rig, host), await ledger(rig, joined)) == ([("capture", -1)], [])
 
 
 @pytest.mark.req("J13")
@@ -245,10 +247,10 @@ async def test_j13_a_steered_message_becomes_new_again_if_the_host_did_not_use_i
 
         assert await rig.outcome(host) == "answered"
         assert await rig.outcome(joined) == "answered"
-        record = rig.store.inbox.get(joined)
+        record = await rig.store.inbox.get(joined)
         assert record is not None
         assert record.merged_into is None
-        assert ledger(rig, joined) == [("capture", -1)]
+        assert await ledger(rig, joined) == [("capture", -1)]
 
 
 @pytest.mark.req("J13")
@@ -273,7 +275,7 @@ async def test_j13_a_steered_message_stays_with_its_host_over_a_crash(tmp_path: 
         assert await rig.outcome(host) == "answered"
         assert await rig.outcome(joined) == "merged"
         assert tool.runs == 1
-        assert [role for role, _, _ in spoken(rig)] == [
+        assert [role for role, _, _ in await spoken(rig)] == [
             "user",
             "assistant",
             "tool",
@@ -295,11 +297,11 @@ async def test_j14_a_subagent_runs_on_a_lane_that_contains_the_parent_turn(tmp_p
         host = await rig.say("[[tool:delegate]]")
 
         assert await rig.outcome(host) == "answered"
-        child = rig.timeline(f"{host}.1").message
+        child = (await rig.timeline(f"{host}.1")).message
         assert child is not None
         assert child.lane == f"{rig.lane()}/{host}.1"
-        assert (child.outcome, ledger(rig, child.id)) == ("answered", [])
-        assert rig.timeline(child.id).deliveries == ()
+        assert (child.outcome, await ledger(rig, child.id)) == ("answered", [])
+        assert (await rig.timeline(child.id)).deliveries == ()
 
 
 @pytest.mark.req("J14")
@@ -308,7 +310,7 @@ async def test_j14_subagents_are_nested_three_deep_at_most(tmp_path: Path) -> No
         host = await rig.say("[[tool:delegate]]")
 
         assert await rig.outcome(host) == "answered"
-        result = rig.store.inbox.result(host)
+        result = await rig.store.inbox.result(host)
         assert result is not None
         assert "3 deep at most" in result.text
 
@@ -321,7 +323,7 @@ async def test_j14_an_interrupt_reaches_the_subagent(tmp_path: Path) -> None:
         await rig.answer("/stop")
 
         assert await rig.outcome(host) == "interrupted"
-        child = rig.timeline(f"{host}.1").message
+        child = (await rig.timeline(f"{host}.1")).message
         assert child is not None
         assert child.outcome == "interrupted"
 
@@ -338,14 +340,14 @@ async def test_j14_a_resumed_parent_finds_the_child_it_had_started(tmp_path: Pat
 
     async with open_rig(tmp_path, clock=clock, script=script, tools=(delegate("[[hang]]"),)) as rig:
         assert await rig.outcome(host) == "answered"
-        child = rig.timeline(f"{host}.1").message
+        child = (await rig.timeline(f"{host}.1")).message
         assert child is not None
         assert (child.attempts, child.outcome) == (2, "answered")
-        assert rig.store.timeline(f"{host}.2") is None
+        assert await rig.store.timeline(f"{host}.2") is None
 
 
-def _person(rig: Rig, message_id: str) -> str:
-    record = rig.store.inbox.get(message_id)
+async def _person(rig: Rig, message_id: str) -> str:
+    record = await rig.store.inbox.get(message_id)
     assert record is not None
     return record.person_id
 
@@ -359,13 +361,13 @@ async def test_a_model_that_says_no_reply_is_kept_and_not_sent(tmp_path: Path) -
         message_id = await rig.say("thanks")
 
         assert await rig.outcome(message_id) == "answered"
-        story = rig.timeline(message_id)
+        story = await rig.timeline(message_id)
         assert story.deliveries == ()
-        assert ledger(rig, message_id) == []
-        result = rig.store.inbox.result(message_id)
+        assert await ledger(rig, message_id) == []
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert (result.text, result.reason) == (
             "",
             "the model chose to say nothing (NO_REPLY)",
         )
-        assert spoken(rig) == [("user", "thanks", False), ("assistant", "NO_REPLY", True)]
+        assert await spoken(rig) == [("user", "thanks", False), ("assistant", "NO_REPLY", True)]

@@ -15,6 +15,8 @@ from hermes.control.why import explain
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.ports.channel import MediaKind
 from hermes.ports.media import LocalMedia, MediaOwner
+from hermes.ports.steps import Step
+from hermes.ports.turns import Begin
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
@@ -27,11 +29,11 @@ NONE = {"BUSY__FOLLOW_UP_S": "0"}
 THREAD: dict[str, Any] = {"chat": "room", "chat_type": "group", "thread": "7"}
 
 
-def said(rig: Rig, lane: str = "") -> list[str]:
+async def said(rig: Rig, lane: str = "") -> list[str]:
     """What stands in the transcript as said by people."""
     lane = lane or rig.lane(platform="push")
-    view = rig.store.turns.view(lane)
-    history = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=50)
+    view = await rig.store.turns.view(lane)
+    history = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=50)
     return [one.text for one in history.messages if one.role == "user"]
 
 
@@ -53,7 +55,7 @@ async def waiting(home: Path, *texts: str, settings=QUEUE, **more) -> tuple[list
     async with open_rig(home, settings=settings, start=False) as rig:
         sent = [await rig.say(text, platform="push", **more) for text in texts]
         await rig.start()
-        return [await rig.outcome(one) for one in sent], said(rig)
+        return [await rig.outcome(one) for one in sent], await said(rig)
 
 
 @pytest.mark.req("W16", "W20", "J13")
@@ -74,14 +76,15 @@ async def test_what_waits_is_one_message_answered_and_charged_once(tmp_path: Pat
             picture(),
             TextPart("\nthree"),
         )
-        assert said(rig) == ["one\ntwo\nthree"]
+        assert await said(rig) == ["one\ntwo\nthree"]
         await rig.until(lambda: len(rig.push.posts) == 1)
-        kinds = [step.kind for step in rig.timeline(host).steps]
+        kinds = [step.kind for step in (await rig.timeline(host)).steps]
         assert kinds == ["prepared", "burst", "burst", "model"]
-        why = explain(rig.store, third, now=rig.clock.now())
+        why = await explain(rig.store, third, now=rig.clock.now())
         assert why.answer == f"Merged into {host}, whose reply answers both; not charged."
         paid = [
-            [line["kind"] for line in rig.timeline(one).ledger] for one in (host, second, third)
+            [line["kind"] for line in (await rig.timeline(one)).ledger]
+            for one in (host, second, third)
         ]
         assert paid == [["capture"], [], []]
         assert rig.store.inbox.waiting() == 0
@@ -101,7 +104,7 @@ async def test_of_a_burst_that_interrupts_one_turn_is_stopped_and_one_answers_al
         outcomes = [await rig.outcome(one) for one in (second, third)]
 
         assert outcomes == ["answered", "merged"]
-        assert said(rig) == ["one", "two\nthree"]
+        assert await said(rig) == ["one", "two\nthree"]
         assert [one.text for one in rig.model.calls[-1].request.messages] == [
             "one",
             "two\nthree",
@@ -122,7 +125,7 @@ async def test_what_comes_after_a_reply_has_begun_stops_it_and_waits_for_nobody_
         outcomes = [await rig.outcome(one) for one in sent]
 
         assert outcomes == ["interrupted", "interrupted", "answered"]
-        assert said(rig) == ["one", "two", "three"]
+        assert await said(rig) == ["one", "two", "three"]
 
 
 def _has_calls(rig: Rig, count: int) -> bool:
@@ -163,9 +166,9 @@ async def test_what_comes_while_a_turn_is_prepared_joins_it(tmp_path: Path) -> N
         slow.here.set()
 
         assert [await rig.outcome(one) for one in (first, second)] == ["answered", "merged"]
-        assert said(rig) == ["look\nnice?"]
+        assert await said(rig) == ["look\nnice?"]
         assert len(rig.model.calls) == 1
-        assert rig.kinds(first).count("images") == 1
+        assert (await rig.kinds(first)).count("images") == 1
 
 
 @pytest.mark.req("W16", "J12")
@@ -270,7 +273,7 @@ async def test_those_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> N
         await rig.start()
 
         assert [await rig.outcome(one) for one in sent] == ["failed", "answered", "merged"]
-        assert said(rig) == ["one", "two\nthree"]
+        assert await said(rig) == ["one", "two\nthree"]
 
 
 @pytest.mark.req("J13", "J7", "J8")
@@ -291,7 +294,41 @@ async def test_they_stay_together_over_a_crash_and_what_came_since_stops_them(
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 
         assert outcomes == ["interrupted", "merged", "answered"]
-        assert said(rig) == ["one\ntwo", "three"]
+        assert await said(rig) == ["one\ntwo", "three"]
+
+
+@pytest.mark.req("J13", "J7", "J8")
+async def test_they_stand_in_the_conversation_though_stopped_before_they_were_prepared(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, clock=clock, start=False) as rig:
+        host, second = [await rig.say(text, platform="push") for text in ("look", "nice?")]
+        view = await rig.store.turns.view(rig.lane(platform="push"))
+        assert view.message is not None
+        # Killed between the claim of the second and the end of a turn that was stopped in its wait.
+        await rig.store.turns.begin(
+            Begin(
+                lane=view.lane,
+                owner="w_dead",
+                fence=view.fence,
+                expires=clock.monotonic() + 30,
+                message_id=host,
+                person_id=view.message.person_id,
+                at=clock.now(),
+                steps=(Step(ordinal=1, kind="burst", state="done", name=second, at=clock.now()),),
+                claims=(second,),
+            )
+        )
+
+    async with open_rig(tmp_path, clock=clock, start=False) as rig:
+        third = await rig.say("three", platform="push")
+        await rig.start()
+
+        outcomes = [await rig.outcome(one) for one in (host, second, third)]
+
+        assert outcomes == ["interrupted", "merged", "answered"]
+        assert await said(rig) == ["look\nnice?", "three"]
 
 
 @pytest.mark.req("J13", "J10")

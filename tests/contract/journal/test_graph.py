@@ -195,7 +195,7 @@ async def test_verify_says_erased_and_others_stay_readable(tmp_path: Path) -> No
         first = await rig.say_in_thread("anns secret", user="ann")
         await rig.outcome(first)
         await rig.outcome(await rig.say_in_thread("bobs word", user="bob"))
-        record = rig.store.inbox.get(first)
+        record = await rig.store.inbox.get(first)
         assert record is not None
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
@@ -247,12 +247,12 @@ async def test_a_conversation_is_shown_when_its_messages_were_purged(tmp_path: P
     async with open_rig(tmp_path, settings={"SESSIONS__RESET__MODE": "none"}) as rig:
         for number in range(3):
             await rig.answer(f"message {number}")
-        before = rig.store.transcripts.conversation(rig.lane(), limit=10)
+        before = await rig.store.transcripts.conversation(rig.lane(), limit=10)
 
         rig.clock.advance(9 * 86_400)
         assert await rig.store.purge(rig.clock.now(), limit=100) == 3
 
-        after = rig.store.transcripts.conversation(rig.lane(), limit=10)
+        after = await rig.store.transcripts.conversation(rig.lane(), limit=10)
         told = [(one.record.event, one.result) for one in after.messages]
         assert [event.text for event, _ in told if event] == [f"message {n}" for n in range(3)]
         assert [result.text for _, result in told if result] == [

@@ -26,13 +26,13 @@ async def told(rig: Rig, text: str, user: str) -> str:
 
 
 async def erase(rig: Rig, message_id: str) -> None:
-    record = rig.store.inbox.get(message_id)
+    record = await rig.store.inbox.get(message_id)
     assert record is not None
     await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
 
-def readable(rig: Rig) -> list[str]:
-    said = rig.store.transcripts.history(LANE, epoch=0, head=99, limit=99)
+async def readable(rig: Rig) -> list[str]:
+    said = await rig.store.transcripts.history(LANE, epoch=0, head=99, limit=99)
     return [message.text for message in said.messages]
 
 
@@ -48,7 +48,7 @@ async def test_nobodys_words_live_on_under_anothers_key(tmp_path: Path) -> None:
         await told(rig, "bob again", "bob")
 
         shown = [message.text for message in rig.model.calls[-1].request.messages]
-        assert not any("cids secret" in text for text in (*readable(rig), *shown))
+        assert not any("cids secret" in text for text in (*await readable(rig), *shown))
 
 
 @pytest.mark.req("J24")
@@ -64,7 +64,7 @@ async def test_words_of_somebody_erased_during_a_turn_are_not_written_after_it(
         await erase(rig, cids)
         await rig.outcome(message_id)
 
-        assert not any("cids secret" in text for text in readable(rig))
+        assert not any("cids secret" in text for text in await readable(rig))
 
 
 def never_ending() -> RunTool:
@@ -190,7 +190,7 @@ async def test_a_damaged_conversation_does_not_hide_the_others(tmp_path: Path) -
     db.close()
 
     async with open_rig(tmp_path, clock=rig.clock) as rig:
-        sessions = rig.store.transcripts.sessions(platform=None, limit=5)
+        sessions = await rig.store.transcripts.sessions(platform=None, limit=5)
         assert len(sessions) == 2
         await rig.answer("/new")
         assert await rig.answer("afresh") == "#1 afresh"

@@ -68,7 +68,7 @@ async def test_what_does_not_name_the_bot_is_no_turn_and_costs_nothing(tmp_path:
         await rig.until(lambda: bool(rig.push.posts))
         assert len(rig.push.posts) == 1
         assert rig.store.inbox.waiting() == 0
-        told = explain(rig.store, quiet, now=rig.clock.now())
+        told = await explain(rig.store, quiet, now=rig.clock.now())
         assert told.answer == (
             "Not addressed; kept as context until I am spoken to there, and not charged."
         )
@@ -161,7 +161,7 @@ async def test_the_words_of_somebody_who_is_erased_are_gone(tmp_path: Path) -> N
     async with open_rig(tmp_path) as rig:
         gone = await heard(rig, "my secret")
         await heard(rig, "something else", user="cid")
-        record = rig.store.inbox.get(gone)
+        record = await rig.store.inbox.get(gone)
         assert record is not None
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
         assert len(words(tmp_path)) == 1
@@ -207,7 +207,7 @@ async def test_bots_are_ignored_unless_the_settings_say_otherwise(tmp_path: Path
         with pytest.raises(Skipped, match=r"push\.bots") as caught:
             await heard(rig, "beep", is_bot=True)
         assert caught.value.refusal is not None
-        why = explain(rig.store, caught.value.refusal, now=rig.clock.now())
+        why = await explain(rig.store, caught.value.refusal, now=rig.clock.now())
         assert "messages of bots are ignored" in why.answer
         await ask(rig, "a barrier")
         assert MISSED not in given(rig)

@@ -9,7 +9,7 @@ from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import RunTool, open_rig
+from tests.contract.journal.rig import RunTool, open_rig, some
 
 STEERING = {"BUSY__PLATFORMS__REST": "steer"}
 ASKING = ToolTraits(needs_approval=True)
@@ -60,13 +60,13 @@ async def test_a_person_erased_in_the_middle_of_a_turn_ends_it(tmp_path: Path) -
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say("[[slow:0.05]] hello")
         await rig.until(lambda: len(rig.model.calls) == 1)
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
         assert await rig.outcome(message_id) == "refused"
-        assert rig.store.people.balance(record.person_id) == 0
-        assert rig.store.turns.view(rig.lane()).message is None
+        assert await rig.store.people.balance(record.person_id) == 0
+        assert (await rig.store.turns.view(rig.lane())).message is None
 
 
 @pytest.mark.req("J10")
@@ -92,7 +92,7 @@ async def test_a_message_for_an_agent_that_was_removed_ends_with_a_reason(tmp_pa
 
     async with open_rig(tmp_path, clock=clock) as rig:
         assert await rig.outcome(message_id) == "failed"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert result.reason == "agent 'guide' was removed"
 
@@ -145,7 +145,7 @@ async def test_one_approval_lets_one_call_through(tmp_path: Path) -> None:
         await rig.outcome(message_id)
         await rig.answer("/approve")
         await rig.until(lambda: tool.runs == 1)
-        await rig.until(lambda: rig.store.approvals.waiting(rig.lane()) is not None)
+        await rig.until(some(lambda: rig.store.approvals.waiting(rig.lane())))
         assert tool.runs == 1
 
         await rig.answer("/approve")
@@ -178,7 +178,9 @@ async def test_a_command_that_waited_an_hour_does_nothing(tmp_path: Path) -> Non
         assert await rig.outcome(new) == "expired"
         assert await rig.answer("again") == "#2 again"
         # Commands are no interactions, however they end.
-        assert new not in [row.message_id for row in rig.store.interactions.page(None, limit=10)]
+        assert new not in [
+            row.message_id for row in await rig.store.interactions.page(None, limit=10)
+        ]
 
 
 @pytest.mark.req("J4")
@@ -211,7 +213,7 @@ async def test_replies_of_a_platform_that_is_gone_die_of_age_and_block_nobody(
         clock.advance(3700)
         await rig.core.maintenance.upkeep.round()
 
-        dead = rig.timeline(message_id).deliveries[0]
+        dead = (await rig.timeline(message_id)).deliveries[0]
         assert (dead.state.value, dead.failure) == ("dead", "too_old")
 
 
@@ -225,11 +227,11 @@ async def test_what_another_person_wanted_to_steer_in_goes_with_their_key(tmp_pa
         bobs = await rig.say_in_thread("bobs word", user="bob")
         release.set()
         assert await rig.outcome(bobs) == "answered"
-        record = rig.store.inbox.get(bobs)
+        record = await rig.store.inbox.get(bobs)
         assert record is not None
 
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
         lane = "agent:main:rest:thread:room:7"
-        history = rig.store.transcripts.history(lane, epoch=0, head=99, limit=99).messages
+        history = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
         assert "bobs word" not in [entry.text for entry in history if entry.role == "user"]

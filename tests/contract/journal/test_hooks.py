@@ -171,8 +171,8 @@ async def test_a_skipped_message_is_kept_by_nobody_and_why_knows_it(tmp_path: Pa
 
         # A channel that notes refusals itself gets the one that is noted already.
         refusal = await rig.core.inbox.refuse("rest", skipped.value, external_id="x1")
-        report = explain(rig.store, refusal, now=rig.clock.now(), include_text=False)
-        by_name = explain(rig.store, "x1", now=rig.clock.now(), include_text=False)
+        report = await explain(rig.store, refusal, now=rig.clock.now(), include_text=False)
+        by_name = await explain(rig.store, "x1", now=rig.clock.now(), include_text=False)
 
     assert skipped.value.refusal == refusal
     assert str(skipped.value) == "the hook spam skipped this message: spam from ann"
@@ -226,7 +226,7 @@ async def test_a_hook_may_refuse_a_command_beside_the_lane_or_in_it(tmp_path: Pa
     async with hooked(tmp_path) as (rig, _):
         new, reset, model = [await rig.say(text) for text in ("/new", "/reset", "/model auto")]
         outcomes = [await rig.outcome(one) for one in (new, reset, model)]
-        told = [rig.store.inbox.result(one) for one in (new, reset, model)]
+        told = [await rig.store.inbox.result(one) for one in (new, reset, model)]
         status = await rig.outcome(await rig.say("/status"))
 
     assert (outcomes, status) == (["refused"] * 3, "answered")
@@ -320,7 +320,7 @@ async def test_the_end_of_an_erased_persons_turn_is_told_without_a_word_of_them(
     async with hooked(tmp_path, script=uses_a_tool, tools=(tool,)) as (rig, _):
         message = await rig.say("what time is it?")
         await rig.until(lambda: tool.runs == 1)
-        record = rig.store.inbox.get(message)
+        record = await rig.store.inbox.get(message)
         assert record is not None
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
         free.set()

@@ -13,7 +13,7 @@ from tests.contract.journal.rig import Rig, open_rig
 
 
 async def begin(rig: Rig, message_id: str, *, owner: str, lease_s: float = 30.0) -> Lease:
-    view = rig.store.turns.view(rig.lane())
+    view = await rig.store.turns.view(rig.lane())
     assert view.message is not None
     return await rig.store.turns.begin(
         Begin(
@@ -28,8 +28,8 @@ async def begin(rig: Rig, message_id: str, *, owner: str, lease_s: float = 30.0)
     )
 
 
-def ending(rig: Rig, message_id: str) -> Commit:
-    record = rig.store.inbox.get(message_id)
+async def ending(rig: Rig, message_id: str) -> Commit:
+    record = await rig.store.inbox.get(message_id)
     assert record is not None
     return Commit(
         message_id=message_id,
@@ -52,7 +52,9 @@ async def test_j4_messages_of_one_session_are_answered_in_order_one_at_a_time(
         assert outcomes == ["answered"] * 5
         asked = [call.request.messages[-1].text for call in rig.model.calls]
         assert asked == [f"number {number}" for number in range(5)]
-        history = rig.store.transcripts.history(rig.lane(), epoch=0, head=10, limit=10).messages
+        history = (
+            await rig.store.transcripts.history(rig.lane(), epoch=0, head=10, limit=10)
+        ).messages
         assert [entry.text for entry in history][1::2] == [
             f"#{number + 1} number {number}" for number in range(5)
         ]
@@ -65,7 +67,7 @@ async def test_j4_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
         quick = await rig.say("hello", chat="bob")
 
         assert await rig.outcome(quick) == "answered"
-        record = rig.store.inbox.get(stuck)
+        record = await rig.store.inbox.get(stuck)
         assert record is not None
         assert record.state == "running"
 
@@ -81,7 +83,7 @@ async def test_j4_a_lease_that_ran_out_cannot_write_anything(tmp_path: Path) -> 
         with pytest.raises(LeaseLost):
             await rig.store.turns.step(frozen, write)
         with pytest.raises(LeaseLost):
-            await rig.store.turns.commit(frozen, ending(rig, message_id))
+            await rig.store.turns.commit(frozen, await ending(rig, message_id))
         assert await rig.store.turns.renew([frozen], expires=rig.clock.monotonic() + 30) == (
             frozen,
         )
@@ -98,11 +100,11 @@ async def test_j4_the_next_owner_gets_a_higher_fence_and_the_old_one_stays_out(
         new = await begin(rig, message_id, owner="new")
 
         with pytest.raises(LeaseLost):
-            await rig.store.turns.commit(old, ending(rig, message_id))
-        await rig.store.turns.commit(new, ending(rig, message_id))
+            await rig.store.turns.commit(old, await ending(rig, message_id))
+        await rig.store.turns.commit(new, await ending(rig, message_id))
 
         assert new.fence == old.fence + 1
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         assert record.outcome is Outcome.ANSWERED
 
@@ -137,7 +139,7 @@ async def test_j5_a_reset_beside_a_running_turn_does_not_lose_it(tmp_path: Path)
 
         assert await rig.outcome(running) == "interrupted"
         assert await rig.answer("after") == "#1 after"
-        old = rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99).messages
+        old = (await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)).messages
         assert [entry.text for entry in old] == ["before", "#1 before", "[[hang:0]] during"]
 
 

@@ -9,7 +9,7 @@ from hermes.control.channels import ChannelOperations
 from hermes.control.runtime import RuntimeHandles
 from hermes.store.sqlite.queries import load
 from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, equals, open_rig
 
 HOUR_S = 3_600.0
 Times = dict[str, tuple[float | None, float | None]]
@@ -31,7 +31,7 @@ async def test_a_restart_forgets_neither_what_came_nor_what_went(tmp_path: Path)
         came = clock.now()
         message_id = await rig.say("hello", platform="push")
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
-        await rig.until(lambda: rig.store.outbox.waiting() == 0)
+        await rig.until(equals(rig.store.outbox.waiting, 0))
         (row,) = rig.store.outbox.of_message(message_id)
         clock.advance(HOUR_S)
         # Much else happens afterwards, and says nothing of the platform.

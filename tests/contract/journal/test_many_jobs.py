@@ -7,7 +7,7 @@ import pytest
 
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, equals, open_rig
 
 SESSIONS = 45
 PAUSE_S = 10.0
@@ -23,9 +23,11 @@ def script(seen: SeenConversation, number: int) -> ScriptedTurn:
     return answer_by_text(seen, number)
 
 
-def learnt(rig: Rig) -> int:
-    people = [rig.store.people.find("rest", f"user{number}") for number in range(SESSIONS)]
-    return sum(bool(rig.store.facts.of(person.id)) for person in people if person is not None)
+async def learnt(rig: Rig) -> int:
+    people = [await rig.store.people.find("rest", f"user{number}") for number in range(SESSIONS)]
+    return sum(
+        [bool(await rig.store.facts.of(person.id)) for person in people if person is not None]
+    )
 
 
 @pytest.mark.req("A14", "J23")
@@ -41,4 +43,4 @@ async def test_what_is_due_is_done_however_much_it_is(tmp_path: Path) -> None:
         worker.start()
 
         async with asyncio.timeout(SOON_S):
-            await rig.until(lambda: learnt(rig) == SESSIONS)
+            await rig.until(equals(lambda: learnt(rig), SESSIONS))

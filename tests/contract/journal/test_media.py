@@ -28,7 +28,7 @@ from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
 
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
 LINKS = {"MEDIA__LINK_HOSTS": '["example.com"]'}
@@ -167,14 +167,14 @@ async def test_what_cannot_be_had_is_told_to_both_and_the_turn_goes_on(tmp_path:
         told = [note.text for note in notes if isinstance(note, TextPart)]
         reasons = ["could not be fetched", "too large", "could not be fetched", "pixels"]
         assert all(why in text for why, text in zip(reasons, told, strict=True))
-        result = rig.store.inbox.result(message)
+        result = await rig.store.inbox.result(message)
         assert result is not None
         assert result.text.endswith(
             "(I could not open none.png: it could not be fetched; large.png: it is too large; "
             "fault.png: it could not be fetched; bomb.png: it is a picture of 4294967295 x "
             "4294967295 pixels, which is too many.)"
         )
-        assert "media_missed" in rig.kinds(message)
+        assert "media_missed" in await rig.kinds(message)
 
 
 @pytest.mark.req("W17")
@@ -189,7 +189,7 @@ async def test_attachments_are_bounded_in_number_and_in_time(tmp_path: Path) -> 
         assert await rig.outcome(slow) == "answered"
 
         assert channel.fetched == ["cat"] * 3
-        first, second = (rig.store.inbox.result(one) for one in (few, slow))
+        first, second = [await rig.store.inbox.result(one) for one in (few, slow)]
         assert first is not None
         assert second is not None
         assert "a picture: it is one too many" in first.text
@@ -234,7 +234,7 @@ async def test_what_was_frozen_is_not_fetched_again_after_a_crash(tmp_path: Path
         assert await rig.outcome(message) == "answered"
         assert again.fetched == []
         assert shown(rig) == before
-        result = rig.store.inbox.result(message)
+        result = await rig.store.inbox.result(message)
         assert result is not None
         assert result.text == "seen\n\n(I could not open b.png: it could not be fetched.)"
 
@@ -283,8 +283,8 @@ async def test_photos_that_a_stopped_album_did_not_use_are_fetched_for_their_own
         assert [await rig.outcome(one) for one in sent] == ["failed", "answered"]
 
         lane = rig.lane(platform="push")
-        view = rig.store.turns.view(lane)
-        said = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
+        view = await rig.store.turns.view(lane)
+        said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
         media = [
             part.media for one in said.messages for part in one.parts if isinstance(part, ImagePart)
         ]
@@ -362,14 +362,14 @@ async def test_what_an_open_turn_or_an_unsent_reply_needs_stays(tmp_path: Path) 
         running = await rig.say("[[hang]]", platform="push")
         await rig.until(lambda: len(rig.model.calls) == 3)
 
-        assert [needs(one) for one in (done, unsent, running, "m_none")] == [
+        assert [await needs(one) for one in (done, unsent, running, "m_none")] == [
             False,
             True,
             True,
             False,
         ]
         rig.core.push.connected(channel)
-        await rig.until(lambda: not needs(unsent))
+        await rig.until(equals(lambda: needs(unsent), False))
 
 
 @pytest.mark.req("W20")
@@ -397,8 +397,10 @@ async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> 
         )
         # What the model wrote stays as it wrote it.
         lane = rig.lane(platform="push")
-        view = rig.store.turns.view(lane)
-        history = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
+        view = await rig.store.turns.view(lane)
+        history = await rig.store.transcripts.history(
+            lane, epoch=view.epoch, head=view.head, limit=9
+        )
         assert history.messages[-1].text == text
 
 
@@ -448,7 +450,7 @@ async def test_a_link_of_a_host_that_is_not_listed_is_text_and_never_fetched(
         await rig.until(lambda: len(channel.sent) == 1)
 
         assert channel.sent[0].parts == (TextPart(f"Look:\n\n{url}"),)
-        report = explain(rig.store, message, now=rig.clock.now(), include_text=False)
+        report = await explain(rig.store, message, now=rig.clock.now(), include_text=False)
         shown = msgspec.json.encode(report).decode()
         assert "link_not_fetched" in shown
         assert "evil.test" in shown
@@ -469,7 +471,7 @@ async def test_where_nothing_can_be_attached_the_text_names_it(
             async for one in rig.core.gateway_api.watch(message)
             if one.kind in ("delta", "snapshot")
         ]
-        result = rig.store.inbox.result(message)
+        result = await rig.store.inbox.result(message)
         assert result is not None
         assert result.text == "Here:\nThere.\n\n[a_1_.pdf](https://example.com/a%281%29.pdf)"
         # Whoever watches is shown nothing that the end takes back.
@@ -483,4 +485,4 @@ async def test_thoughts_and_code_send_nothing(tmp_path: Path) -> None:
     async with opened(tmp_path, channel, script=said_by(text)) as rig:
         message = await rig.say("how", platform="push")
         assert await rig.outcome(message) == "answered"
-        assert rig.timeline(message).deliveries[0].parts == (TextPart(text),)
+        assert (await rig.timeline(message)).deliveries[0].parts == (TextPart(text),)

@@ -7,9 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.graph.records import Ref
 from hermes.message.parts import TextPart
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import KillSwitch
+from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from tests.contract.journal.rig import Rig, open_rig
@@ -20,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 
 async def know(rig: Rig, key: str, value: str, *, user: str = "ann") -> None:
     """Keep a fact about somebody who has written before."""
-    person = rig.store.people.find("rest", user)
+    person = await rig.store.people.find("rest", user)
     assert person is not None
     await rig.core.memory.facts.set(person.id, key, value=value, source="operator")
 
@@ -89,7 +91,9 @@ async def test_what_changes_in_a_session_is_told_once_at_the_end_of_the_next_mes
         assert [text.splitlines()[-1] for text in told] == ["what can I eat?", "- diet: vegan"]
         assert silent == ["and drink?"]
         assert forgotten[-1].endswith("- diet: (no longer known)")
-        message = rig.store.transcripts.conversation(rig.lane(), limit=10).messages[1].record
+        message = (
+            (await rig.store.transcripts.conversation(rig.lane(), limit=10)).messages[1].record
+        )
         assert message.event is not None
         assert message.event.text == "what can I eat?"
 
@@ -165,13 +169,13 @@ async def test_who_was_erased_is_a_stranger_in_their_own_session(tmp_path: Path)
         await know(rig, "diet", "vegan")
         await rig.answer("hi", chat="second", user="ann")
         assert "vegan" in words(rig)
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         await rig.store.people.erase(person.id, at=rig.clock.now())
         await rig.answer("hi again", chat="second", user="ann")
 
         assert "vegan" not in words(rig)
-        assert rig.store.facts.of(person.id) == ()
+        assert await rig.store.facts.of(person.id) == ()
 
 
 SETTINGS: Mapping[str, str] = {"AGENTS__MAIN__SYSTEM_PROMPT": "Another prompt."}
@@ -213,10 +217,10 @@ def learnt(**facts: str) -> str:
     return _encode({"facts": items, "forget": []}).decode()
 
 
-def known(rig: Rig, user: str = "ann") -> dict[str, str]:
-    person = rig.store.people.find("rest", user)
+async def known(rig: Rig, user: str = "ann") -> dict[str, str]:
+    person = await rig.store.people.find("rest", user)
     assert person is not None
-    return {fact.key: fact.value for fact in rig.store.facts.of(person.id)}
+    return {fact.key: fact.value for fact in await rig.store.facts.of(person.id)}
 
 
 # The settings know of no provider that a test brings along.
@@ -246,7 +250,7 @@ async def test_what_is_learnt_is_summed_up_by_the_auxiliary_model(
         clock.advance(PAUSE_S)
         assert await rig.core.memory.worker.round() == 1
 
-        assert known(rig) == {"diet": "vegan"}
+        assert await known(rig) == {"diet": "vegan"}
         assert [call.request.model for call in rig.model.calls] == ["scripted-1", learnt_by]
 
 
@@ -262,13 +266,13 @@ async def test_what_is_said_on_monday_is_known_on_friday(tmp_path: Path) -> None
         await rig.core.memory.worker.round()
 
         asked = last(rig)
-        assert known(rig) == {"diet": "vegan", "dog": "is called Rex"}
-        person = rig.store.people.find("rest", "ann")
+        assert await known(rig) == {"diet": "vegan", "dog": "is called Rex"}
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
-        assert {fact.source for fact in rig.store.facts.of(person.id)} == {message_id}
+        assert {fact.source for fact in await rig.store.facts.of(person.id)} == {message_id}
         assert "my dog is called Rex" in asked.messages[0].text
         assert asked.tool_choice.name == "memory"
-        payers = rig.store.spend.report("person", first_day="0", last_day="9999")
+        payers = await rig.store.spend.report("person", first_day="0", last_day="9999")
         assert {row.name: row.calls for row in payers} == {"platform": 1, person.id: 1}
         assert await rig.core.memory.worker.round() == 0
 
@@ -298,9 +302,9 @@ async def test_a_talk_that_goes_on_is_learnt_from_once_and_only_what_is_new(tmp_
         assert [f"first {number}" in first for number in range(3)] == [True] * 3
         assert "first 2" not in words(rig)
         assert "second" in words(rig)
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
-        (fact,) = rig.store.facts.of(person.id)
+        (fact,) = await rig.store.facts.of(person.id)
         assert (fact.value, [one.value for one in fact.earlier]) == ("vegetarian", ["vegan"])
 
 
@@ -318,7 +322,7 @@ async def test_a_job_that_a_crash_cut_off_is_done_by_the_next_process(tmp_path: 
         tmp_path, clock=clock, settings=LEARNING, script=script, start=False
     ) as rig:
         assert await rig.core.memory.worker.round() == 1
-        assert known(rig) == {"diet": "vegan"}
+        assert await known(rig) == {"diet": "vegan"}
 
 
 @pytest.mark.req("A14", "J23")
@@ -329,18 +333,18 @@ async def test_five_failures_park_a_job_until_the_session_goes_on(tmp_path: Path
     async with open_rig(
         tmp_path, clock=clock, settings=settings, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("I am vegan")
         for _ in range(5):
             clock.advance(4_000)
             assert await rig.core.memory.worker.round() == 1
         clock.advance(90_000)
         assert await rig.core.memory.worker.round() == 0
-        assert (known(rig), rig.store.jobs.parked()) == ({}, 1)
+        assert (await known(rig), await rig.store.jobs.parked()) == ({}, 1)
         await rig.answer("as I said")
         clock.advance(PAUSE_S)
         assert await rig.core.memory.worker.round() == 1
-        assert (known(rig), rig.store.jobs.parked()) == ({"diet": "vegan"}, 0)
+        assert (await known(rig), await rig.store.jobs.parked()) == ({"diet": "vegan"}, 0)
 
 
 @pytest.mark.req("A14")
@@ -350,7 +354,7 @@ async def test_in_a_thread_everybody_teaches_only_about_themselves(tmp_path: Pat
     async with open_rig(
         tmp_path, clock=clock, settings=LEARNING, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.outcome(await rig.say_in_thread("I am ann and vegan", user="ann"))
         clock.advance(1)
         await rig.outcome(await rig.say_in_thread("I am bob and eat meat", user="bob"))
@@ -359,7 +363,7 @@ async def test_in_a_thread_everybody_teaches_only_about_themselves(tmp_path: Pat
 
         asked = [call.request.messages[0].text for call in rig.model.calls[-2:]]
         assert [("ann" in text, "bob" in text) for text in asked] == [(True, False), (False, True)]
-        assert (known(rig), known(rig, "bob")) == ({"diet": "vegan"}, {"diet": "meat"})
+        assert (await known(rig), await known(rig, "bob")) == ({"diet": "vegan"}, {"diet": "meat"})
 
 
 @pytest.mark.req("A14", "A20")
@@ -375,13 +379,43 @@ async def test_nothing_is_learnt_unless_it_is_turned_on_and_the_kill_switch_stop
     async with open_rig(
         tmp_path, clock=clock, settings=LEARNING, script=script, start=False
     ) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("I am vegan")
         await rig.store.spend.set_kill_switch(KillSwitch(is_on=True))
         clock.advance(PAUSE_S)
         await rig.core.memory.worker.round()
-        assert known(rig) == {}
+        assert await known(rig) == {}
         await rig.store.spend.set_kill_switch(KillSwitch(is_on=False))
         clock.advance(PAUSE_S)
         await rig.core.memory.worker.round()
-        assert known(rig) == {"diet": "vegan"}
+        assert await known(rig) == {"diet": "vegan"}
+
+
+@pytest.mark.req("A14", "J23")
+async def test_what_is_committed_between_two_reads_is_learnt_by_the_next_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"MEMORY__EXTRACT": "true"}
+    async with open_rig(tmp_path, settings=settings) as rig:
+        await rig.answer("one")
+        heads: dict[str, Ref | None] = {}
+        look = SqliteGraphStorage.ref
+
+        def as_before(storage: SqliteGraphStorage, branch: str) -> Ref | None:
+            return heads.setdefault(branch, look(storage, branch))
+
+        (job,) = await rig.store.jobs.due(rig.clock.now() + 1e6, limit=9, kinds=("extract",))
+        monkeypatch.setattr(SqliteGraphStorage, "ref", as_before)
+        await rig.store.jobs.lessons(job, limit=50)
+        monkeypatch.setattr(SqliteGraphStorage, "ref", look)
+        await rig.answer("two")
+        # The second turn is committed after the head was read, and before the log is.
+        monkeypatch.setattr(SqliteGraphStorage, "ref", as_before)
+        lessons = await rig.store.jobs.lessons(job, limit=50)
+        monkeypatch.setattr(SqliteGraphStorage, "ref", look)
+        assert [one.text for one in lessons.heard] == ["one"]
+        later = msgspec.structs.replace(job, covered=lessons.covered)
+
+        heard = (await rig.store.jobs.lessons(later, limit=50)).heard
+
+        assert [one.text for one in heard] == ["two"]

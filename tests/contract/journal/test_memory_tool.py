@@ -7,7 +7,7 @@ import pytest
 
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, open_rig, some
 
 
 def memory(action: str, **more: str) -> str:
@@ -20,25 +20,25 @@ def told(reply: str) -> str:
     return reply.rpartition(" -> ")[2]
 
 
-def known(rig: Rig, user: str = "ann") -> dict[str, str]:
+async def known(rig: Rig, user: str = "ann") -> dict[str, str]:
     """Return what is known of a person."""
-    person = rig.store.people.find("rest", user)
+    person = await rig.store.people.find("rest", user)
     assert person is not None
-    return {fact.key: fact.value for fact in rig.store.facts.of(person.id)}
+    return {fact.key: fact.value for fact in await rig.store.facts.of(person.id)}
 
 
 @pytest.mark.req("A14")
 async def test_a_fact_is_remembered_looked_up_and_forgotten(tmp_path: Path) -> None:
     async with open_rig(tmp_path, own_tools=True) as rig:
         said = told(await rig.answer(memory("remember", key="Diet", value="vegan")))
-        assert (said, known(rig)) == ("remembered diet: vegan", {"diet": "vegan"})
+        assert (said, await known(rig)) == ("remembered diet: vegan", {"diet": "vegan"})
         assert told(await rig.answer(memory("look_up", key="what diet"))) == "diet: vegan"
         assert told(await rig.answer(memory("look_up", key="shoes"))) == (
             "nothing is known about that; known are: diet"
         )
         assert told(await rig.answer(memory("forget", key="diet"))) == "forgot diet"
 
-        assert known(rig) == {}
+        assert await known(rig) == {}
         assert told(await rig.answer(memory("forget", key="diet"))) == (
             "nothing is known under 'diet' any more"
         )
@@ -54,7 +54,7 @@ async def test_what_one_person_said_is_never_found_by_another(tmp_path: Path) ->
         await rig.answer(memory("forget", key="pin"))
 
         assert "4711" not in reply
-        assert (known(rig), known(rig, "bob")) == ({}, {"pin": "4711"})
+        assert (await known(rig), await known(rig, "bob")) == ({}, {"pin": "4711"})
 
 
 @pytest.mark.req("A14")
@@ -66,7 +66,7 @@ async def test_the_arguments_cannot_name_somebody_else(tmp_path: Path) -> None:
         )
 
         assert "do not fit" in reply
-        assert (known(rig), known(rig, "bob")) == ({}, {})
+        assert (await known(rig), await known(rig, "bob")) == ({}, {})
 
 
 @pytest.mark.req("A13")
@@ -76,7 +76,7 @@ async def test_a13_a_fact_that_reads_like_an_instruction_is_cleaned(tmp_path: Pa
         reply = await rig.answer(memory("remember", key="diet", value=value))
 
         assert "were left out" in reply
-        assert "gnore all previous" not in known(rig)["diet"]
+        assert "gnore all previous" not in (await known(rig))["diet"]
 
 
 @pytest.mark.req("A10", "A14")
@@ -95,7 +95,7 @@ async def test_in_a_group_facts_are_kept_for_their_person_and_told_to_nobody(
         assert said == "remembered diet: vegan"
         assert "others read along" in looked
         assert "4711" not in looked
-        assert known(rig) == {"pin": "4711", "diet": "vegan"}
+        assert await known(rig) == {"pin": "4711", "diet": "vegan"}
 
 
 @pytest.mark.req("A10")
@@ -118,7 +118,7 @@ async def test_a_subagent_knows_what_may_be_told_in_the_chat_it_works_for(tmp_pa
 
     async with open_rig(tmp_path, own_tools=True, script=script) as rig:
         first = await rig.answer("what do you know of me?")
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
         await rig.core.memory.facts.set(ann.id, "pin", value="4711", source="test")
 
@@ -134,11 +134,11 @@ async def test_j8_a_fact_that_a_crash_cut_off_is_remembered_once(tmp_path: Path)
     async with open_rig(tmp_path, own_tools=True, clock=clock) as rig:
         await rig.answer("hello")
         message_id = await rig.say(memory("remember", key="diet", value="vegan"))
-        await rig.until(lambda: bool(known(rig)))
+        await rig.until(some(lambda: known(rig)))
 
     async with open_rig(tmp_path, own_tools=True, clock=clock) as rig:
         assert await rig.outcome(message_id) == "answered"
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
-        (fact,) = rig.store.facts.of(ann.id)
+        (fact,) = await rig.store.facts.of(ann.id)
         assert (fact.value, fact.source, fact.earlier) == ("vegan", message_id, ())

@@ -146,7 +146,7 @@ async def test_traces_hold_nothing_personal_and_words_only_where_that_is_wanted(
             message_id = await rig.say(SECRET_WORDS, chat="+4915112345678", user_name="Ann")
             await rig.outcome(message_id)
             await watching.export.flush()
-            person = rig.store.inbox.get(message_id).person_id
+            person = (await rig.store.inbox.get(message_id)).person_id
         said.append(json.dumps(collector.spans))
         collector.spans.clear()
         assert "4915112345678" not in said[-1]
@@ -201,7 +201,7 @@ async def test_turns_calls_and_tools_are_counted_by_those_who_took_part(tmp_path
     async with watching.rig(tmp_path, script=with_a_tool, tools=(RunTool("look"),)) as rig:
         await rig.answer(SECRET_WORDS)
 
-    seen = parse(watching.metrics.text())
+    seen = parse(await watching.metrics.text())
     assert seen["llm_calls"].value(backend="scripted:scripted-1", tier="free") == 2
     assert seen["llm_tokens"].value(backend="scripted:scripted-1") == 62
     assert seen["turns"].value(platform="rest", outcome="answered") == 1
@@ -217,7 +217,7 @@ async def test_a_message_without_an_answer_is_counted_and_becomes_an_alert(tmp_p
             assert await rig.outcome(await rig.say("[[fail:500]]")) == "failed"
         await watching.alerts.stop()
 
-    seen = parse(watching.metrics.text())
+    seen = parse(await watching.metrics.text())
     assert seen["turns"].value(platform="rest", outcome="failed") == 3
     assert seen["llm_failures"].value(backend="scripted:scripted-1", tier="free") == 3
     (alert,) = read_alerts(tmp_path)
@@ -324,9 +324,9 @@ async def test_interactions_keep_what_a_turn_took(tmp_path):
         await rig.outcome(first)
         second = await rig.say("two", chat="bob")
         await rig.outcome(second)
-        page = rig.store.interactions.page(None, limit=10)
-        older = rig.store.interactions.page(second, limit=10)
-        result = rig.store.inbox.result(first)
+        page = await rig.store.interactions.page(None, limit=10)
+        older = await rig.store.interactions.page(second, limit=10)
+        result = await rig.store.inbox.result(first)
 
     assert [row.message_id for row in page] == [second, first]
     assert [row.message_id for row in older] == [first]

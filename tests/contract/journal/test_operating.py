@@ -115,7 +115,7 @@ async def test_a_session_is_listed_without_what_was_said_and_ended_by_its_id(
 @pytest.mark.req("W23", "J5")
 async def test_a_session_in_which_something_waits_is_not_ended(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
-        rig.core.lanes.start()
+        await rig.core.lanes.start()
         await rig.answer("hello")
         await rig.core.lanes.drain(0)
         await rig.say("and more")

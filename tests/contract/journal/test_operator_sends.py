@@ -35,9 +35,11 @@ def desk_of(
     )
 
 
-def said(rig: Rig, lane: str) -> list[str]:
-    view = rig.store.turns.view(lane)
-    messages = rig.store.transcripts.history(lane, epoch=0, head=view.head, limit=99).messages
+async def said(rig: Rig, lane: str) -> list[str]:
+    view = await rig.store.turns.view(lane)
+    messages = (
+        await rig.store.transcripts.history(lane, epoch=0, head=view.head, limit=99)
+    ).messages
     return [message.text for message in messages]
 
 
@@ -58,7 +60,7 @@ async def test_w27_without_a_gateway_it_waits_for_the_next_start(tmp_path: Path)
     async with open_rig(tmp_path, settings=PLATFORM, clock=clock) as rig:
         await rig.until(lambda: rig.push.texts("ann") == ["dinner is ready"])
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
-        assert said(rig, rig.lane("ann", "push")) == ["hello", "#1 hello", "dinner is ready"]
+        assert await said(rig, rig.lane("ann", "push")) == ["hello", "#1 hello", "dinner is ready"]
 
 
 @pytest.mark.req("W27")
@@ -76,7 +78,7 @@ async def test_w27_a_gateway_sends_it_at_once_to_chats_that_nobody_wrote_in(
         )
         assert (home.to, chat.to, chat.sessions) == ("push", "push:c9", ())
         # It is sealed for whoever sent it, who is one person however much they send.
-        person = rig.store.people.find("operator", "ops")
+        person = await rig.store.people.find("operator", "ops")
         assert person is not None
         await rig.store.people.erase(person.id, at=rig.clock.now())
         (kept,) = rig.store.outbox.of_message(chat.id)
@@ -93,7 +95,7 @@ async def test_w27_a_conversation_that_is_pulled_shows_it(tmp_path: Path) -> Non
 
         assert report.state == "shown"
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
-        assert said(rig, rig.lane()) == ["hello", "#1 hello", "news"]
+        assert await said(rig, rig.lane()) == ["hello", "#1 hello", "news"]
 
 
 @pytest.mark.req("W27")

@@ -33,9 +33,9 @@ async def approve(rig: Rig, code: str) -> str:
     return (await rig.store.pairing.approve("push", code, at=now, rules=PAIRING)).verdict
 
 
-def because(rig: Rig, message_id: str) -> str:
+async def because(rig: Rig, message_id: str) -> str:
     """Return the short answer of `hermes why`."""
-    return explain(rig.store, message_id, now=rig.clock.now()).answer
+    return (await explain(rig.store, message_id, now=rig.clock.now())).answer
 
 
 @pytest.mark.req("A3", "W30")
@@ -62,8 +62,8 @@ async def test_a_stranger_gets_a_code_and_no_model_until_an_operator_lets_them_i
         assert "push:ann" in told
         assert "hermes pair approve push" in told
         assert rig.model.calls == []
-        assert "access.platforms.push.unknown is pair" in because(rig, first)
-        assert rig.timeline(first).ledger == ()
+        assert "access.platforms.push.unknown is pair" in await because(rig, first)
+        assert (await rig.timeline(first)).ledger == ()
 
         verdicts = [await approve(rig, code) for code in ("AAAAAAAA", code_in(told))]
         assert verdicts == ["wrong", "right"]
@@ -90,7 +90,10 @@ async def test_who_is_let_in_is_told_so_once_where_they_asked_also_after_a_crash
         order = PairApproval(platform="push", code=code_in(told))
         report = await desk_of(rig).approve(order)
         assert report.is_told
-        assert [row.purpose for row in rig.timeline(message_id).deliveries] == ["reply", "notice"]
+        assert [row.purpose for row in (await rig.timeline(message_id)).deliveries] == [
+            "reply",
+            "notice",
+        ]
 
     # The process ended between the approval and the sending.
     async with open_rig(tmp_path, settings=PAIR, clock=clock, push=push) as rig:
@@ -117,12 +120,12 @@ async def test_an_approval_wakes_the_sender_and_where_nothing_is_sent_nothing_is
 
         asked = await rig.say("let me in")
         await rig.outcome(asked)
-        result = rig.store.inbox.result(asked)
+        result = await rig.store.inbox.result(asked)
         assert result is not None
         report = await desk.approve(PairApproval(platform="rest", code=code_in(result.text)))
         assert not report.is_told
         assert woken == ["push"]
-        assert [row.purpose for row in rig.timeline(asked).deliveries] == ["reply"]
+        assert [row.purpose for row in (await rig.timeline(asked)).deliveries] == ["reply"]
         assert await rig.answer("hello") == "#1 hello"
 
 
@@ -135,7 +138,7 @@ async def test_a_tier_counts_from_the_next_message_on(tmp_path: Path) -> None:
     }
     async with open_rig(tmp_path, settings=settings) as rig:
         poor = await rig.answer("hello")
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         await rig.store.users.set_tier(person.id, "pro")
         rich = await rig.answer("hello again")
@@ -177,7 +180,7 @@ async def test_the_fourth_stranger_of_a_platform_is_told_that_too_many_wait(tmp_
 async def test_a_turn_that_was_cut_off_tells_a_code_that_works(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=PAIR, start=False) as rig:
         message_id = await rig.say("hi", platform="push")
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         lost = make_code(lambda count: bytes(range(count)))
         # The first attempt at the turn kept a request, and the process ended before the reply.
@@ -193,7 +196,7 @@ async def test_a_turn_that_was_cut_off_tells_a_code_that_works(tmp_path: Path) -
 
         await rig.start()
         await rig.outcome(message_id)
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
 
         assert result is not None
         assert [await approve(rig, code) for code in (lost, code_in(result.text))] == [
@@ -215,8 +218,10 @@ async def test_who_is_ignored_hears_nothing_and_why_says_so(tmp_path: Path) -> N
 
         assert outcome == "refused"
         assert rig.push.texts("stranger") == []
-        assert "it is ignored: access.platforms.push.unknown is ignore" in because(rig, ignored)
-        assert "no reply was sent" in because(rig, ignored)
+        assert "it is ignored: access.platforms.push.unknown is ignore" in await because(
+            rig, ignored
+        )
+        assert "no reply was sent" in await because(rig, ignored)
         assert len(rig.model.calls) == 1
 
 
@@ -287,14 +292,14 @@ async def test_a_stranger_neither_stops_nor_joins_the_turn_of_a_shared_thread(
         assert outcome == "answered"
         assert "refused, refused, refused" in results[-1]
         assert "ignore all instructions" not in str(results)
-        assert rig.store.approvals.waiting(rig.lane()) is None
+        assert await rig.store.approvals.waiting(rig.lane()) is None
 
 
 @pytest.mark.req("A3", "W30")
 async def test_the_blocked_are_told_so_everywhere_and_may_use_no_command(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await rig.answer("hi")
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         await rig.store.users.set_blocked(person.id, blocked=True, at=rig.clock.now())
 
@@ -311,7 +316,7 @@ async def test_the_blocked_are_told_so_everywhere_and_may_use_no_command(tmp_pat
 async def test_who_is_blocked_while_their_message_waits_gets_no_model(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say("hi")
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         await rig.store.users.set_blocked(record.person_id, blocked=True, at=rig.clock.now())
 
@@ -319,7 +324,7 @@ async def test_who_is_blocked_while_their_message_waits_gets_no_model(tmp_path: 
 
         assert await rig.outcome(message_id) == "refused"
         assert rig.model.calls == []
-        assert "the person is blocked" in because(rig, message_id)
+        assert "the person is blocked" in await because(rig, message_id)
 
 
 @pytest.mark.req("A3")
@@ -332,7 +337,7 @@ async def test_who_is_let_in_while_their_message_waits_is_asked_to_send_it_again
 
         await rig.start()
         await rig.outcome(message_id)
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
 
         assert result is not None
         assert result.text == "You are in now. Please send that again."
@@ -345,15 +350,15 @@ async def test_a_channel_joins_its_person_by_a_code_and_is_let_in(tmp_path: Path
         await rig.answer("I am Ann", chat="ann")
         stranger = await rig.answer("hi", platform="push", chat="4711")
         code = code_in(await rig.answer("/link", chat="ann"))
-        before = rig.store.people.find("push", "4711")
+        before = await rig.store.people.find("push", "4711")
         linked = await rig.answer(
             f"/link {code[:4].lower()}-{code[4:]}", platform="push", chat="4711"
         )
         said = await rig.answer("still me", platform="push", chat="4711")
         again = await rig.answer(f"/link {code}", platform="push", chat="eve")
 
-        ann = rig.store.people.find("rest", "ann")
-        after = rig.store.people.find("push", "4711")
+        ann = await rig.store.people.find("rest", "ann")
+        after = await rig.store.people.find("push", "4711")
         assert before is not None
         assert ann is not None
         assert after == ann != before
@@ -361,7 +366,7 @@ async def test_a_channel_joins_its_person_by_a_code_and_is_let_in(tmp_path: Path
         assert "This account is linked" in linked
         assert said == "#1 still me"
         assert "is not good" in again
-        left = rig.store.users.get(before.id)
+        left = await rig.store.users.get(before.id)
         assert left is not None
         assert [(one.platform, one.user_id, one.person_id) for one in left.left] == [
             ("push", "4711", ann.id)
@@ -435,7 +440,7 @@ async def test_commands_are_for_whom_they_are_allowed_and_help_is_everybodys(
         assert await rig.answer("/new", chat="room", user="ann", chat_type="group") != ""
         refused = await rig.say("/stop", chat="ann")
         await rig.outcome(refused)
-        assert "access.platforms.rest.commands" in because(rig, refused)
+        assert "access.platforms.rest.commands" in await because(rig, refused)
         assert rig.model.calls == []
 
 
@@ -471,12 +476,14 @@ async def test_the_closest_rule_chooses_the_agent_and_it_stays_with_the_message(
         for platform, chat in (("push", "bob"), ("push", "ann"), ("rest", "ann")):
             message_id = await rig.say("hi", platform=platform, chat=chat, name=f"{platform}{chat}")
             await rig.outcome(message_id)
-            record = rig.store.inbox.get(message_id)
-            interaction = rig.timeline(message_id).interaction
+            record = await rig.store.inbox.get(message_id)
+            interaction = (await rig.timeline(message_id)).interaction
             assert record is not None
             assert interaction is not None
             by[platform, chat] = (record.lane.split(":")[1], interaction["agent"])
-        rule = next(event for event in rig.timeline("pushann").events if event.kind == "agent")
+        rule = next(
+            event for event in (await rig.timeline("pushann")).events if event.kind == "agent"
+        )
 
         assert by == {
             ("push", "bob"): ("sales", "sales"),
@@ -488,14 +495,14 @@ async def test_the_closest_rule_chooses_the_agent_and_it_stays_with_the_message(
     # The rules have changed since: the same message is still the same.
     async with open_rig(tmp_path) as rig:
         again = await rig.say("hi", platform="push", chat="ann", name="pushann")
-        assert rig.kinds(again).count("duplicate") == 1
+        assert (await rig.kinds(again)).count("duplicate") == 1
 
 
 @pytest.mark.req("A3")
 async def test_a_rule_about_a_person_holds_on_all_their_channels(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await rig.answer("hi")
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         await rig.store.users.add("push", "4711", name=None, at=rig.clock.now())
         await rig.store.users.link("push", "4711", person_id=person.id, at=rig.clock.now())
@@ -509,10 +516,10 @@ async def test_a_rule_about_a_person_holds_on_all_their_channels(tmp_path: Path)
         for platform, chat in (("rest", "ann"), ("push", "4711"), ("push", "bob")):
             message_id = await rig.say("hi", platform=platform, chat=chat)
             await rig.outcome(message_id)
-            record = rig.store.inbox.get(message_id)
+            record = await rig.store.inbox.get(message_id)
             assert record is not None
             lanes.append(record.lane)
-        shown = rig.core.gateway_api.conversation("rest", "ann", limit=5, user_id="ann")
+        shown = await rig.core.gateway_api.conversation("rest", "ann", limit=5, user_id="ann")
 
         assert [lane.split(":")[1] for lane in lanes] == ["boss", "boss", "main"]
         assert [one.record.lane for one in shown.messages] == [lanes[0]]
@@ -527,7 +534,7 @@ async def test_a_display_name_is_shown_and_identifies_nobody(tmp_path: Path) -> 
             for chat, name in (("1", "Ann"), ("2", "Ann"), ("1", "Anna"))
         ]
 
-        people = {one.id: one for one in rig.store.users.page(state=None, limit=10)}
+        people = {one.id: one for one in await rig.store.users.page(state=None, limit=10)}
         names = sorted((one.channels[0].user_id, one.channels[0].name) for one in people.values())
         assert names == [("1", "Anna"), ("2", "Ann")]
         assert ["pairing code" in text for text in told[:2]] == [True, True]

@@ -37,11 +37,11 @@ def shown(rig: Rig, call: int = -1) -> list[ImagePart]:
     return [part for one in messages for part in one.parts if isinstance(part, ImagePart)]
 
 
-def said(rig: Rig, platform: str = "push") -> list[list[str]]:
+async def said(rig: Rig, platform: str = "push") -> list[list[str]]:
     """What stands in the transcript as said by the person: pictures by their name."""
     lane = rig.lane(platform=platform)
-    view = rig.store.turns.view(lane)
-    history = rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=50)
+    view = await rig.store.turns.view(lane)
+    history = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=50)
     return [[_name(part) for part in one.parts] for one in history.messages if one.role == "user"]
 
 
@@ -51,8 +51,8 @@ def _name(part: object) -> str:
     return part.text if isinstance(part, TextPart) else ""
 
 
-def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
-    return [(line["kind"], line["amount"]) for line in rig.timeline(message_id).ledger]
+async def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["amount"]) for line in (await rig.timeline(message_id)).ledger]
 
 
 @pytest.mark.req("W16", "J13")
@@ -67,18 +67,22 @@ async def test_photos_in_a_row_are_one_turn_answered_and_charged_once(tmp_path: 
         assert outcomes == ["answered", "merged", "merged"]
         assert len(rig.model.calls) == 1
         assert shown(rig) == [photo("a"), photo("b"), photo("c")]
-        assert said(rig) == [["my trip", "a", "b", "\nand lunch", "c"]]
+        assert await said(rig) == [["my trip", "a", "b", "\nand lunch", "c"]]
         await rig.until(lambda: len(rig.push.posts) == 1)
-        assert [step.kind for step in rig.timeline(host).steps] == [
+        assert [step.kind for step in (await rig.timeline(host)).steps] == [
             "prepared",
             "burst",
             "burst",
             "model",
         ]
         assert rig.store.inbox.waiting() == 0
-        why = explain(rig.store, second, now=rig.clock.now())
+        why = await explain(rig.store, second, now=rig.clock.now())
         assert why.answer == f"Merged into {host}, whose reply answers both; not charged."
-        assert [ledger(rig, one) for one in (host, second, third)] == [[("capture", -1)], [], []]
+        assert [await ledger(rig, one) for one in (host, second, third)] == [
+            [("capture", -1)],
+            [],
+            [],
+        ]
 
 
 @pytest.mark.req("W16")
@@ -117,7 +121,7 @@ async def test_photos_further_apart_or_of_others_or_behind_a_text_are_not_merged
         assert outcomes == [
             "answered", "answered", "merged", "answered", "answered", "answered", "answered",
         ]  # fmt: skip
-        assert said(rig) == [["a"], ["b", "c"], ["nice?"], ["d"]]
+        assert await said(rig) == [["a"], ["b", "c"], ["nice?"], ["d"]]
 
 
 @pytest.mark.req("W16")
@@ -130,7 +134,7 @@ async def test_what_was_queued_never_merges(tmp_path: Path) -> None:
 
         assert await rig.outcome(busy) == "interrupted"
         assert [await rig.outcome(one) for one in queued] == ["answered", "answered"]
-        assert said(rig)[1:] == [["a", "a"], ["b", "b"]]
+        assert (await said(rig))[1:] == [["a", "a"], ["b", "b"]]
 
 
 @pytest.mark.req("W16", "J13")
@@ -144,7 +148,7 @@ async def test_an_album_waits_for_its_photos_on_a_channel_that_waits_for_no_othe
         outcomes = [await rig.outcome(one) for one in sent]
 
         assert outcomes == ["answered", "merged", "answered", "answered"]
-        assert said(rig, "rest") == [["a", "b"], ["c"], ["d"]]
+        assert await said(rig, "rest") == [["a", "b"], ["c"], ["d"]]
 
 
 @pytest.mark.req("W16", "W20", "J13")
@@ -156,7 +160,7 @@ async def test_a_text_ends_the_waiting_and_is_answered_with_the_photos(tmp_path:
         outcomes = [await rig.outcome(one) for one in (*photos, text)]
 
         assert outcomes == ["answered", "merged", "merged"]
-        assert said(rig) == [["a", "b", "what is this?"]]
+        assert await said(rig) == [["a", "b", "what is this?"]]
 
 
 @pytest.mark.req("W16", "J12", "J13")
@@ -170,7 +174,7 @@ async def test_a_text_that_may_not_join_ends_the_waiting_and_finds_every_photo(
         assert await rig.outcome(text) == "answered"
         assert [await rig.outcome(one) for one in photos] == ["interrupted", "merged"]
         assert shown(rig) == [photo("a"), photo("b")]
-        assert said(rig) == [["a", "b"], ["what is this?"]]
+        assert await said(rig) == [["a", "b"], ["what is this?"]]
 
 
 @pytest.mark.req("W16", "J6")
@@ -195,8 +199,8 @@ async def test_photos_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> 
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 
         assert outcomes == ["failed", "answered", "merged"]
-        assert said(rig) == [["a"], ["b", "c"]]
-        record = rig.store.inbox.get(third)
+        assert await said(rig) == [["a"], ["b", "c"]]
+        record = await rig.store.inbox.get(third)
         assert record is not None
         assert record.merged_into == second
 
@@ -216,7 +220,7 @@ async def test_a_burst_stays_together_over_a_crash(tmp_path: Path) -> None:
     async with open_rig(tmp_path, clock=clock, settings=QUICK) as rig:
         assert [await rig.outcome(one) for one in (host, second)] == ["answered", "merged"]
         assert shown(rig) == [photo("a"), photo("b")]
-        assert said(rig) == [["a", "b"]]
+        assert await said(rig) == [["a", "b"]]
 
 
 @pytest.mark.req("J13", "J4")

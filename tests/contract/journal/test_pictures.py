@@ -18,7 +18,7 @@ from hermes.ports.vision import VisionRequest
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation
 from hermes.testing.scripted_model import ScriptedProvider
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, has, open_rig
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
 EYE = ProviderInfo(name="eye", model="eye-1", tools=False, vision=True, context_tokens=8_000)
@@ -54,19 +54,21 @@ def shown(request: ModelRequest) -> list[ImagePart]:
     return [part for one in request.messages for part in one.parts if isinstance(part, ImagePart)]
 
 
-def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
-    return [(step.kind, step.state) for step in rig.timeline(message_id).steps]
+async def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
+    return [(step.kind, step.state) for step in (await rig.timeline(message_id)).steps]
 
 
-def reply(rig: Rig, message_id: str) -> str:
-    result = rig.store.inbox.result(message_id)
+async def reply(rig: Rig, message_id: str) -> str:
+    result = await rig.store.inbox.result(message_id)
     assert result is not None
     return result.text
 
 
-def entries(rig: Rig) -> list[tuple[str, tuple[Part, ...]]]:
-    view = rig.store.turns.view(rig.lane())
-    said = rig.store.transcripts.history(rig.lane(), epoch=view.epoch, head=view.head, limit=50)
+async def entries(rig: Rig) -> list[tuple[str, tuple[Part, ...]]]:
+    view = await rig.store.turns.view(rig.lane())
+    said = await rig.store.transcripts.history(
+        rig.lane(), epoch=view.epoch, head=view.head, limit=50
+    )
     return [(message.role, message.parts) for message in said.messages]
 
 
@@ -77,8 +79,8 @@ async def test_a_model_that_sees_gets_the_picture_itself_in_no_more_steps(tmp_pa
         assert await rig.outcome(message_id) == "answered"
 
         assert shown(rig.model.calls[0].request) == [picture()]
-        assert steps(rig, message_id) == [("prepared", "done"), ("model", "done")]
-        why = explain(rig.store, message_id, now=rig.clock.now())
+        assert await steps(rig, message_id) == [("prepared", "done"), ("model", "done")]
+        why = await explain(rig.store, message_id, now=rig.clock.now())
         assert why.pictures is not None
         assert pictures_text(why.pictures) == "1 (general); shown to the model"
 
@@ -96,24 +98,24 @@ async def test_a_blind_model_is_told_what_another_one_saw(tmp_path: Path) -> Non
         # What was seen is quoted, so that it never reads as a fact that Hermes tells.
         assert "Pictures 1, 2:\n> A red bicycle.\n> - city: Rome" in told(rig.model)
         # The transcript holds the pictures and exactly what the model was told.
-        role, parts = entries(rig)[0]
+        role, parts = (await entries(rig))[0]
         assert role == "user"
         assert [type(part) for part in parts] == [TextPart, ImagePart, ImagePart, NotePart]
         # No answer, no reply, no cost is different from any other turn.
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert result.text.startswith("#1 what is it")
         assert "could not" not in result.text
         assert result.model == "scripted:scripted-1"
-        assert steps(rig, message_id) == [
+        assert await steps(rig, message_id) == [
             ("prepared", "done"),
             ("sight", "done"),
             ("look", "done"),
             ("model", "done"),
         ]
-        spent = rig.timeline(message_id).steps
+        spent = (await rig.timeline(message_id)).steps
         assert result.usage.tokens_in == sum(step.usage.tokens_in for step in spent) > 0
-        why = explain(rig.store, message_id, now=rig.clock.now())
+        why = await explain(rig.store, message_id, now=rig.clock.now())
         assert why.pictures is not None
         assert pictures_text(why.pictures) == "2 (general); 2 of 2 described with eye:eye-1"
 
@@ -143,20 +145,20 @@ async def test_after_a_crash_the_description_is_not_bought_twice(tmp_path: Path)
         assert await rig.outcome(message_id) == "answered"
         assert (len(first.calls), len(second.calls)) == (1, 0)
         assert rig.model.calls[0].request == frozen
-        assert steps(rig, message_id) == [
+        assert await steps(rig, message_id) == [
             ("prepared", "done"),
             ("sight", "done"),
             ("look", "done"),
             ("model", "lost"),
             ("model", "done"),
         ]
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
-        paid = [step for step in rig.timeline(message_id).steps if step.payer == "person"]
+        paid = [step for step in (await rig.timeline(message_id)).steps if step.payer == "person"]
         assert result.usage.tokens_out == sum(step.usage.tokens_out for step in paid)
-        assert [(one["kind"], one["amount"]) for one in rig.timeline(message_id).ledger] == [
-            ("capture", -1)
-        ]
+        assert [
+            (one["kind"], one["amount"]) for one in (await rig.timeline(message_id)).ledger
+        ] == [("capture", -1)]
 
 
 @pytest.mark.req("A16", "J8")
@@ -176,7 +178,7 @@ async def test_a_look_that_a_crash_cut_off_is_made_again_at_the_platforms_cost(
         tmp_path, clock=clock, blind=True, settings=BLIND, beside={"eye": eye()}
     ) as rig:
         assert await rig.outcome(message_id) == "answered"
-        assert steps(rig, message_id) == [
+        assert await steps(rig, message_id) == [
             ("prepared", "done"),
             ("sight", "lost"),
             ("look", "lost"),
@@ -185,7 +187,7 @@ async def test_a_look_that_a_crash_cut_off_is_made_again_at_the_platforms_cost(
             ("model", "done"),
         ]
         assert "A red bicycle" in told(rig.model)
-        payers = {step.ordinal: step.payer for step in rig.timeline(message_id).steps}
+        payers = {step.ordinal: step.payer for step in (await rig.timeline(message_id)).steps}
         assert payers[2] == "platform"
 
 
@@ -202,10 +204,10 @@ async def test_where_nobody_sees_the_model_knows_and_the_person_is_told(
         assert await rig.outcome(message_id) == "answered"
         assert "do not guess" in told(rig.model)
         assert "no model here can look at pictures" in told(rig.model)
-        text = reply(rig, message_id)
+        text = await reply(rig, message_id)
         assert text.startswith("#1 what is it")
         assert text.endswith("(I cannot look at pictures here: no model that can is available.)")
-        why = explain(rig.store, message_id, now=rig.clock.now())
+        why = await explain(rig.store, message_id, now=rig.clock.now())
         assert why.pictures is not None
         assert pictures_text(why.pictures) == "1 (general); nobody could look at them"
 
@@ -219,11 +221,11 @@ async def test_a_look_that_fails_ends_nothing(tmp_path: Path, status: int) -> No
 
         assert await rig.outcome(message_id) == "answered"
         assert "Picture 1: not seen, looking at it failed just now." in told(rig.model)
-        assert "(I could not look at your picture: looking at it failed just now.)" in reply(
+        assert "(I could not look at your picture: looking at it failed just now.)" in await reply(
             rig, message_id
         )
-        assert ("look", "failed") in steps(rig, message_id)
-        assert "look_failed" in rig.kinds(message_id)
+        assert ("look", "failed") in await steps(rig, message_id)
+        assert "look_failed" in await rig.kinds(message_id)
 
 
 @pytest.mark.req("A16")
@@ -259,7 +261,7 @@ async def test_one_bad_picture_does_not_spoil_the_others(tmp_path: Path) -> None
         assert "Picture 4:\n> Thing 2.\n" in note
         assert "Picture 5: not seen, looking at it failed just now.\n" in note
         assert "Picture 6:\n> Thing 4." in note
-        assert "(I could not look at 4 of your 6 pictures: it is gone, and" in reply(
+        assert "(I could not look at 4 of your 6 pictures: it is gone, and" in await reply(
             rig, message_id
         )
 
@@ -292,7 +294,7 @@ async def test_a_picture_of_an_earlier_turn_is_described_once_when_a_blind_model
         assert await rig.outcome(message_id) == "answered"
         assert shown(sees.calls[0].request) == [picture()]
         assert "Picture 1 (of earlier messages):\n> A red bicycle." in told(rig.model)
-        assert "could not" not in reply(rig, message_id)
+        assert "could not" not in await reply(rig, message_id)
 
         await rig.answer("and now?")
         assert len(sees.calls) == 1
@@ -313,8 +315,8 @@ async def test_a_stop_ends_a_look_and_the_next_turn_looks_again(tmp_path: Path) 
         assert await rig.outcome(message_id) == "interrupted"
         assert sees.cancelled == 1
         assert rig.model.calls == []
-        assert steps(rig, message_id)[1:] == [("sight", "failed"), ("look", "failed")]
-        assert [one["kind"] for one in rig.timeline(message_id).ledger] == []
+        assert (await steps(rig, message_id))[1:] == [("sight", "failed"), ("look", "failed")]
+        assert [one["kind"] for one in (await rig.timeline(message_id)).ledger] == []
 
         await rig.answer("sorry, go on")
         assert "Picture 1 (of earlier messages):\n> A cat." in told(rig.model)
@@ -326,13 +328,13 @@ async def test_a_look_is_on_the_persons_account(tmp_path: Path) -> None:
         message_id = await rig.say("what is it", attached=(picture(),))
         await rig.outcome(message_id)
 
-        models = rig.store.spend.report("model", first_day="0", last_day="9999")
+        models = await rig.store.spend.report("model", first_day="0", last_day="9999")
         assert {(row.name, row.calls) for row in models} == {
             ("eye:eye-1", 1),
             ("scripted:scripted-1", 1),
         }
-        payers = rig.store.spend.report("person", first_day="0", last_day="9999")
-        message = rig.timeline(message_id).message
+        payers = await rig.store.spend.report("person", first_day="0", last_day="9999")
+        message = (await rig.timeline(message_id)).message
         assert message is not None
         assert [(row.name, row.calls) for row in payers] == [(message.person_id, 2)]
 
@@ -345,7 +347,7 @@ async def test_a_stopped_gateway_looks_at_nothing(tmp_path: Path) -> None:
         message_id = await rig.say("what is it", attached=(picture(),))
 
         assert await rig.outcome(message_id) == "failed"
-        assert "switched off" in reply(rig, message_id)
+        assert "switched off" in await reply(rig, message_id)
         assert (sees.calls, rig.model.calls) == ([], [])
 
 
@@ -384,20 +386,20 @@ async def test_a_special_intent_is_answered_by_its_pipeline_alone(
         message_id = await rig.say(caption, attached=(picture(),))
 
         assert await rig.outcome(message_id) == "answered"
-        assert reply(rig, message_id) == "rice, 80 g: 250 kcal"
+        assert await reply(rig, message_id) == "rice, 80 g: 250 kcal"
         assert rig.model.calls == []
-        assert steps(rig, message_id) == [
+        assert await steps(rig, message_id) == [
             ("prepared", "done"),
             ("sight", "done"),
             ("look", "done"),
             ("look", "done"),
         ]
-        why = explain(rig.store, message_id, now=rig.clock.now())
+        why = await explain(rig.store, message_id, now=rig.clock.now())
         assert why.pictures is not None
         assert "answered by the pipeline calorie_scan with eye:eye-1" in pictures_text(why.pictures)
-        assert [(one["kind"], one["amount"]) for one in rig.timeline(message_id).ledger] == [
-            ("capture", -1)
-        ]
+        assert [
+            (one["kind"], one["amount"]) for one in (await rig.timeline(message_id)).ledger
+        ] == [("capture", -1)]
         # The model of the next turn knows what was said.
         assert await rig.answer("thanks") == "#2 thanks"
         before = rig.model.calls[0].request.messages
@@ -426,7 +428,7 @@ async def test_a_pipeline_that_a_crash_cut_off_asks_nothing_twice(tmp_path: Path
         tmp_path, clock=clock, beside={"eye": second}, visions=scan, settings=settings
     ) as rig:
         assert await rig.outcome(message_id) == "answered"
-        assert reply(rig, message_id) == "rice, 80 g: 250 kcal"
+        assert await reply(rig, message_id) == "rice, 80 g: 250 kcal"
         assert ["grams" in told(second, number) for number in range(len(second.calls))] == [True]
 
 
@@ -465,9 +467,11 @@ async def test_a_pipeline_that_fails_or_declines_leaves_the_message_to_the_model
         message_id = await rig.say("calories?", attached=(picture(),))
 
         assert await rig.outcome(message_id) == "answered"
-        assert reply(rig, message_id) == "#1 calories?"
+        assert await reply(rig, message_id) == "#1 calories?"
         assert shown(rig.model.calls[0].request) == [picture()]
-        failures = [e.data for e in rig.timeline(message_id).events if e.kind == "vision_failed"]
+        failures = [
+            e.data for e in (await rig.timeline(message_id)).events if e.kind == "vision_failed"
+        ]
         assert [one["problem"] for one in failures] == ([] if problem is None else [problem])
 
 
@@ -484,7 +488,7 @@ async def test_a_stop_ends_a_pipeline_wherever_it_is(tmp_path: Path) -> None:
 
     async with open_rig(tmp_path, visions=(Scan(waits),)) as rig:
         message_id = await rig.say("calories?", attached=(picture(),))
-        await rig.until(lambda: ("sight", "started") in steps(rig, message_id))
+        await rig.until(has(lambda: steps(rig, message_id), ("sight", "started")))
         await rig.say("/stop")
 
         assert await rig.outcome(message_id) == "interrupted"
@@ -504,7 +508,7 @@ async def test_a_pipeline_hears_of_a_look_that_fails(tmp_path: Path) -> None:
         message_id = await rig.say("calories?", attached=(picture(),))
 
         assert await rig.outcome(message_id) == "answered"
-        assert reply(rig, message_id) == "no look: provider_unavailable"
+        assert await reply(rig, message_id) == "no look: provider_unavailable"
 
 
 @pytest.mark.req("A16")
@@ -526,7 +530,7 @@ async def test_a_model_decides_where_the_caption_says_nothing_if_that_is_configu
         message_id = await rig.say("hm", attached=(picture(),))
 
         assert await rig.outcome(message_id) == "answered"
-        assert reply(rig, message_id) == ("scanned a bowl" if is_scanned else "#1 hm")
+        assert await reply(rig, message_id) == ("scanned a bowl" if is_scanned else "#1 hm")
         # Not asked where the words tell it.
         asked = len(sees.calls)
         await rig.outcome(await rig.say("kcal?", attached=(picture(),)))
@@ -539,8 +543,8 @@ async def test_a_turn_without_pictures_has_no_more_steps_than_before(tmp_path: P
         message_id = await rig.say("how many calories has an apple?")
         await rig.outcome(message_id)
 
-        assert steps(rig, message_id) == [("prepared", "done"), ("model", "done")]
-        assert "images" not in rig.kinds(message_id)
+        assert await steps(rig, message_id) == [("prepared", "done"), ("model", "done")]
+        assert "images" not in await rig.kinds(message_id)
 
 
 @pytest.mark.req("A16", "J11")

@@ -16,7 +16,7 @@ from hermes.message.outcome import MessageState
 from hermes.ports.spend import Account, Meter
 from hermes.ports.tool import ToolContext
 from tests.contract.calls.rig import CallRig
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, has, open_rig
 from tests.contract.journal.test_wallet import wallet, wallet_of
 
 _HANG = "[[hang]] hello"
@@ -35,7 +35,7 @@ async def hold_the_place(rig: Rig, text: str = _HANG) -> str:
 async def wait_in_line(rig: Rig, text: str = "hello") -> str:
     """Let Ann wait for a place; returns her message."""
     message_id = await rig.say(text)
-    await rig.until(lambda: "waits_for_place" in rig.kinds(message_id))
+    await rig.until(has(lambda: rig.kinds(message_id), "waits_for_place"))
     return message_id
 
 
@@ -194,7 +194,7 @@ async def test_j3_a_message_that_waits_for_a_place_expires_with_a_notice(tmp_pat
         message_id = await rig.say("hello")
 
         assert await rig.outcome(message_id) == "expired"
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
 
     assert result is not None
     assert "Please send it again" in result.text
@@ -221,7 +221,7 @@ async def test_a_message_that_waits_for_a_place_starts_after_a_restart(tmp_path:
 
     async with open_rig(tmp_path, settings={}) as rig:
         assert await rig.outcome(message_id) == "answered"
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         assert record.attempts == 1
 
@@ -241,7 +241,7 @@ async def test_j4_the_lease_of_a_turn_that_waits_between_two_calls_is_renewed(
         message_id = await wait_in_line(rig, "[[tool:give {}]] hello")
 
         assert rig.lane() in [lease.lane for lease in rig.core.lanes.leases()]
-        holder = rig.store.turns.view(rig.lane("holder")).message
+        holder = (await rig.store.turns.view(rig.lane("holder"))).message
         assert holder is not None
         rig.core.lanes.interrupt(rig.lane("holder"), "test", message_id=holder.id)
         assert await rig.outcome(message_id) == "answered"
@@ -260,8 +260,8 @@ async def test_j8_what_a_tool_brought_is_on_disk_while_its_turn_waits_for_a_plac
     async with open_rig(tmp_path, tools=(tool,), settings=_ONE_PLACE) as rig:
         rigs.append(rig)
         message_id = await wait_in_line(rig, "[[tool:give {}]] hello")
-        timeline = rig.timeline(message_id)
-        told = waiting_for(rig.store, timeline, now=rig.clock.now())
+        timeline = await rig.timeline(message_id)
+        told = await waiting_for(rig.store, timeline, now=rig.clock.now())
 
     states = [(step.kind, step.state) for step in timeline.steps if step.kind == "tool"]
     assert (states, told) == ([("tool", "done")], "a free place for its model call")
@@ -273,7 +273,7 @@ async def test_why_says_that_a_message_waits_for_a_place(tmp_path: Path) -> None
         holder = await hold_the_place(rig)
         message_id = await wait_in_line(rig)
 
-        told = waiting_for(rig.store, rig.timeline(message_id), now=rig.clock.now())
+        told = await waiting_for(rig.store, await rig.timeline(message_id), now=rig.clock.now())
         rig.core.lanes.interrupt(rig.lane("holder"), "test", message_id=holder)
         await rig.outcome(message_id)
 
@@ -303,7 +303,7 @@ async def test_a_stop_of_the_gateway_does_not_wait_for_messages_without_a_place(
         assert await rig.core.lanes.drain(20) == 0
 
         assert await rig.outcome(holder) == "answered"
-        assert rig.store.inbox.state(message_id) is MessageState.NEW
+        assert await rig.store.inbox.state(message_id) is MessageState.NEW
 
 
 @pytest.mark.req("J11", "A22")
@@ -316,9 +316,9 @@ async def test_j11_a_stop_before_the_first_word_costs_no_credit_and_counts_as_sp
         await rig.say("/stop")
 
         assert await rig.outcome(message_id) == "interrupted"
-        person = rig.store.inbox.get(message_id)
+        person = await rig.store.inbox.get(message_id)
         assert person is not None
-        spent = rig.store.spend.total(Meter("person", person.person_id, "tokens", "2023-11"))
-        assert (wallet(rig).balance, wallet(rig).held) == (5, 0)
+        spent = await rig.store.spend.total(Meter("person", person.person_id, "tokens", "2023-11"))
+        assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (5, 0)
 
     assert spent > 1024

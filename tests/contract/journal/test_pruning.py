@@ -100,7 +100,7 @@ async def test_w24_what_is_current_young_or_under_way_stays(tmp_path: Path) -> N
 
         assert await pruning(rig).round() == 1
         assert names(rig) == {graph_name(rig.lane(chat), 0) for chat in ("bob", "dee")}
-        assert rig.store.inbox.get(hanging) is not None
+        assert await rig.store.inbox.get(hanging) is not None
 
 
 @pytest.mark.req("W24")

@@ -57,9 +57,9 @@ def sent(rig: Rig) -> list[str]:
     return [post.text for post in rig.push.posts.values()]
 
 
-def rows(rig: Rig, message_id: str) -> list[str]:
+async def rows(rig: Rig, message_id: str) -> list[str]:
     """Return how the questions of a message stand, from the timeline."""
-    events = rig.timeline(message_id).events
+    events = (await rig.timeline(message_id)).events
     return [str(event.data["state"]) for event in events if event.kind == "question"]
 
 
@@ -80,7 +80,7 @@ async def test_a_question_is_put_in_the_chat_and_its_answer_passes_the_running_t
     async with open_rig(tmp_path, tools=(asking("trip"),)) as rig:
         message_id = await rig.say("[[tool:trip]] please", platform=platform)
         question = await asked(rig, lane)
-        row = rig.store.approvals.get(question)
+        row = await rig.store.approvals.get(question)
         assert row is not None
         assert (row.state, row.message_id, row.tool) == ("waiting", message_id, "trip")
         if platform == "push":
@@ -94,7 +94,7 @@ async def test_a_question_is_put_in_the_chat_and_its_answer_passes_the_running_t
         assert told == "Thank you, I passed that on."
         assert await rig.outcome(message_id) == "answered"
         assert results(rig) == ["trip: {'to': 'Rome'}"]
-        settled = rig.store.approvals.get(question)
+        settled = await rig.store.approvals.get(question)
         assert settled is not None
         assert settled.state == "approved"
         # the answer is no message of the conversation
@@ -135,7 +135,7 @@ async def test_a_person_declines(tmp_path: Path, words: str) -> None:
 
         await rig.outcome(message_id)
         assert results(rig) == ["trip: None"]
-        row = rig.store.approvals.get(question)
+        row = await rig.store.approvals.get(question)
         assert row is not None
         assert row.state == "denied"
 
@@ -169,10 +169,10 @@ async def test_stream_timeout_ends_and_what_is_said_later_is_an_ordinary_message
         await rig.outcome(message_id)
 
         assert results(rig) == ["trip: None"]
-        row = rig.store.approvals.get(question)
+        row = await rig.store.approvals.get(question)
         assert row is not None
         assert row.state == "expired"
-        assert rows(rig, message_id) == ["asked", "expired"]
+        assert await rows(rig, message_id) == ["asked", "expired"]
         await rig.answer("Rome")
         assert rig.model.calls[-1].request.messages[-1].text == "Rome"
 
@@ -187,7 +187,7 @@ async def test_an_answer_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
         await rig.outcome(second)
         await rig.outcome(first)
 
-        told = [rig.store.inbox.result(one) for one in (first, second)]
+        told = [await rig.store.inbox.result(one) for one in (first, second)]
         texts = [result.text for result in told if result is not None]
         assert texts[0] == "Thank you, I passed that on."
         assert texts[1].startswith("That question is closed by now.")
@@ -200,7 +200,7 @@ async def test_in_a_group_nobody_answers_for_another(tmp_path: Path) -> None:
     async with open_rig(tmp_path, tools=(asking("trip"),)) as rig:
         room: dict[str, Any] = {"chat": "room", "chat_type": "group", "thread": "7"}
         message_id = await rig.say("[[tool:trip]] please", user="ann", **room)
-        lane = rig.timeline(message_id).message
+        lane = (await rig.timeline(message_id)).message
         assert lane is not None
         question = await asked(rig, lane.lane)
 
@@ -208,7 +208,7 @@ async def test_in_a_group_nobody_answers_for_another(tmp_path: Path) -> None:
         other = await rig.say("Rome", user="bob", **room)
         refused = await rig.say(f"/deny {question}", user="bob", **room)
         assert await rig.outcome(refused) == "refused"
-        result = rig.store.inbox.result(refused)
+        result = await rig.store.inbox.result(refused)
         assert result is not None
         assert result.text == "Only the person who was asked may answer this."
         assert rig.core.questions.at(lane.lane) is not None
@@ -249,7 +249,7 @@ async def test_a_stopped_turn_withdraws_its_question(tmp_path: Path) -> None:
 
         assert await rig.outcome(message_id) == "interrupted"
         assert rig.core.questions.at(rig.lane()) is None
-        row = rig.store.approvals.get(question)
+        row = await rig.store.approvals.get(question)
         assert row is not None
         assert row.state == "denied"
 
@@ -265,7 +265,7 @@ async def test_a_question_for_a_credential_is_declined_and_nobody_is_asked(
 
         assert await rig.outcome(message_id) == "answered"
         assert results(rig) == ["login: None"]
-        assert rows(rig, message_id) == ["declined"]
+        assert await rows(rig, message_id) == ["declined"]
         assert not any("Where to?" in text for text in sent(rig))
 
 
@@ -276,7 +276,9 @@ async def test_where_nobody_can_answer_a_question_is_declined_at_once(tmp_path: 
 
         assert await rig.outcome(message_id) == "answered"
         assert results(rig) == ["trip: None"]
-        (event,) = [one for one in rig.timeline(message_id).events if one.kind == "question"]
+        (event,) = [
+            one for one in (await rig.timeline(message_id)).events if one.kind == "question"
+        ]
         assert event.data["reason"] == "nobody can be asked over v1"
 
 
@@ -337,7 +339,7 @@ async def test_a_crash_while_a_question_waits_loses_the_tool_and_closes_the_ques
         task.cancel()
 
     async with open_rig(tmp_path, clock=clock, tools=(asking("trip"),)) as rig:
-        row = rig.store.approvals.get(question)
+        row = await rig.store.approvals.get(question)
         assert row is not None
         assert (row.state, row.decided_by) == ("expired", "restart")
         assert await rig.outcome(message_id) == "answered"
@@ -354,7 +356,7 @@ async def test_a_gateway_that_stops_declines_what_is_open(tmp_path: Path) -> Non
         await asked(rig)
 
         assert await rig.drain(10) == 0
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert results(rig) == ["trip: None"]
 

@@ -43,7 +43,7 @@ async def embedder() -> AsyncIterator[MiniLmEmbedder]:
 async def know(rig: Rig, user: str, facts: dict[str, str]) -> None:
     """Keep facts about somebody who writes for the first time."""
     await rig.answer("hello there", chat=f"monday-{user}", user=user)
-    person = rig.store.people.find("rest", user)
+    person = await rig.store.people.find("rest", user)
     assert person is not None
     for key, value in facts.items():
         await rig.core.memory.facts.set(person.id, key, value=value, source="m_monday")
@@ -91,12 +91,12 @@ async def test_what_was_learnt_on_monday_is_used_on_friday_by_its_meaning_and_on
         assert told_cy == []
         assert rig.core.memory.recall.counts == {"semantic_recall_used": 2}
 
-        report = explain(rig.store, hers, now=clock.now(), include_text=True)
+        report = await explain(rig.store, hers, now=clock.now(), include_text=True)
         assert report.text is not None
         assert report.text.recalled[0] == f"- pet: {ANN['pet']}"
         assert report.interaction is not None
         assert report.interaction["semantic_recall_used"]
-        bare = explain(rig.store, hers, now=clock.now())
+        bare = await explain(rig.store, hers, now=clock.now())
         (line,) = [line for line in bare.lines if line.what == "recall"]
         assert line.data["why"] == "recalled"
         assert "Biscuit" not in repr(bare)
@@ -114,7 +114,7 @@ async def test_small_talk_loads_nothing_and_is_counted(
         assert not embedder.is_loaded
         told = memory_status(rig.core.memory.recall, rig.core.settings.memory, parked_jobs=0)
         assert told.skipped_trivial == 1
-        (event,) = [one for one in rig.timeline(thanks).events if one.kind == "recall"]
+        (event,) = [one for one in (await rig.timeline(thanks)).events if one.kind == "recall"]
         assert event.data["why"] == "trivial"
 
 
@@ -128,7 +128,7 @@ async def test_an_embedder_that_fails_is_told_by_why_and_the_message_is_answered
 
         asked = await ask(rig, QUESTION, user="ann", chat="later")
 
-        (event,) = [one for one in rig.timeline(asked).events if one.kind == "recall"]
+        (event,) = [one for one in (await rig.timeline(asked)).events if one.kind == "recall"]
         assert event.data["why"] == "failed"
         assert noted(rig) == []
 
@@ -138,10 +138,10 @@ async def test_another_model_makes_the_pages_anew(tmp_path: Path, embedder: Mini
     async with open_rig(tmp_path, embedder=embedder, settings=PATIENT) as rig:
         await know(rig, "ann", ANN)
         await ask(rig, QUESTION, user="ann", chat="before")
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
         ann, old = person.id, "minilm:all-minilm-l6-v2/384"
-        assert len(rig.store.vectors.pages(ann, old)) == 1
+        assert len(await rig.store.vectors.pages(ann, old)) == 1
 
     other = MiniLmEmbedder(MiniLmSettings(name="other"))
     async with open_rig(tmp_path, embedder=other, settings=PATIENT) as rig:
@@ -149,9 +149,9 @@ async def test_another_model_makes_the_pages_anew(tmp_path: Path, embedder: Mini
         await other.close()
 
         assert f"- pet: {ANN['pet']}" in noted(rig)
-        assert rig.store.vectors.pages(ann, old) == ()
-        assert len(rig.store.vectors.pages(ann, "other:all-minilm-l6-v2/384")) == 1
-        assert rig.store.vectors.waiting(ann, limit=9) == ()
+        assert await rig.store.vectors.pages(ann, old) == ()
+        assert len(await rig.store.vectors.pages(ann, "other:all-minilm-l6-v2/384")) == 1
+        assert await rig.store.vectors.waiting(ann, limit=9) == ()
 
 
 @pytest.mark.req("A12", "J22", "J24")
@@ -162,7 +162,7 @@ async def test_nothing_of_who_was_erased_is_recalled(
         await know(rig, "ann", ANN)
         await ask(rig, QUESTION, user="ann", chat="before")
         assert noted(rig) != []
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
 
         await rig.store.people.erase(person.id, at=rig.clock.now())
@@ -189,16 +189,16 @@ async def test_a_fact_whose_vector_a_kill_took_is_found_after_the_next_start(
 
     # when she asks the next one
     async with open_rig(tmp_path, embedder=embedder, settings=PATIENT, keys=keys) as rig:
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
-        left = len(rig.store.vectors.waiting(person.id, limit=9))
+        left = len(await rig.store.vectors.waiting(person.id, limit=9))
         await ask(rig, QUESTION, user="ann", chat="after")
 
         # then nothing was lost, and nothing is there twice
         assert left == (len(ANN) if side == "before" else 0)
         assert f"- pet: {ANN['pet']}" in noted(rig)
-        (page,) = rig.store.vectors.pages(person.id, "minilm:all-minilm-l6-v2/384")
+        (page,) = await rig.store.vectors.pages(person.id, "minilm:all-minilm-l6-v2/384")
         assert sorted(Page.unpack(page).ids) == sorted(
-            one.id for one in rig.store.facts.of(person.id)
+            one.id for one in await rig.store.facts.of(person.id)
         )
-        assert rig.store.vectors.waiting(person.id, limit=9) == ()
+        assert await rig.store.vectors.waiting(person.id, limit=9) == ()

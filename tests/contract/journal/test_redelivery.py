@@ -58,10 +58,10 @@ async def delivered_without_end(rig: Rig) -> AsyncIterator[None]:
 async def check_one_turn(rig: Rig, sent: list[str]) -> None:
     """Check that the album was answered by one turn, with one reply, charged once."""
     outcomes = [await rig.outcome(one) for one in sent]
-    assert outcomes == ["answered", "merged", "merged"], rig.timeline(sent[0]).events
+    assert outcomes == ["answered", "merged", "merged"], (await rig.timeline(sent[0])).events
     await rig.until(lambda: len(rig.push.posts) == 1)
-    assert [ledger(rig, one) for one in sent] == [[("capture", -1)], [], []]
-    assert [len(rig.timeline(one).deliveries) for one in sent] == [1, 0, 0]
+    assert [await ledger(rig, one) for one in sent] == [[("capture", -1)], [], []]
+    assert [len((await rig.timeline(one)).deliveries) for one in sent] == [1, 0, 0]
     assert rig.store.inbox.waiting() == 0
 
 

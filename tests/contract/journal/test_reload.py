@@ -78,7 +78,7 @@ async def test_the_model_is_told_on_the_next_turn_and_what_came_before_stays(
         (note,) = notes(rig)
         assert "New tools: mcp_late_look." in note
         # people never see a note
-        shown = rig.core.gateway_api.conversation("rest", "ann", limit=9, user_id="ann")
+        shown = await rig.core.gateway_api.conversation("rest", "ann", limit=9, user_id="ann")
         assert not any("tools you have" in str(one.result) for one in shown.messages)
 
         # where nothing changed there is nothing to tell
@@ -96,7 +96,7 @@ async def test_a_session_that_begins_with_it_is_still_a_persons_own(tmp_path: Pa
         await rig.answer("hello there, how are you doing today?")
 
         assert len(rig.model.calls[-1].request.messages) == 1
-        assert rig.store.souls.get(rig.lane(), 0) is not None
+        assert await rig.store.souls.get(rig.lane(), 0) is not None
 
 
 @pytest.mark.req("W37")

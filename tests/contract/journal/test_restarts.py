@@ -30,8 +30,8 @@ async def cut_off(home: Path, clock: ManualClock, *, text: str = "", times: int 
     return said
 
 
-def told(rig: Rig, message_id: str) -> str:
-    result = rig.store.inbox.result(message_id)
+async def told(rig: Rig, message_id: str) -> str:
+    result = await rig.store.inbox.result(message_id)
     assert result is not None
     return result.text
 
@@ -48,10 +48,10 @@ async def test_three_restarts_in_a_row_suspend_the_session_and_the_next_message_
         after = await rig.say("hello")
         assert await rig.outcome(after) == "answered"
 
-        assert "starts a new conversation" in told(rig, stuck)
-        assert rig.timeline(stuck).ledger == ()
+        assert "starts a new conversation" in await told(rig, stuck)
+        assert (await rig.timeline(stuck)).ledger == ()
         assert [m.text for m in rig.model.calls[-1].request.messages] == ["hello"]
-        result = rig.store.inbox.result(after)
+        result = await rig.store.inbox.result(after)
         assert result is not None
         assert "restarted again and again" in result.notices[0]
 
@@ -63,7 +63,7 @@ async def test_two_restarts_are_survived_and_the_conversation_goes_on(tmp_path: 
 
     async with open_rig(tmp_path, clock=clock, script=back) as rig:
         assert await rig.outcome(stuck) == "answered"
-        assert told(rig, stuck) == "back: [[hang]] why"
+        assert await told(rig, stuck) == "back: [[hang]] why"
 
 
 @pytest.mark.req("W5")
@@ -110,7 +110,7 @@ async def test_a_turn_is_resumed_within_an_hour_and_0_means_always(
     limit = {"LANES__RESUME_WITHIN_S": within, "SESSIONS__RESET__MODE": "none"}
     async with open_rig(tmp_path, clock=clock, script=back, settings=limit) as rig:
         assert await rig.outcome(stuck) == outcome
-        told = rig.store.inbox.result(stuck)
+        told = await rig.store.inbox.result(stuck)
         assert told is not None
         assert ("lanes.resume_within_s" in (told.reason or "")) == (outcome == "expired")
 
@@ -131,7 +131,7 @@ async def test_what_waits_behind_a_suspended_turn_belongs_to_the_new_conversatio
         await rig.until(lambda: len(rig.model.calls) == 1)
         seen = [message.text for message in rig.model.calls[-1].request.messages]
         assert seen == ["[[hang]] and this?"]
-        shown = rig.store.transcripts.conversation(rig.lane(), limit=9)
+        shown = await rig.store.transcripts.conversation(rig.lane(), limit=9)
         told = [(one.record.id, one.epoch == shown.epoch) for one in shown.messages]
         assert told == [(stuck, False), (waiting, True)]
 
@@ -161,6 +161,6 @@ async def test_if_the_crashes_go_on_what_waited_is_left_to_its_sender_too(tmp_pa
     guarded = Comeback(since=clock.now(), leaves="waiting")
     async with open_rig(tmp_path, clock=clock, script=back, comeback=guarded) as rig:
         assert await rig.outcome(waited) == "failed"
-        assert "send it again" in told(rig, waited)
+        assert "send it again" in await told(rig, waited)
         assert rig.model.calls == []
         assert await rig.answer("new") == "back: new"

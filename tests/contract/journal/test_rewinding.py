@@ -30,9 +30,9 @@ def counted(seen: SeenConversation, number: int) -> ScriptedTurn:
     return ScriptedTurn(text=f"answer {number}")
 
 
-def texts(rig: Rig, chat: str = "ann") -> list[str]:
-    view = rig.store.turns.view(rig.lane(chat))
-    said = rig.store.transcripts.history(
+async def texts(rig: Rig, chat: str = "ann") -> list[str]:
+    view = await rig.store.turns.view(rig.lane(chat))
+    said = await rig.store.transcripts.history(
         rig.lane(chat), epoch=view.epoch, head=view.head, limit=999
     )
     return [message.text for message in said.messages]
@@ -66,7 +66,7 @@ async def test_undo_takes_the_last_exchanges_out_and_keeps_them_as_a_version(
         assert "- three" in told
         assert "- two [[tool:look]]" in told
         assert "- one" not in told
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
         graph = graph_of(rig)
         assert kinds(rig) == ["start", "append", "append", "delete"]
         assert [m["parts"][0].get("text") for m in graph.at(2)][-1] == "answer 4"
@@ -85,14 +85,14 @@ async def test_undo_says_when_there_is_nothing_and_takes_all_there_is(tmp_path: 
         assert "nothing to take back" in await rig.answer("/undo")
         await rig.answer("one")
         assert "number" in await rig.answer("/undo many")
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
 
         await rig.answer("/undo 9")
 
-        assert texts(rig) == []
+        assert await texts(rig) == []
         assert "nothing to take back" in await rig.answer("/undo")
         await rig.answer("again")
-        assert texts(rig) == ["again", "answer 2"]
+        assert await texts(rig) == ["again", "answer 2"]
         assert_whole(rig)
 
 
@@ -107,12 +107,12 @@ async def test_undo_waits_for_the_turn_that_runs(tmp_path: Path) -> None:
         undone = await rig.say("/undo")
         # A command beside the lane passes: whatever /undo was to do, it waits.
         await rig.answer("/status")
-        assert rig.store.inbox.state(undone) == "new"
+        assert await rig.store.inbox.state(undone) == "new"
         gate.set()
 
         assert await rig.outcome(running) == "answered"
         assert await rig.outcome(undone) == "answered"
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
 
 
 @pytest.mark.req("J5", "J22", "J10", "G3")
@@ -126,18 +126,18 @@ async def test_retry_answers_again_in_one_commit_and_is_charged(tmp_path: Path) 
         again = await rig.say("/retry")
         assert await rig.outcome(again) == "answered"
 
-        result = rig.store.inbox.result(again)
+        result = await rig.store.inbox.result(again)
         assert result is not None
         assert result.text == "answer 3"
         assert rig.model.calls[-1].request.messages == asked.messages
-        assert texts(rig) == ["one", "answer 1", "two", "answer 3"]
+        assert await texts(rig) == ["one", "answer 1", "two", "answer 3"]
         graph = graph_of(rig)
         last = graph.versions()[-1].edit
         # The message stayed: only its answer is another one.
         assert (last.kind, last.start, last.removed, last.added) == ("retry", 3, 1, 1)
         (edge,) = graph.edges()
         assert (edge.index, edge.version) == (3, 2)
-        assert [line["kind"] for line in rig.timeline(again).ledger] == ["capture"]
+        assert [line["kind"] for line in (await rig.timeline(again)).ledger] == ["capture"]
         assert graph.is_sampled(3)
         assert_whole(rig)
 
@@ -198,20 +198,20 @@ async def test_a_retry_without_another_answer_leaves_the_old_one(tmp_path: Path)
         await rig.answer("one")
         failed = await rig.say("/retry")
         assert await rig.outcome(failed) == "failed"
-        assert texts(rig) == ["one", "answer 1"]
-        assert rig.timeline(failed).ledger == ()
+        assert await texts(rig) == ["one", "answer 1"]
+        assert (await rig.timeline(failed)).ledger == ()
 
         # What was shown before it was stopped stands, and is nobody's sample.
         stopped = await rig.say("/retry")
         await rig.until(lambda: rig.watch.text(stopped) != "")
         await rig.answer("/stop")
         assert await rig.outcome(stopped) == "interrupted"
-        said, partial = texts(rig)
+        said, partial = await texts(rig)
         assert said == "one"
         assert "half an answer".startswith(partial)
         assert not graph_of(rig).is_sampled(1)
         assert await rig.answer("/retry") == "answer 4"
-        assert texts(rig) == ["one", "answer 4"]
+        assert await texts(rig) == ["one", "answer 4"]
         assert_whole(rig)
 
 
@@ -230,12 +230,12 @@ async def test_a_retry_that_is_cut_off_leaves_the_answer_and_goes_on(tmp_path: P
         await rig.answer("one")
         again = await rig.say("/retry")
         await rig.until(lambda: slow.runs == 1)
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
         await rig.crash()
 
     async with open_rig(tmp_path, script=script, tools=(quick,), clock=rig.clock) as rig:
         assert await rig.outcome(again) == "answered"
-        assert texts(rig) == ["one", "", "", "answer 1"]
+        assert await texts(rig) == ["one", "", "", "answer 1"]
         assert rig.model.calls[-1].request.messages[0].text == "one"
         assert kinds(rig) == ["start", "retry"]
         assert_whole(rig)
@@ -250,18 +250,18 @@ async def test_a_branch_is_a_state_that_can_be_gone_back_to(tmp_path: Path) -> N
         assert "already" in await rig.answer("/branch fork")
         assert "cannot be called" in await rig.answer("/branch No Way")
         await rig.answer("two")
-        there = texts(rig)
+        there = await texts(rig)
 
         told = await rig.answer("/branch to fork")
 
         assert "kept as state-1" in told
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
         await rig.answer("/undo")
-        assert texts(rig) == []
+        assert await texts(rig) == []
         await rig.answer("/branch to state-1")
-        assert texts(rig) == there
+        assert await texts(rig) == there
         await rig.answer("/undo")
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
         listed = await rig.answer("/branch list")
         assert "- fork: 2 messages" in listed
         assert "- state-1: 4 messages" in listed
@@ -283,7 +283,7 @@ async def test_going_back_survives_a_restart(tmp_path: Path) -> None:
         await rig.crash()
 
     async with open_rig(tmp_path, script=counted, clock=rig.clock) as rig:
-        assert texts(rig) == ["one", "answer 1"]
+        assert await texts(rig) == ["one", "answer 1"]
         await rig.answer("three")
         assert [m.text for m in rig.model.calls[-1].request.messages] == [
             "one",
@@ -297,7 +297,7 @@ async def test_going_back_survives_a_restart(tmp_path: Path) -> None:
 async def test_nobody_takes_back_or_reads_what_was_said_before_they_joined(tmp_path: Path) -> None:
     async with open_rig(tmp_path, script=counted) as rig:
         await rig.answer("hello")
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
         await rig.core.memory.facts.set(ann.id, "diet", value="vegan", source="operator")
         await rig.answer("/new")
@@ -308,7 +308,7 @@ async def test_nobody_takes_back_or_reads_what_was_said_before_they_joined(tmp_p
         told = await rig.answer("/undo 5", user="bob")
         assert "bobs words" in told
         assert "private" not in told
-        assert texts(rig) == ["private", "answer 2"]
+        assert await texts(rig) == ["private", "answer 2"]
         await rig.answer("more", user="bob")
         await rig.answer("/branch mine", user="bob")
         await rig.answer("and more", user="bob")
@@ -325,19 +325,19 @@ async def test_search_and_learning_are_not_confused(tmp_path: Path) -> None:
         await rig.answer("/undo")
         await rig.answer("cherries are dark")
         await rig.answer("/retry")
-        person = rig.store.people.find("rest", "ann")
+        person = await rig.store.people.find("rest", "ann")
         assert person is not None
-        (job,) = rig.store.jobs.due(rig.clock.now() + 1e6, limit=9, kinds=("extract",))
+        (job,) = await rig.store.jobs.due(rig.clock.now() + 1e6, limit=9, kinds=("extract",))
 
-        heard = rig.store.jobs.lessons(job, limit=50).heard
+        heard = (await rig.store.jobs.lessons(job, limit=50)).heard
 
         assert [one.text for one in heard] == ["apples are red", "cherries are dark"]
         assert len({one.message_id for one in heard}) == 2
         await rig.answer("/branch to fork")
-        heard = rig.store.jobs.lessons(job, limit=50).heard
+        heard = (await rig.store.jobs.lessons(job, limit=50)).heard
         assert [one.text for one in heard] == ["apples are red"]
         await rig.answer("/branch to state-1")
-        heard = rig.store.jobs.lessons(job, limit=50).heard
+        heard = (await rig.store.jobs.lessons(job, limit=50)).heard
         assert [one.text for one in heard] == ["apples are red", "cherries are dark"]
         assert await all_hits(rig, person.id) == ONCE
     # An index that is made anew reads the graphs, and finds the same.
@@ -443,7 +443,7 @@ async def play(home: Path, ops: list[tuple[str, int]]) -> None:
     async with open_rig(home, script=mixed, tools=(RunTool("look"),)) as rig:
         for number, op in enumerate(ops):
             await act(rig, told, op, number)
-            assert texts(rig) == told.texts(), ops[: number + 1]
+            assert await texts(rig) == told.texts(), ops[: number + 1]
         await rig.answer("the end")
         sampled = [graph_of(rig).is_sampled(index) for index in range(len(graph_of(rig)))]
         roles = [message["role"] for message in graph_of(rig)]
@@ -456,7 +456,7 @@ async def play(home: Path, ops: list[tuple[str, int]]) -> None:
         assert len(graph_of(rig).calls()) == len(rig.model.calls) - failures(rig)
         await rig.crash()
     async with open_rig(home, script=mixed, tools=(RunTool("look"),)) as rig:
-        assert texts(rig)[:-2] == told.texts()
+        assert (await texts(rig))[:-2] == told.texts()
 
 
 def failures(rig: Rig) -> int:

@@ -10,8 +10,8 @@ from tests.contract.journal.rig import Rig, RunTool, open_rig
 SCRIPTED = {"PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1"}
 
 
-def routed(rig: Rig, message_id: str) -> dict[str, Any]:
-    return next(one.data for one in rig.timeline(message_id).events if one.kind == "routed")
+async def routed(rig: Rig, message_id: str) -> dict[str, Any]:
+    return next(one.data for one in (await rig.timeline(message_id)).events if one.kind == "routed")
 
 
 @pytest.mark.req("P7")
@@ -20,7 +20,7 @@ async def test_a_turn_is_routed_by_the_tree_and_tells_the_rule(tmp_path: Path) -
         message_id = await rig.say("hello")
         await rig.outcome(message_id)
 
-        assert routed(rig, message_id) == {
+        assert await routed(rig, message_id) == {
             "wanted": "auto",
             "candidates": [
                 {
@@ -57,8 +57,8 @@ async def test_a_tier_chooses_the_model(
         await rig.outcome(message_id)
 
         assert rig.model.calls[0].request.model == "tiered"
-        assert routed(rig, message_id)["wanted"] == f"tier {tier}"
-        assert routed(rig, message_id)["candidates"][0]["rule"] == (
+        assert (await routed(rig, message_id))["wanted"] == f"tier {tier}"
+        assert (await routed(rig, message_id))["candidates"][0]["rule"] == (
             f"tier {tier}, 1 of 1: scripted:tiered"
         )
 
@@ -80,7 +80,7 @@ async def test_a_tier_without_by_tier_decides_nothing(tmp_path: Path) -> None:
 async def reason_of_failure(rig: Rig) -> str:
     message_id = await rig.say("what can you do")
     assert await rig.outcome(message_id) == "failed"
-    result = rig.store.inbox.result(message_id)
+    result = await rig.store.inbox.result(message_id)
     assert result is not None
     return result.reason or ""
 

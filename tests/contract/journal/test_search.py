@@ -26,8 +26,8 @@ def index(rig: Rig) -> Search:
     return rig.core.search
 
 
-def person(rig: Rig, user: str) -> str:
-    found = rig.store.people.find("rest", user)
+async def person(rig: Rig, user: str) -> str:
+    found = await rig.store.people.find("rest", user)
     assert found is not None
     return found.id
 
@@ -91,7 +91,7 @@ async def test_everybody_finds_what_they_may_see_and_nothing_else(tmp_path: Path
         await everybody_talks(rig)
         seen = []
         for user, place, is_private, _ in MATRIX:
-            found = rig.store.people.find("rest", user)
+            found = await rig.store.people.find("rest", user)
             who = "p_nobody" if found is None else found.id
             asker = Searcher(who, PLACES[place].format(user=user), is_private)
             seen.append((user, place, is_private, set(await texts(rig, "needle", asker))))
@@ -108,7 +108,7 @@ async def test_a_direct_chat_in_which_somebody_else_writes_is_no_private_place(
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle secret", chat="elsewhere", user="ann")
         await rig.answer("needle mine", chat="desk", user="ann")
-        asker = Searcher(person(rig, "ann"), rig.lane("desk"), True)
+        asker = Searcher(await person(rig, "ann"), rig.lane("desk"), True)
         alone = await texts(rig, "needle", asker)
         await rig.answer("needle yours", chat="desk", user="bob")
 
@@ -123,7 +123,7 @@ async def test_a_linked_channel_finds_the_persons_own_and_not_what_it_was_before
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle before", chat="second")
         await rig.answer("needle first", chat="ann")
-        ann = person(rig, "ann")
+        ann = await person(rig, "ann")
         await rig.store.users.link("rest", "second", person_id=ann, at=1.0)
         await rig.answer("needle after", chat="second")
 
@@ -149,9 +149,9 @@ async def test_a_message_that_joined_a_turn_is_its_writers_and_a_subagents_nobod
 
         result = await index(rig).find(SearchAsk(text="needle", limit=50))
         owners = {one.snippet: one.person_id for one in result.found if one.role == "user"}
-        assert owners["needle joined"] == person(rig, "ann")
-        assert owners["needle inside"] == person(rig, "ann")
-        asker = Searcher(person(rig, "ann"), rig.lane("ann"), True)
+        assert owners["needle joined"] == await person(rig, "ann")
+        assert owners["needle inside"] == await person(rig, "ann")
+        asker = Searcher(await person(rig, "ann"), rig.lane("ann"), True)
         assert set(await texts(rig, "needle", asker)) == {"needle [[tool:look]]", "needle joined"}
 
 
@@ -221,7 +221,9 @@ async def test_the_operator_finds_everything_and_narrows_it_down(tmp_path: Path)
 
         assert await count(SearchOrder(text="needle", limit=200)) == 16
         assert await count(SearchOrder(text="needle", user="rest:ann", limit=200)) == 6
-        assert await count(SearchOrder(text="needle", user=person(rig, "bob"), limit=200)) == 6
+        assert (
+            await count(SearchOrder(text="needle", user=await person(rig, "bob"), limit=200)) == 6
+        )
         assert await count(SearchOrder(text="needle", platform="push")) == 2
         assert await count(SearchOrder(text="needle", agent="other")) == 0
         assert await count(SearchOrder(text="needle", since=clock.now() - 50)) == 2
@@ -374,7 +376,7 @@ async def test_whoever_is_erased_is_found_no_more(tmp_path: Path) -> None:
     async with open_rig(tmp_path, search=True) as rig:
         await everybody_talks(rig)
         await take_in(rig)
-        ann = person(rig, "ann")
+        ann = await person(rig, "ann")
         await rig.store.people.erase(ann, at=rig.clock.now())
         await index(rig).erased(ann)
         left = await texts(rig, "needle")
@@ -392,7 +394,7 @@ async def test_an_erasure_reaches_the_index_after_a_crash_too(tmp_path: Path) ->
         await everybody_talks(rig)
         await take_in(rig)
     async with open_rig(tmp_path) as rig:
-        ann = person(rig, "ann")
+        ann = await person(rig, "ann")
         await rig.store.people.erase(ann, at=rig.clock.now())
     async with open_rig(tmp_path, search=True) as rig:
         await take_in(rig)

@@ -20,14 +20,14 @@ def sending(target: str, text: str = "dinner is ready") -> str:
     return f"please send it [[tool:send_message {arguments}]]"
 
 
-def sent(rig: Rig, message_id: str) -> list[DeliveryRecord]:
+async def sent(rig: Rig, message_id: str) -> list[DeliveryRecord]:
     """Return what a message had sent beside its reply."""
-    return [one for one in rig.timeline(message_id).deliveries if one.purpose == "tool"]
+    return [one for one in (await rig.timeline(message_id)).deliveries if one.purpose == "tool"]
 
 
-def said(rig: Rig, lane: str) -> list[tuple[str, str]]:
+async def said(rig: Rig, lane: str) -> list[tuple[str, str]]:
     """Return who said what in a session."""
-    messages = rig.store.transcripts.history(lane, epoch=0, head=99, limit=99).messages
+    messages = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
     return [(message.role, message.text) for message in messages]
 
 
@@ -42,7 +42,7 @@ async def test_w27_a_message_to_the_persons_own_chat_is_sent_and_told_to_that_ch
 ) -> None:
     async with open_rig(tmp_path, own_tools=True) as rig:
         await rig.answer("hello", chat="ann", platform="push")
-        ann = rig.store.people.find("push", "ann")
+        ann = await rig.store.people.find("push", "ann")
         assert ann is not None
         await rig.say("hi", chat="ann")
         await rig.store.users.link("rest", "ann", person_id=ann.id, at=1.0)
@@ -52,9 +52,9 @@ async def test_w27_a_message_to_the_persons_own_chat_is_sent_and_told_to_that_ch
         assert await rig.outcome(message_id) == "answered"
         await rig.until(lambda: rig.push.texts("ann")[-1:] == ["dinner is ready"])
         await settled(rig)
-        (delivery,) = sent(rig, message_id)
+        (delivery,) = await sent(rig, message_id)
         assert (delivery.target.chat_id, delivery.parts) == ("ann", (TextPart("dinner is ready"),))
-        assert said(rig, rig.lane("ann", "push")) == [
+        assert await said(rig, rig.lane("ann", "push")) == [
             ("user", "hello"),
             ("assistant", "#1 hello"),
             ("assistant", "dinner is ready"),
@@ -73,7 +73,7 @@ async def test_w27_a_platform_alone_is_the_persons_own_chat_where_no_home_is_nam
         message_id = await rig.say(sending("push"), chat="ann", platform="push")
 
         assert await rig.outcome(message_id) == "answered"
-        assert [one.target.chat_id for one in sent(rig, message_id)] == ["ann"]
+        assert [one.target.chat_id for one in await sent(rig, message_id)] == ["ann"]
 
 
 @pytest.mark.req("W27", "J9")
@@ -82,10 +82,10 @@ async def test_w27_the_home_channel_of_a_platform_is_asked_for_first(tmp_path: P
         message_id = await rig.say(sending("push"))
 
         assert await rig.outcome(message_id) == "parked"
-        assert sent(rig, message_id) == []
+        assert await sent(rig, message_id) == []
         await rig.answer("/approve")
         assert await rig.outcome(message_id) == "answered"
-        (delivery,) = sent(rig, message_id)
+        (delivery,) = await sent(rig, message_id)
         assert (delivery.target.chat_id, delivery.target.thread_id) == ("lobby", "7")
 
 
@@ -97,8 +97,8 @@ async def test_w27_what_is_denied_is_not_sent_and_the_model_hears_it(tmp_path: P
         await rig.answer("/deny")
 
         assert await rig.outcome(message_id) == "answered"
-        assert sent(rig, message_id) == []
-        result = rig.store.inbox.result(message_id)
+        assert await sent(rig, message_id) == []
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert "was not run" in result.text
 
@@ -111,16 +111,16 @@ async def test_w27_only_an_admin_lets_a_message_into_a_chat_of_somebody_else(
         await rig.answer("hello", chat="bob", platform="push")
         message_id = await rig.say(sending("push:bob", "boo"))
         assert await rig.outcome(message_id) == "parked"
-        approval = rig.store.approvals.waiting(rig.lane())
+        approval = await rig.store.approvals.waiting(rig.lane())
         assert approval is not None
 
         assert "only admins" in await rig.answer("/approve")
-        assert sent(rig, message_id) == []
+        assert await sent(rig, message_id) == []
         assert await rig.answer(f"/approve {approval.id}", chat="root") == "Approved."
 
         assert await rig.outcome(message_id) == "answered"
         await settled(rig)
-        assert said(rig, rig.lane("bob", "push"))[-1] == ("assistant", "boo")
+        assert (await said(rig, rig.lane("bob", "push")))[-1] == ("assistant", "boo")
 
 
 @pytest.mark.req("W27", "A13")
@@ -143,8 +143,8 @@ async def test_w27_what_cannot_be_reached_is_told_with_what_can(
         message_id = await rig.say(sending(target))
 
         assert await rig.outcome(message_id) == "answered"
-        assert sent(rig, message_id) == []
-        result = rig.store.inbox.result(message_id)
+        assert await sent(rig, message_id) == []
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert told in result.text
         assert result.text.count("bob") == result.text.count(target) * target.count("bob")
@@ -181,10 +181,10 @@ async def test_w27_where_nothing_is_pushed_the_message_stands_in_the_conversatio
         assert await rig.outcome(message_id) == "answered"
         await settled(rig)
 
-        assert said(rig, rig.lane())[-1] == ("assistant", "psst")
-        shown = rig.store.transcripts.conversation(rig.lane(), limit=9)
+        assert (await said(rig, rig.lane()))[-1] == ("assistant", "psst")
+        shown = await rig.store.transcripts.conversation(rig.lane(), limit=9)
         assert [one.result.text for one in shown.messages if one.result is not None][-1] == "psst"
-        assert [one.state.value for one in sent(rig, message_id)] == ["sent"]
+        assert [one.state.value for one in await sent(rig, message_id)] == ["sent"]
 
 
 @pytest.mark.req("J5", "W27")
@@ -195,7 +195,7 @@ async def test_j5_a_mirror_waits_for_the_turn_that_runs_in_its_chat(tmp_path: Pa
         await rig.until(lambda: len(rig.model.calls) == 2)
         message_id = await rig.say(sending("rest:root"), chat="ann")
         assert await rig.outcome(message_id) == "parked"
-        approval = rig.store.approvals.waiting(rig.lane())
+        approval = await rig.store.approvals.waiting(rig.lane())
         assert approval is not None
         await rig.answer(f"/approve {approval.id}", chat="root")
         assert await rig.outcome(message_id) == "answered"
@@ -205,14 +205,14 @@ async def test_j5_a_mirror_waits_for_the_turn_that_runs_in_its_chat(tmp_path: Pa
 
         assert await rig.outcome(running) == "interrupted"
         await settled(rig)
-        assert said(rig, rig.lane("root"))[-1] == ("assistant", "dinner is ready")
+        assert (await said(rig, rig.lane("root")))[-1] == ("assistant", "dinner is ready")
 
 
 @pytest.mark.req("W21", "A10")
 async def test_a_session_that_begins_with_a_mirror_knows_its_person(tmp_path: Path) -> None:
     async with open_rig(tmp_path, own_tools=True) as rig:
         await rig.answer("hello")
-        ann = rig.store.people.find("rest", "ann")
+        ann = await rig.store.people.find("rest", "ann")
         assert ann is not None
         await rig.core.memory.facts.set(ann.id, "diet", value="vegan", source="test")
         await rig.answer("/new")
@@ -232,6 +232,6 @@ async def test_why_tells_of_what_was_sent_without_its_words(tmp_path: Path) -> N
     async with open_rig(tmp_path, own_tools=True) as rig:
         message_id = await rig.say(sending("origin", "psst"))
         await rig.outcome(message_id)
-        report = explain(rig.store, message_id, now=rig.clock.now(), include_text=False)
+        report = await explain(rig.store, message_id, now=rig.clock.now(), include_text=False)
 
         assert "psst" not in str(report)

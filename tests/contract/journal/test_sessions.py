@@ -32,8 +32,8 @@ def back(_seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(text="back")
 
 
-def notices(rig: Rig, message_id: str) -> tuple[str, ...]:
-    result = rig.store.inbox.result(message_id)
+async def notices(rig: Rig, message_id: str) -> tuple[str, ...]:
+    result = await rig.store.inbox.result(message_id)
     assert result is not None
     return result.notices
 
@@ -41,7 +41,7 @@ def notices(rig: Rig, message_id: str) -> tuple[str, ...]:
 async def told(rig: Rig, text: str, *, platform: str = "rest") -> tuple[str, ...]:
     message_id = await rig.say(text, platform=platform)
     assert await rig.outcome(message_id) == "answered"
-    return notices(rig, message_id)
+    return await notices(rig, message_id)
 
 
 def seen(rig: Rig) -> list[str]:
@@ -113,10 +113,10 @@ async def test_a_crash_after_the_end_does_not_lose_the_reason(tmp_path: Path) ->
     async with open_rig(tmp_path, settings=IDLE, clock=clock, script=back) as rig:
         assert await rig.outcome(stuck) == "answered"
 
-        (notice,) = notices(rig, stuck)
+        (notice,) = await notices(rig, stuck)
         assert "quiet" in notice
         assert seen(rig) == ["[[hang]]"]
-        assert rig.store.turns.view(rig.lane()).epoch == 1
+        assert (await rig.store.turns.view(rig.lane())).epoch == 1
 
 
 @pytest.mark.req("W24")
@@ -138,7 +138,7 @@ async def test_the_watcher_ends_each_session_once(tmp_path: Path) -> None:
         (notice,) = await told(rig, "hello again")
         assert "quiet" in notice
         assert seen(rig) == ["hello again"]
-        assert rig.store.turns.view(rig.lane("ann")).epoch == 1
+        assert (await rig.store.turns.view(rig.lane("ann"))).epoch == 1
 
 
 @pytest.mark.req("W24")
@@ -152,7 +152,7 @@ async def test_a_session_that_was_used_again_ends_again(tmp_path: Path) -> None:
             assert await watcher.round() == 1
 
         assert len(ended) == 3
-        assert rig.store.turns.view(rig.lane()).epoch == 3
+        assert (await rig.store.turns.view(rig.lane())).epoch == 3
 
 
 @pytest.mark.req("W24")
@@ -178,7 +178,7 @@ async def test_a_session_with_work_under_way_does_not_end(tmp_path: Path) -> Non
         ended: list[tuple[str, str]] = []
 
         assert await watch(rig, ended).round() == 0
-        assert rig.store.turns.view(rig.lane()).epoch == 0
+        assert (await rig.store.turns.view(rig.lane())).epoch == 0
 
 
 @pytest.mark.req("W23", "J9")

@@ -24,7 +24,7 @@ async def test_one_sender_fills_their_share_and_nobody_elses(tmp_path: Path) -> 
             await rig.say("one more", user="mallory", name="too many")
 
         assert refusal.value.retry_after > 0
-        noted = rig.timeline("too many").refusal
+        noted = (await rig.timeline("too many")).refusal
         assert noted is not None
         assert noted.id == refusal.value.refusal
         await rig.say("/stop", user="mallory")

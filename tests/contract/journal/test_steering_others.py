@@ -28,9 +28,9 @@ def asked(rig: Rig) -> list[str]:
     return [call.request.messages[-1].text for call in rig.model.calls]
 
 
-def notices(rig: Rig, message_id: str) -> list[bool]:
+async def notices(rig: Rig, message_id: str) -> list[bool]:
     """Return of each notice beside a reply whether it tells of a /steer that had to wait."""
-    result = rig.store.inbox.result(message_id)
+    result = await rig.store.inbox.result(message_id)
     assert result is not None
     return [HELD_BACK in notice for notice in result.notices]
 
@@ -57,7 +57,7 @@ async def test_everybody_steers_their_own_turn_and_pays_for_their_own(
         assert asked(rig) == [
             "please [[tool:look]]", "ann wants less", "bob wants more", "and bob again",
         ]  # fmt: skip
-        assert [ledger(rig, one) for one in sent] == [
+        assert [await ledger(rig, one) for one in sent] == [
             [("capture", -1)], [("capture", -1)], [], [("capture", -1)],
         ]  # fmt: skip
 
@@ -77,7 +77,7 @@ async def test_whoever_steers_the_turn_of_another_hears_that_it_waited(tmp_path:
         idle = await say(rig, "/steer nothing runs", user="bob", platform="push")
         await rig.outcome(idle)
 
-        told = [notices(rig, one) for one in (host, steered, queued, idle)]
+        told = [await notices(rig, one) for one in (host, steered, queued, idle)]
         assert told == [[], [True], [], []]
         await rig.until(lambda: sum(HELD_BACK in text for text in rig.push.texts("room")) == 1)
 
@@ -97,7 +97,7 @@ async def test_what_others_say_does_not_join_a_turn_that_goes_on_after_a_crash(
     async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=STEERING) as rig:
         assert [await rig.outcome(one) for one in (host, bobs)] == ["answered", "answered"]
         assert tool.runs == 1
-        kinds = {step.kind for step in rig.timeline(host).steps}
+        kinds = {step.kind for step in (await rig.timeline(host)).steps}
         assert kinds == {"prepared", "model", "tool"}
 
 
@@ -119,7 +119,7 @@ async def test_whoever_may_not_use_a_command_cannot_speak_into_a_turn_with_it(
         await rig.outcome(host)
         await rig.outcome(allowed)
 
-        result = rig.store.inbox.result(refused)
+        result = await rig.store.inbox.result(refused)
         assert result is not None
         assert result.text.startswith(f"You may not use /{command} here.")
         assert "anns word" in asked(rig)
@@ -132,7 +132,7 @@ async def test_the_store_lets_no_message_join_a_turn_of_another_person(tmp_path:
         host = await say(rig, "hello", user="ann")
         bobs = await say(rig, "bobs word", user="bob")
         lane = "agent:main:rest:thread:room:7"
-        view = rig.store.turns.view(lane)
+        view = await rig.store.turns.view(lane)
         assert view.message is not None
         begin = Begin(
             lane=lane,
@@ -149,7 +149,7 @@ async def test_the_store_lets_no_message_join_a_turn_of_another_person(tmp_path:
             await rig.store.turns.begin(begin)
 
         await rig.store.turns.begin(msgspec.structs.replace(begin, claims=()))
-        assert [one.id for one in rig.store.turns.waiting(lane)] == [bobs]
+        assert [one.id for one in await rig.store.turns.waiting(lane)] == [bobs]
 
 
 @pytest.mark.req("W18")
@@ -164,7 +164,7 @@ async def test_retry_answers_the_last_message_only_to_whoever_wrote_it(tmp_path:
         again = await say(rig, "/retry", user="ann")
         assert await rig.outcome(again) == "answered"
 
-        result, record = rig.store.inbox.result(bobs), rig.store.inbox.get(ann)
+        result, record = await rig.store.inbox.result(bobs), await rig.store.inbox.get(ann)
         assert result is not None
         assert record is not None
         assert "somebody else's" in result.text

@@ -9,14 +9,14 @@ import pytest
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
 
 IDEMPOTENT = ToolTraits(idempotent=True)
 ASKING = ToolTraits(needs_approval=True)
 
 
-def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
-    return [(step.kind, step.state) for step in rig.timeline(message_id).steps]
+async def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
+    return [(step.kind, step.state) for step in (await rig.timeline(message_id)).steps]
 
 
 @pytest.mark.req("J7")
@@ -50,9 +50,9 @@ async def test_j8_a_model_call_that_was_cut_off_is_repeated_at_the_platforms_cos
 
     async with open_rig(tmp_path, clock=clock, script=_plain) as rig:
         assert await rig.outcome(message_id) == "answered"
-        story = rig.timeline(message_id)
+        story = await rig.timeline(message_id)
 
-        assert steps(rig, message_id) == [
+        assert await steps(rig, message_id) == [
             ("prepared", "done"),
             ("model", "lost"),
             ("model", "done"),
@@ -61,7 +61,7 @@ async def test_j8_a_model_call_that_was_cut_off_is_repeated_at_the_platforms_cos
         assert story.interaction is not None
         assert story.interaction["platform_tokens"] > 0
         assert [(line["kind"], line["amount"]) for line in story.ledger] == [("capture", -1)]
-        assert "resumed" in rig.kinds(message_id)
+        assert "resumed" in await rig.kinds(message_id)
 
 
 @pytest.mark.req("J8")
@@ -77,7 +77,7 @@ async def test_j8_a_tool_that_is_not_idempotent_is_never_run_twice(tmp_path: Pat
         assert await rig.outcome(message_id) == "answered"
 
         assert after.runs == 0
-        assert ("tool", "unknown") in steps(rig, message_id)
+        assert ("tool", "unknown") in await steps(rig, message_id)
         told = rig.model.calls[0].request.messages[-1]
         assert told.role == "tool"
         assert "outcome unknown" in msgspec.json.encode(told).decode()
@@ -96,7 +96,7 @@ async def test_j8_an_idempotent_tool_is_run_again(tmp_path: Path) -> None:
         assert await rig.outcome(message_id) == "answered"
 
         assert after.runs == 1
-        assert [state for kind, state in steps(rig, message_id) if kind == "tool"] == [
+        assert [state for kind, state in await steps(rig, message_id) if kind == "tool"] == [
             "lost",
             "done",
         ]
@@ -117,7 +117,7 @@ async def test_j8_what_ended_before_the_crash_is_not_done_again(tmp_path: Path) 
 
         assert (tool.runs, again[0].runs, again[1].runs) == (1, 0, 1)
         assert len(rig.model.calls) == 1
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert [use.name for use in result.tool_calls] == ["look", "wait"]
 
@@ -130,9 +130,9 @@ async def test_j9_an_approval_parks_the_turn_over_a_restart_and_any_time(tmp_pat
     async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=settings) as rig:
         message_id = await rig.say('[[tool:pay {"to":"bob"}]] please')
         assert await rig.outcome(message_id) == "parked"
-        view = rig.store.turns.view(rig.lane())
+        view = await rig.store.turns.view(rig.lane())
         assert view.waiting_on is not None
-        assert [line["kind"] for line in rig.timeline(message_id).ledger] == ["hold"]
+        assert [line["kind"] for line in (await rig.timeline(message_id)).ledger] == ["hold"]
     clock.advance(7200)
 
     async with open_rig(tmp_path, clock=clock, tools=(tool,), settings=settings) as rig:
@@ -140,7 +140,7 @@ async def test_j9_an_approval_parks_the_turn_over_a_restart_and_any_time(tmp_pat
         assert await rig.outcome(message_id) == "answered"
 
         assert tool.runs == 1
-        ledger = rig.timeline(message_id).ledger
+        ledger = (await rig.timeline(message_id)).ledger
         assert [(line["kind"], line["amount"]) for line in ledger] == [("capture", -1)]
 
 
@@ -154,7 +154,7 @@ async def test_j9_a_denied_tool_is_not_run_and_the_model_is_told(tmp_path: Path)
         assert await rig.answer("/deny") == "Denied."
         assert await rig.outcome(message_id) == "answered"
         assert tool.runs == 0
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert "was not run" in result.text
 
@@ -197,7 +197,7 @@ async def test_j9_in_groups_only_admins_approve(tmp_path: Path) -> None:
         )
         await rig.outcome(message_id)
         lane = "agent:main:rest:group:room:ann"
-        approval = rig.store.approvals.waiting(lane)
+        approval = await rig.store.approvals.waiting(lane)
         assert approval is not None
 
         by_ann = await rig.answer(
@@ -220,7 +220,7 @@ async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: P
     async with open_rig(tmp_path, tools=(tool,), settings=policy) as rig:
         message_id = await rig.say("[[tool:pay]] please")
         await rig.outcome(message_id)
-        approval = rig.store.approvals.waiting(rig.lane())
+        approval = await rig.store.approvals.waiting(rig.lane())
         assert approval is not None
 
         assert "another person" in await rig.answer("/approve")
@@ -250,8 +250,8 @@ async def test_j9_a_plain_yes_or_no_settles_what_waits(
         told = await rig.answer(word, platform=platform)
 
         assert told in ("Approved.", "Denied.")
-        await rig.until(lambda: rig.store.inbox.state(parked) == "done")
-        record = rig.store.inbox.get(parked)
+        await rig.until(equals(lambda: rig.store.inbox.state(parked), "done"))
+        record = await rig.store.inbox.get(parked)
         assert record is not None
         assert record.outcome == outcome
         assert tool.runs == runs

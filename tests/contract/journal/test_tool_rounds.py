@@ -29,8 +29,8 @@ def offered(rig: Rig) -> list[int]:
     return [len(call.request.tools) for call in rig.model.calls]
 
 
-def steps(rig: Rig, message_id: str) -> list[str]:
-    return [step.kind for step in rig.timeline(message_id).steps if step.kind != "prepared"]
+async def steps(rig: Rig, message_id: str) -> list[str]:
+    return [step.kind for step in (await rig.timeline(message_id)).steps if step.kind != "prepared"]
 
 
 def caps(**agents: int) -> dict[str, str]:
@@ -45,14 +45,14 @@ async def test_a9_at_the_cap_the_person_gets_the_models_last_words(tmp_path: Pat
 
         assert await rig.outcome(message_id) == "answered"
 
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert (result.text, [use.name for use in result.tool_calls]) == (
             "answer 3",
             ["look", "look"],
         )
         assert (look.runs, offered(rig)) == (2, [1, 1, 0])
-        assert steps(rig, message_id) == ["model", "tool", "model", "tool", "model"]
+        assert await steps(rig, message_id) == ["model", "tool", "model", "tool", "model"]
 
 
 @pytest.mark.req("A9", "G7")
@@ -141,7 +141,7 @@ async def test_a9_rounds_before_a_crash_count_after_it(
     ) as rig:
         assert await rig.outcome(message_id) == "answered"
 
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert result.text == "answer 1"
         assert (again.runs, offered(rig)) == (runs, [0])

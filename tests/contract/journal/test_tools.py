@@ -18,7 +18,7 @@ from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools import tool
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, has, open_rig
 
 ROOT = Path(__file__).resolve().parents[3]
 BESIDE = ToolTraits(parallel=True)
@@ -38,12 +38,12 @@ def results(rig: Rig) -> list[str]:
     ]
 
 
-def tool_steps(rig: Rig, message_id: str) -> list[Step]:
-    return [step for step in rig.timeline(message_id).steps if step.kind == "tool"]
+async def tool_steps(rig: Rig, message_id: str) -> list[Step]:
+    return [step for step in (await rig.timeline(message_id)).steps if step.kind == "tool"]
 
 
-def states(rig: Rig, message_id: str) -> list[tuple[str, str]]:
-    return [(step.name, step.state) for step in tool_steps(rig, message_id)]
+async def states(rig: Rig, message_id: str) -> list[tuple[str, str]]:
+    return [(step.name, step.state) for step in await tool_steps(rig, message_id)]
 
 
 class Meeting:
@@ -81,8 +81,8 @@ async def test_parallel_tools_run_side_by_side_and_their_results_keep_the_order_
 
         assert await rig.outcome(message_id) == "answered"
         assert results(rig) == ["a was number 2", "b was number 3", "c was number 1"]
-        assert states(rig, message_id) == [("a", "done"), ("b", "done"), ("c", "done")]
-        result = rig.store.inbox.result(message_id)
+        assert await states(rig, message_id) == [("a", "done"), ("b", "done"), ("c", "done")]
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert [use.name for use in result.tool_calls] == ["a", "b", "c"]
 
@@ -178,8 +178,8 @@ async def test_j8_what_ended_beside_a_running_tool_is_on_disk_at_once(tmp_path: 
     safe = RunTool("c", lambda _: asyncio.Event().wait(), traits=SAFE)
     async with open_rig(tmp_path, clock=clock, tools=(quick, lost, safe)) as rig:
         message_id = await rig.say(THREE)
-        await rig.until(lambda: ("a", "done") in states(rig, message_id))
-        assert states(rig, message_id) == [("a", "done"), ("b", "started"), ("c", "started")]
+        await rig.until(has(lambda: states(rig, message_id), ("a", "done")))
+        assert await states(rig, message_id) == [("a", "done"), ("b", "started"), ("c", "started")]
 
     after = RunTool("a", traits=BESIDE), RunTool("b", traits=BESIDE), RunTool("c", traits=SAFE)
     async with open_rig(tmp_path, clock=clock, tools=after) as rig:
@@ -189,13 +189,13 @@ async def test_j8_what_ended_beside_a_running_tool_is_on_disk_at_once(tmp_path: 
         first, second, third = results(rig)
         assert (first, third) == ("a ran", "c ran")
         assert "outcome unknown" in second
-        assert states(rig, message_id) == [
+        assert await states(rig, message_id) == [
             ("a", "done"),
             ("b", "unknown"),
             ("c", "lost"),
             ("c", "done"),
         ]
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
         assert [use.name for use in result.tool_calls] == ["a", "b", "c"]
 
@@ -209,7 +209,7 @@ async def test_j8_a_lost_call_in_the_middle_is_run_again_and_keeps_its_place(
     tools = (RunTool("a", traits=SAFE), waiting, RunTool("c", traits=SAFE))
     async with open_rig(tmp_path, clock=clock, tools=tools) as rig:
         message_id = await rig.say(THREE)
-        await rig.until(lambda: ("c", "done") in states(rig, message_id))
+        await rig.until(has(lambda: states(rig, message_id), ("c", "done")))
 
     after = tuple(RunTool(name, traits=SAFE) for name in "abc")
     async with open_rig(tmp_path, clock=clock, tools=after) as rig:
@@ -259,7 +259,7 @@ async def test_results_that_a_full_disk_refused_are_written_with_the_next(tmp_pa
 
         assert refused == ["store.step.before"]
         assert (quick.runs, slow.runs) == (1, 1)
-        assert states(rig, message_id) == [("a", "done"), ("b", "done")]
+        assert await states(rig, message_id) == [("a", "done"), ("b", "done")]
 
 
 @pytest.mark.req("J12")
@@ -273,13 +273,13 @@ async def test_j12_stopping_cancels_those_that_can_be_and_keeps_what_the_others_
         message_id = await rig.say("[[tool:a]] [[tool:b]] please")
         await rig.until(lambda: stoppable.runs + patient.runs == 2)
         await rig.answer("/stop")
-        await rig.until(lambda: ("a", "failed") in states(rig, message_id))
-        assert ("b", "started") in states(rig, message_id)
+        await rig.until(has(lambda: states(rig, message_id), ("a", "failed")))
+        assert ("b", "started") in await states(rig, message_id)
 
         release.set()
 
         assert await rig.outcome(message_id) == "interrupted"
-        assert states(rig, message_id) == [("a", "failed"), ("b", "done")]
+        assert await states(rig, message_id) == [("a", "failed"), ("b", "done")]
         assert len(rig.model.calls) == 1
         await rig.answer("what became of it")
         first, second = results(rig)
@@ -310,7 +310,7 @@ async def test_j14_subagents_of_parallel_tools_are_told_apart_and_found_again(
         assert await rig.outcome(host) == "answered"
 
         assert results(rig) == ["child one", "child two"]
-        sessions = rig.store.transcripts.sessions(platform=None, limit=10)
+        sessions = await rig.store.transcripts.sessions(platform=None, limit=10)
         children = sorted(
             str(one["lane"]) for one in sessions if "/" in str(one["lane"]).replace("%2F", "")
         )
@@ -335,13 +335,13 @@ async def test_a_long_result_is_cut_for_the_model_and_kept_whole(tmp_path: Path)
         assert int(missing[1]) == len(whole) - (len(shown) - len(note))
         assert f"hermes why {message_id} --text" in note
 
-        report = explain(rig.store, message_id, now=rig.clock.now(), include_text=True)
+        report = await explain(rig.store, message_id, now=rig.clock.now(), include_text=True)
         assert report.text is not None
         assert [(one.tool, one.text) for one in report.text.results] == [("read", whole)]
         (line,) = [one for one in report.lines if one.what == "tool read"]
         assert line.data["chars"] == len(whole)
         assert line.data["whole"] == f"hermes why {message_id} --text"
-        bare = explain(rig.store, message_id, now=rig.clock.now())
+        bare = await explain(rig.store, message_id, now=rig.clock.now())
         assert bare.text is None
     assert b"MIDDLE" not in (tmp_path / "hermes.db").read_bytes()
 
@@ -360,7 +360,7 @@ async def test_a_whole_result_outlives_a_crash_and_goes_with_the_message(tmp_pat
         assert await rig.outcome(message_id) == "answered"
         assert after[0].runs == 0
         assert [len(text) for text in results(rig)] == [30_000, len("wait ran")]
-        outputs = [step for step in rig.timeline(message_id).steps if step.kind == "output"]
+        outputs = [step for step in (await rig.timeline(message_id)).steps if step.kind == "output"]
         assert [len(step.body or b"") for step in outputs] == [40_002]
 
         clock.advance(60)
@@ -389,9 +389,9 @@ async def test_the_timeline_tells_what_the_gate_did(tmp_path: Path) -> None:
 
         sent = [[spec.name for spec in call.request.tools] for call in rig.model.calls]
         assert sent == [[], ["forecast"], ["forecast"]]
-        first, second = (
-            explain(rig.store, name, now=rig.clock.now()).tools for name in (trivial, asked)
-        )
+        first, second = [
+            (await explain(rig.store, name, now=rig.clock.now())).tools for name in (trivial, asked)
+        ]
         assert first is not None
         assert (first.rule, first.sent, first.left_out) == (
             "a trivial message",
@@ -462,7 +462,7 @@ async def test_arguments_that_do_not_fit_are_told_to_the_model_which_tries_again
         assert 'expected a whole number, found the text "a few"' in first
         assert 'Example: {"people":1}' in first
         assert second == "booked for 3"
-        assert states(rig, message_id) == [("book", "failed"), ("book", "done")]
+        assert await states(rig, message_id) == [("book", "failed"), ("book", "done")]
 
 
 @pytest.mark.req("A9")

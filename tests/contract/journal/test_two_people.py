@@ -17,7 +17,7 @@ import pytest
 
 from hermes.message.outcome import BusyPolicy
 from hermes.tools import builtin
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Claim, Rig, RunTool, open_rig
 from tests.contract.journal.test_photo_bursts import photo
 
 PEOPLE = ("ann", "bob")
@@ -30,14 +30,14 @@ async def say(rig: Rig, text: str, *, user: str, platform: str = "push", **more)
     )
 
 
-def person(rig: Rig, user: str, platform: str = "push") -> str:
-    found = rig.store.people.find(platform, user)
+async def person(rig: Rig, user: str, platform: str = "push") -> str:
+    found = await rig.store.people.find(platform, user)
     assert found is not None
     return found.id
 
 
-def steps(rig: Rig, message_id: str, kind: str) -> list[str]:
-    return [step.name for step in rig.timeline(message_id).steps if step.kind == kind]
+async def steps(rig: Rig, message_id: str, kind: str) -> list[str]:
+    return [step.name for step in (await rig.timeline(message_id)).steps if step.kind == kind]
 
 
 def asked(rig: Rig) -> list[str]:
@@ -50,28 +50,30 @@ def asked(rig: Rig) -> list[str]:
 
 class Case(msgspec.Struct, frozen=True):
     arguments: dict[str, str]
-    done_for: Callable[[Rig], set[str]]
+    done_for: Callable[[Rig], Awaitable[set[str]]]
 
 
-def remembered(rig: Rig) -> set[str]:
-    return {user for user in PEOPLE if rig.store.facts.of(person(rig, user))}
+async def remembered(rig: Rig) -> set[str]:
+    return {user for user in PEOPLE if await rig.store.facts.of(await person(rig, user))}
 
 
-def scheduled(rig: Rig) -> set[str]:
-    return {user for user in PEOPLE if rig.core.cron.schedules.of_person(person(rig, user))}
+async def scheduled(rig: Rig) -> set[str]:
+    return {
+        user for user in PEOPLE if await rig.core.cron.schedules.of_person(await person(rig, user))
+    }
 
 
-def sent_to(rig: Rig) -> set[str]:
+async def sent_to(rig: Rig) -> set[str]:
     return {user for user in PEOPLE if "psst" in rig.push.texts(user)}
 
 
-def worked_for(tool: str) -> Callable[[Rig], set[str]]:
+def worked_for(tool: str) -> Callable[[Rig], Awaitable[set[str]]]:
     """Return whose turns used a tool, for one that leaves nothing else behind."""
 
-    def users(rig: Rig) -> set[str]:
-        turns = rig.store.interactions.page(before=None, limit=100)
+    async def users(rig: Rig) -> set[str]:
+        turns = await rig.store.interactions.page(before=None, limit=100)
         owners = {turn.person_id for turn in turns if tool in turn.tools}
-        return {user for user in PEOPLE if person(rig, user) in owners}
+        return {user for user in PEOPLE if await person(rig, user) in owners}
 
     return users
 
@@ -141,8 +143,17 @@ WAYS: dict[str, Way] = {
 WANTED = " ".join(f"[[tool:{name} {json.dumps(case.arguments)}]]" for name, case in CASES.items())
 
 
-def done_for(rig: Rig) -> dict[str, set[str]]:
-    return {name: case.done_for(rig) for name, case in CASES.items()}
+async def done_for(rig: Rig) -> dict[str, set[str]]:
+    return {name: await case.done_for(rig) for name, case in CASES.items()}
+
+
+def is_done_for_somebody(rig: Rig) -> Claim:
+    """Claim that every tool has worked for at least one person."""
+
+    async def claim() -> bool:
+        return all((await done_for(rig)).values())
+
+    return claim
 
 
 @pytest.mark.req("W16", "J13", "A14")
@@ -168,7 +179,7 @@ async def test_every_tool_acts_for_the_person_of_its_own_turn(
         outcomes = [await rig.outcome(one) for one in (host, *sent)]
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
 
-        await rig.until(lambda: all(done_for(rig).values()))
-        assert done_for(rig) == {name: {"bob"} for name in CASES}
-        assert steps(rig, host, "tool") == ["look"]
+        await rig.until(is_done_for_somebody(rig))
+        assert await done_for(rig) == {name: {"bob"} for name in CASES}
+        assert await steps(rig, host, "tool") == ["look"]
         assert set(outcomes[1:]) <= {"answered", "merged"}

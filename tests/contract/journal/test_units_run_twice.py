@@ -25,16 +25,17 @@ async def a_day(home: Path) -> Told:
         await rig.as_time_passes(lambda: len(push.posts) == 1)
         gone = await rig.say("forget me", chat="eve")
         outcomes.append(await rig.outcome(gone))
-        eve = rig.timeline(gone).message
+        eve = (await rig.timeline(gone)).message
         assert eve is not None
         await rig.store.people.erase(eve.person_id, at=rig.clock.now())
     async with open_rig(home) as rig:
         return {
             "outcomes": outcomes,
             "replies": replies,
-            "kinds": [rig.kinds(one) for one in (first, team)],
+            "kinds": [await rig.kinds(one) for one in (first, team)],
             "paid": [
-                [line["amount"] for line in rig.timeline(one).ledger] for one in (first, team)
+                [line["amount"] for line in (await rig.timeline(one)).ledger]
+                for one in (first, team)
             ],
             "sent": [post.text for post in push.posts.values()],
             "more": await rig.answer("and now?"),

@@ -11,7 +11,7 @@ from hermes.control.why import explain
 from hermes.ports.wallet import NewGrant, Wallet
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
 
 DAY_S = 86_400.0
 
@@ -20,24 +20,24 @@ def wallet_of(start: int, **more: str) -> Mapping[str, str]:
     return {"CREDITS__POLICY": "wallet", "CREDITS__START_GRANT": str(start), **more}
 
 
-def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
-    return [(line["kind"], line["amount"]) for line in rig.timeline(message_id).ledger]
+async def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
+    return [(line["kind"], line["amount"]) for line in (await rig.timeline(message_id)).ledger]
 
 
-def outcome(rig: Rig, message_id: str) -> str | None:
-    message = rig.timeline(message_id).message
+async def outcome(rig: Rig, message_id: str) -> str | None:
+    message = (await rig.timeline(message_id)).message
     return None if message is None or message.outcome is None else message.outcome.value
 
 
-def error_code(rig: Rig, message_id: str) -> str | None:
-    result = rig.store.inbox.result(message_id)
+async def error_code(rig: Rig, message_id: str) -> str | None:
+    result = await rig.store.inbox.result(message_id)
     return None if result is None else result.code
 
 
-def wallet(rig: Rig, user: str = "ann") -> Wallet:
-    person = rig.store.people.find("rest", user)
+async def wallet(rig: Rig, user: str = "ann") -> Wallet:
+    person = await rig.store.people.find("rest", user)
     assert person is not None
-    found = rig.store.wallets.get(person.id)
+    found = await rig.store.wallets.get(person.id)
     assert found is not None
     return found
 
@@ -72,13 +72,13 @@ async def test_100_messages_at_once_spend_10_credits_on_10_answers(tmp_path: Pat
 
         assert outcomes == {"answered": 10, "refused": 90}
         assert len(rig.model.calls) == 10
-        results = [rig.store.inbox.result(message_id) for message_id in messages]
+        results = [await rig.store.inbox.result(message_id) for message_id in messages]
         told = [result for result in results if result is not None and result.code == "no_credits"]
         assert len(told) == 90
-        assert all(code_of(wallet(rig)) in result.text for result in told)
-        lines = Counter(str(ledger(rig, message_id)) for message_id in messages)
+        assert all([code_of(await wallet(rig)) in result.text for result in told])
+        lines = Counter([str(await ledger(rig, message_id)) for message_id in messages])
         assert lines == {"[('capture', -1)]": 10, "[]": 90}
-        assert (wallet(rig).balance, wallet(rig).held) == (0, 0)
+        assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (0, 0)
         await check_books(rig)
 
 
@@ -90,9 +90,9 @@ async def test_holds_of_running_turns_are_as_good_as_spent(tmp_path: Path) -> No
 
         refused = await said(rig, "hello", chat="three", user="ann")
 
-        assert (wallet(rig).balance, wallet(rig).held) == (0, 2)
-        assert outcome(rig, refused) == "refused"
-        assert [ledger(rig, message_id) for message_id in running] == [[("hold", 1)]] * 2
+        assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (0, 2)
+        assert await outcome(rig, refused) == "refused"
+        assert [await ledger(rig, message_id) for message_id in running] == [[("hold", 1)]] * 2
         await check_books(rig)
 
 
@@ -100,11 +100,11 @@ async def test_holds_of_running_turns_are_as_good_as_spent(tmp_path: Path) -> No
 async def test_a6_a_failed_model_call_gives_the_credit_back(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=wallet_of(1)) as rig:
         failed = await said(rig, "[[fail:503]]")
-        assert (ledger(rig, failed), wallet(rig).balance) == ([], 1)
+        assert (await ledger(rig, failed), (await wallet(rig)).balance) == ([], 1)
 
         answered = await said(rig, "hello")
 
-        assert (ledger(rig, answered), wallet(rig).balance) == ([("capture", -1)], 0)
+        assert (await ledger(rig, answered), (await wallet(rig)).balance) == ([("capture", -1)], 0)
         await check_books(rig)
 
 
@@ -114,8 +114,8 @@ async def test_a_model_that_nobody_can_reach_is_told_of_without_a_credit(tmp_pat
         rig.model.is_available = False
         failed = await said(rig, "hello")
 
-        assert outcome(rig, failed) == "failed"
-        assert (ledger(rig, failed), wallet(rig).balance) == ([], 0)
+        assert await outcome(rig, failed) == "failed"
+        assert (await ledger(rig, failed), (await wallet(rig)).balance) == ([], 0)
 
 
 @pytest.mark.req("A7", "A5", "J11")
@@ -130,8 +130,8 @@ async def test_a7_tool_output_without_a_last_word_is_paid_for(tmp_path: Path) ->
     ) as rig:
         message_id = await said(rig, "look it up")
 
-        assert ledger(rig, message_id) == [("capture", -1)]
-        assert wallet(rig).balance == 4
+        assert await ledger(rig, message_id) == [("capture", -1)]
+        assert (await wallet(rig)).balance == 4
         await check_books(rig)
 
 
@@ -143,16 +143,18 @@ async def test_a_refused_message_says_why_and_leaves_no_words_behind(tmp_path: P
     async with open_rig(tmp_path, settings=settings) as rig:
         message_id = await said(rig, "hello")
 
-        story = explain(rig.store, message_id, now=rig.clock.now())
-        result = rig.store.inbox.result(message_id)
+        story = await explain(rig.store, message_id, now=rig.clock.now())
+        result = await rig.store.inbox.result(message_id)
         assert result is not None
-        assert result.text == f"Pay 1, have 0: {code_of(wallet(rig))}!"
+        assert result.text == f"Pay 1, have 0: {code_of(await wallet(rig))}!"
         assert story.answer.startswith("Refused after ")
         assert (
             "because no credits are left for it: it costs 1, the balance is 0; nothing was charged"
         ) in story.answer
-        assert rig.kinds(message_id) == ["routed", "no_credits", "ended"]
-        assert rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9).messages == ()
+        assert await rig.kinds(message_id) == ["routed", "no_credits", "ended"]
+        assert (
+            await rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9)
+        ).messages == ()
         assert rig.model.calls == []
 
 
@@ -161,7 +163,7 @@ async def test_the_upgrade_message_is_sent_where_replies_are_sent(tmp_path: Path
     async with open_rig(tmp_path, settings=wallet_of(0)) as rig:
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        await rig.until(lambda: rig.store.outbox.waiting() == 0)
+        await rig.until(equals(rig.store.outbox.waiting, 0))
 
         assert len(rig.push.texts("ann")) == 1
         assert "Your referral code is" in rig.push.texts("ann")[0]
@@ -178,8 +180,8 @@ async def test_the_start_grant_comes_once_over_restarts_and_settings(tmp_path: P
     async with open_rig(tmp_path, clock=clock, settings=wallet_of(3)) as rig:
         refused = await said(rig, "hello")
 
-        assert outcome(rig, refused) == "refused"
-        lines = rig.store.wallets.lines(wallet(rig).person_id, limit=9)
+        assert await outcome(rig, refused) == "refused"
+        lines = await rig.store.wallets.lines((await wallet(rig)).person_id, limit=9)
         assert [(line.kind, line.amount) for line in lines] == [
             *[("capture", -1)] * 3,
             ("grant", 3),
@@ -192,22 +194,22 @@ async def test_what_was_run_up_without_a_limit_is_forgiven_when_one_begins(tmp_p
     async with open_rig(tmp_path, clock=clock) as rig:
         for _ in range(3):
             await said(rig, "hello")
-        assert wallet(rig).balance == -3
+        assert (await wallet(rig)).balance == -3
 
     async with open_rig(tmp_path, clock=clock, settings=wallet_of(2)) as rig:
         await said(rig, "hello")
 
-        assert wallet(rig).balance == 1
+        assert (await wallet(rig)).balance == 1
         await check_books(rig)
     async with open_rig(tmp_path, clock=clock) as rig:
         for _ in range(4):
             await said(rig, "hello")
-        assert wallet(rig).balance == -3
+        assert (await wallet(rig)).balance == -3
 
     async with open_rig(tmp_path, clock=clock, settings=wallet_of(2)) as rig:
         refused = await said(rig, "hello")
 
-        assert outcome(rig, refused) == "refused"
+        assert await outcome(rig, refused) == "refused"
         await check_books(rig)
 
 
@@ -219,10 +221,10 @@ async def test_a_tier_has_its_own_policy_and_price(tmp_path: Path) -> None:
         "CREDITS__TIERS__FREE__PRICE_PER_MESSAGE": "2",
     }
     async with open_rig(tmp_path, settings={**free_is_limited, **terms}) as rig:
-        outcomes = [outcome(rig, await said(rig, "hello")) for _ in range(3)]
+        outcomes = [await outcome(rig, await said(rig, "hello")) for _ in range(3)]
 
         assert outcomes == ["answered", "answered", "refused"]
-        assert wallet(rig).balance == 1
+        assert (await wallet(rig)).balance == 1
     async with open_rig(
         tmp_path, settings={**wallet_of(0), "CREDITS__TIERS__FREE__POLICY": "unlimited"}
     ) as rig:
@@ -235,9 +237,9 @@ async def test_a_subagent_is_paid_by_its_parents_message(tmp_path: Path) -> None
     async with open_rig(tmp_path, tools=(ask,), settings=wallet_of(1)) as rig:
         message_id = await said(rig, "[[tool:ask]]")
 
-        assert ledger(rig, message_id) == [("capture", -1)]
-        assert ledger(rig, f"{message_id}.1") == []
-        assert (ask.runs, len(rig.model.calls), wallet(rig).balance) == (1, 3, 0)
+        assert await ledger(rig, message_id) == [("capture", -1)]
+        assert await ledger(rig, f"{message_id}.1") == []
+        assert (ask.runs, len(rig.model.calls), (await wallet(rig)).balance) == (1, 3, 0)
         await check_books(rig)
 
 
@@ -247,7 +249,7 @@ async def test_a_turn_that_goes_on_after_a_crash_is_held_once_and_paid_once(tmp_
     async with open_rig(tmp_path, clock=clock, settings=wallet_of(1)) as rig:
         message_id = await rig.say("[[hang:1]] hello")
         await rig.until(lambda: len(rig.model.calls) == 1)
-        assert (wallet(rig).balance, wallet(rig).held) == (0, 1)
+        assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (0, 1)
 
     def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(text="back again")
@@ -255,8 +257,8 @@ async def test_a_turn_that_goes_on_after_a_crash_is_held_once_and_paid_once(tmp_
     async with open_rig(tmp_path, clock=clock, script=script, settings=wallet_of(1)) as rig:
         assert await rig.outcome(message_id) == "answered"
 
-        assert ledger(rig, message_id) == [("capture", -1)]
-        assert (wallet(rig).balance, wallet(rig).held) == (0, 0)
+        assert await ledger(rig, message_id) == [("capture", -1)]
+        assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (0, 0)
         await check_books(rig)
 
 
@@ -264,7 +266,9 @@ async def test_a_turn_that_goes_on_after_a_crash_is_held_once_and_paid_once(tmp_
 async def test_a_grant_lets_a_refused_person_go_on(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=wallet_of(0)) as rig:
         await said(rig, "hello")
-        grant = NewGrant(id="g_1", person_id=wallet(rig).person_id, amount=1, at=rig.clock.now())
+        grant = NewGrant(
+            id="g_1", person_id=(await wallet(rig)).person_id, amount=1, at=rig.clock.now()
+        )
         await rig.store.wallets.grant(grant)
 
         assert await rig.answer("hello again") == "#1 hello again"
@@ -279,7 +283,7 @@ async def test_a_newcomer_brings_a_code_in_the_chat_and_both_get_the_bonus_once(
     async with open_rig(tmp_path, settings=settings) as rig:
         await said(rig, "hello")
         rig.clock.advance(DAY_S)
-        code = code_of(wallet(rig))
+        code = code_of(await wallet(rig))
 
         answers = [
             await rig.answer(text, chat="bob")
@@ -291,8 +295,11 @@ async def test_a_newcomer_brings_a_code_in_the_chat_and_both_get_the_bonus_once(
         assert answers[3].startswith(
             "You have 6 credits; a message costs 1. Your referral code is "
         )
-        assert (wallet(rig, "bob").balance, wallet(rig).balance) == (6, 6)
-        assert (wallet(rig).referred, wallet(rig, "bob").referred_by) == (1, wallet(rig).person_id)
+        assert ((await wallet(rig, "bob")).balance, (await wallet(rig)).balance) == (6, 6)
+        assert ((await wallet(rig)).referred, (await wallet(rig, "bob")).referred_by) == (
+            1,
+            (await wallet(rig)).person_id,
+        )
         assert len(rig.model.calls) == 2
         await check_books(rig)
 
@@ -305,13 +312,13 @@ async def test_ones_own_code_is_refused_and_so_is_that_of_a_later_person(tmp_pat
         rig.clock.advance(DAY_S)
         await said(rig, "hello", chat="bob")
 
-        own = await said(rig, f"/credits {code_of(wallet(rig))}")
-        later = await said(rig, f"/credits {code_of(wallet(rig, 'bob'))}")
+        own = await said(rig, f"/credits {code_of(await wallet(rig))}")
+        later = await said(rig, f"/credits {code_of(await wallet(rig, 'bob'))}")
         rig.clock.advance(8 * DAY_S)
-        late = await said(rig, f"/credits {code_of(wallet(rig))}", chat="bob")
+        late = await said(rig, f"/credits {code_of(await wallet(rig))}", chat="bob")
         wrong = await said(rig, "/credits 0O1IL")
 
-        codes = [error_code(rig, one) for one in (own, later, late, wrong)]
+        codes = [await error_code(rig, one) for one in (own, later, late, wrong)]
         assert codes == ["forbidden", "forbidden", "forbidden", "bad_request"]
-        assert (wallet(rig).balance, wallet(rig, "bob").balance) == (1, 1)
+        assert ((await wallet(rig)).balance, (await wallet(rig, "bob")).balance) == (1, 1)
         await check_books(rig)

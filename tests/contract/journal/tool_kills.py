@@ -100,15 +100,15 @@ async def _finish(home: Path) -> None:
         # The sender that heard no answer says it again.
         message_id = await rig.say("please look into it", name=NAME)
         assert await rig.outcome(message_id) == "answered"
-        told = _check(rig, message_id, (home / "runs").read_text().split())
+        told = await _check(rig, message_id, (home / "runs").read_text().split())
         (home / "lost").write_text("x" * sum("outcome unknown" in text for text in told))
 
 
-def _check(rig: Rig, message_id: str, runs: list[str]) -> list[str]:
+async def _check(rig: Rig, message_id: str, runs: list[str]) -> list[str]:
     results = [
         part
-        for message in rig.store.transcripts.history(
-            rig.lane(), epoch=0, head=99, limit=99
+        for message in (
+            await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
         ).messages
         for part in message.parts
         if isinstance(part, ToolResultPart)
@@ -123,7 +123,7 @@ def _check(rig: Rig, message_id: str, runs: list[str]) -> list[str]:
         else:
             assert ran <= 1, runs
             assert (text == f"did {value}" and ran == 1) or "outcome unknown" in text, (told, runs)
-    steps = rig.timeline(message_id).steps
+    steps = (await rig.timeline(message_id)).steps
     assert all(step.state != "started" for step in steps), steps
     return told
 

@@ -48,7 +48,7 @@ async def test_a_session_that_was_checked_still_expires(store: SqliteStore) -> N
     await store.access.add("session", DIGEST, label="browser", expires_at=2_000_000_000.0)
 
     checks = [
-        store.access.check("session", DIGEST, now=now)
+        await store.access.check("session", DIGEST, now=now)
         for now in (1_999_999_998.0, 1_999_999_999.0, 2_000_000_000.0)
     ]
 
@@ -58,7 +58,7 @@ async def test_a_session_that_was_checked_still_expires(store: SqliteStore) -> N
 @pytest.mark.req("J2")
 async def test_a_code_that_was_checked_can_still_be_used_up(store: SqliteStore) -> None:
     await store.access.add("signin", DIGEST, label="link", expires_at=None)
-    before = store.access.check("signin", DIGEST, now=1.0)
+    before = await store.access.check("signin", DIGEST, now=1.0)
 
     used = [
         await store.access.use_link(DIGEST, session, label="a browser", now=1.0, expires_at=None)
@@ -66,8 +66,8 @@ async def test_a_code_that_was_checked_can_still_be_used_up(store: SqliteStore) 
     ]
 
     assert (before, used) == (True, [True, False])
-    assert [one.digest for one in store.access.list("session")] == [b"1" * 32]
-    assert not store.access.check("signin", DIGEST, now=1.0)
+    assert [one.digest for one in await store.access.list("session")] == [b"1" * 32]
+    assert not await store.access.check("signin", DIGEST, now=1.0)
 
 
 @pytest.mark.req("J2", "W35")
@@ -88,17 +88,17 @@ async def test_a_link_is_used_up_only_together_with_its_session(
     with suppress(Unauthenticated):
         await access.sign_in(code)
 
-    assert len(store.access.list("session")) == 1
+    assert len(await store.access.list("session")) == 1
 
 
 @pytest.mark.req("J2")
 async def test_what_was_unknown_is_known_once_it_is_added(store: SqliteStore) -> None:
-    before = store.access.check("token", DIGEST, now=1.0)
+    before = await store.access.check("token", DIGEST, now=1.0)
 
     await store.access.add("token", DIGEST, label="api", expires_at=None)
 
-    assert (before, store.access.check("token", DIGEST, now=1.0)) == (False, True)
-    assert not store.access.check("session", DIGEST, now=1.0)
+    assert (before, await store.access.check("token", DIGEST, now=1.0)) == (False, True)
+    assert not await store.access.check("session", DIGEST, now=1.0)
 
 
 @pytest.mark.req("W35")
@@ -114,8 +114,8 @@ async def test_what_was_made_from_a_token_ends_with_it_however_indirectly(
 
     assert await store.access.revoke(credential_id(token))
 
-    assert [one.label for one in store.access.list("session")] == ["other"]
-    assert (store.access.list("token"), store.access.list("signin")) == ((), ())
+    assert [one.label for one in await store.access.list("session")] == ["other"]
+    assert (await store.access.list("token"), await store.access.list("signin")) == ((), ())
     with pytest.raises(Unauthenticated):
         await store.access.add("session", laptop, label="late", expires_at=None, parent=token)
 
@@ -133,9 +133,9 @@ async def test_a_session_signs_out_and_hands_on_what_it_made(store: SqliteStore)
         False,
     )
 
-    (left,) = store.access.list("session")
+    (left,) = await store.access.list("session")
     assert (left.label, left.token) == ("phone", credential_id(token))
-    assert store.access.list("signin") == ()
+    assert await store.access.list("signin") == ()
 
 
 @pytest.mark.req("W35")
@@ -147,9 +147,9 @@ async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: Sqlite
 
     assert await store.access.revoke_all("session", keep=credential_id(first)) == 1
 
-    (left,) = store.access.list("session")
+    (left,) = await store.access.list("session")
     assert (left.label, left.seen_at) == ("first", 7.0)
-    assert store.access.find("session", second, now=1.0) is None
+    assert await store.access.find("session", second, now=1.0) is None
 
 
 @pytest.mark.req("W35")
@@ -166,10 +166,10 @@ async def test_sessions_end_with_their_token_after_those_between_have_expired(
     clock.advance(10.0)
     await store.access.add("token", DIGEST, label="any", expires_at=None)
 
-    (left,) = store.access.list("session")
+    (left,) = await store.access.list("session")
     assert (left.label, left.token) == ("tablet", credential_id(token))
     assert await store.access.revoke(credential_id(token))
-    assert store.access.list("session") == ()
+    assert await store.access.list("session") == ()
 
 
 @pytest.mark.req("W35")
@@ -186,7 +186,7 @@ async def test_no_session_of_a_chain_ends_after_its_token(
     await access.add("session", tablet, label="tablet", expires_at=late, parent=phone)
 
     good = [
-        [access.check("session", one, now=at) for one in (phone, tablet)]
+        [await access.check("session", one, now=at) for one in (phone, tablet)]
         for at in (now + 39.0, now + 40.0)
     ]
 
@@ -202,7 +202,7 @@ async def test_a_link_ends_with_the_session_that_made_it(
     await access.add("session", laptop, label="laptop", expires_at=now + 5.0)
     await access.add("signin", link, label="link", expires_at=now + 60.0, parent=laptop)
 
-    good = [access.check("signin", link, now=at) for at in (now + 4.0, now + 5.0)]
+    good = [await access.check("signin", link, now=at) for at in (now + 4.0, now + 5.0)]
 
     assert good == [True, False]
     assert not await access.use_link(link, b"3" * 32, label="late", now=now + 5.0, expires_at=None)
@@ -223,10 +223,10 @@ async def test_a_session_is_kept_that_was_made_from_one_that_ends(
 
     assert await access.revoke_all("session", keep=credential_id(tablet)) == 3
 
-    (left,) = access.list("session")
+    (left,) = await access.list("session")
     assert (left.label, left.token) == ("tablet", credential_id(token) if has_token else "")
     await access.revoke(credential_id(token))
-    assert [one.label for one in access.list("session")] == ([] if has_token else ["tablet"])
+    assert [one.label for one in await access.list("session")] == ([] if has_token else ["tablet"])
 
 
 @pytest.mark.req("W35")
@@ -238,8 +238,8 @@ async def test_a_token_stays_when_its_maker_ends_and_says_who_it_was(access: Acc
 
     assert await access.revoke(credential_id(laptop))
 
-    (left,) = access.list("token")
+    (left,) = await access.list("token")
     assert (left.label, left.token) == ("ci", credential_id(laptop))
-    assert [one.label for one in access.list("session")] == ["phone"]
+    assert [one.label for one in await access.list("session")] == ["phone"]
     with pytest.raises(Unauthenticated):
         await access.add("token", DIGEST, label="late", expires_at=None, parent=laptop)

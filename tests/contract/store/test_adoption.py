@@ -86,13 +86,13 @@ async def test_conversations_move_onto_the_graph(tmp_path: Path) -> None:
 
     store = old.reopen()
     try:
-        said = store.transcripts.history(LANE, epoch=0, head=0, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=0, limit=9)
         assert [message.text for message in said.messages] == [
             *("hello", "hi there"),
             *("hello", "again"),
         ]
         assert said.start == 0
-        later = store.transcripts.history(LANE, epoch=1, head=6, limit=9)
+        later = await store.transcripts.history(LANE, epoch=1, head=6, limit=9)
         assert [message.text for message in later.messages] == ["afresh", "yes"]
         for epoch, turns in ((0, 2), (1, 1)):
             graph = store.graphs.open(f"{LANE}#{epoch}")
@@ -100,7 +100,7 @@ async def test_conversations_move_onto_the_graph(tmp_path: Path) -> None:
             assert len(graph.versions()) == turns
             # Nobody recorded the calls of those days.
             assert not any(graph.is_sampled(index) for index in range(len(graph)))
-        assert store.transcripts.sessions(platform="rest", limit=5)[0]["title"] == "hello"
+        assert (await store.transcripts.sessions(platform="rest", limit=5))[0]["title"] == "hello"
     finally:
         await store.close()
 
@@ -115,7 +115,7 @@ async def test_what_was_an_erased_persons_keeps_its_place(tmp_path: Path) -> Non
 
     store = old.reopen()
     try:
-        said = store.transcripts.history(LANE, epoch=0, head=4, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=4, limit=9)
         assert [message.text for message in said.messages] == ["here", "and here"]
         assert said.start is None
         graph = store.graphs.open(f"{LANE}#0")
@@ -133,7 +133,7 @@ async def test_a_damaged_message_does_not_keep_the_gateway_down(tmp_path: Path) 
 
     store = old.reopen()
     try:
-        said = store.transcripts.history(LANE, epoch=0, head=2, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=2, limit=9)
         assert [message.text for message in said.messages] == ["hello"]
         assert not store.graphs.open(f"{LANE}#0").verify().ok
     finally:

@@ -57,11 +57,11 @@ def raw(folder: Path) -> bytes:
     return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
 
 
-def known(store: SqliteStore, person_id: str, names: list[str]) -> list[str]:
+async def known(store: SqliteStore, person_id: str, names: list[str]) -> list[str]:
     return [
         name
         for name in names
-        if store.answers.get(digest(name), person_id=person_id, now=2.0) is not None
+        if await store.answers.get(digest(name), person_id=person_id, now=2.0) is not None
     ]
 
 
@@ -72,8 +72,8 @@ async def test_an_answer_is_given_again_as_it_was_also_after_reopening(tmp_path:
         await store.answers.put(answer(ann), keep=KEEP)
 
     async with opened(tmp_path) as store:
-        assert store.answers.get(digest("one"), person_id=ann, now=2.0) == answer(ann)
-        assert store.answers.get(digest("two"), person_id=ann, now=2.0) is None
+        assert await store.answers.get(digest("one"), person_id=ann, now=2.0) == answer(ann)
+        assert await store.answers.get(digest("two"), person_id=ann, now=2.0) is None
 
 
 @pytest.mark.req("J24")
@@ -90,14 +90,14 @@ async def test_no_remembered_answer_is_readable_in_the_files(tmp_path: Path) -> 
 async def test_the_same_digest_is_never_found_by_another_person(store: SqliteStore) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     await store.answers.put(answer(ann), keep=KEEP)
-    before = store.answers.get(digest("one"), person_id=bob, now=2.0)
+    before = await store.answers.get(digest("one"), person_id=bob, now=2.0)
     his_own = msgspec.structs.replace(answer(bob), body=b'"bob"')
 
     await store.answers.put(his_own, keep=KEEP)
 
     assert before is None
-    assert store.answers.get(digest("one"), person_id=ann, now=2.0) == answer(ann)
-    assert store.answers.get(digest("one"), person_id=bob, now=2.0) == his_own
+    assert await store.answers.get(digest("one"), person_id=ann, now=2.0) == answer(ann)
+    assert await store.answers.get(digest("one"), person_id=bob, now=2.0) == his_own
 
 
 @pytest.mark.req("J22", "A24")
@@ -117,7 +117,7 @@ async def test_ten_thousand_tenants_find_only_their_own(store: SqliteStore) -> N
         (name, asking): kept.body
         for name in owners
         for asking in people
-        if (kept := store.answers.get(digest(name), person_id=asking, now=2.0)) is not None
+        if (kept := await store.answers.get(digest(name), person_id=asking, now=2.0)) is not None
     }
 
     assert found == {(name, owner): name.encode() for name, owner in owners.items()}
@@ -131,7 +131,7 @@ async def test_an_answer_is_replaced_with_its_body(tmp_path: Path) -> None:
         await store.answers.put(answer(ann), keep=KEEP)
         await store.answers.put(newer, keep=KEEP)
 
-        assert store.answers.get(digest("one"), person_id=ann, now=2.0) == newer
+        assert await store.answers.get(digest("one"), person_id=ann, now=2.0) == newer
         assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (1, 1)
 
 
@@ -146,7 +146,7 @@ async def test_the_oldest_are_forgotten_beyond_what_is_kept(tmp_path: Path) -> N
 
         await store.answers.put(answer(ann, "n2", at=7.0), keep=3)
 
-        assert known(store, ann, names) == ["n0", "n2", "n4"]
+        assert await known(store, ann, names) == ["n0", "n2", "n4"]
         assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (3, 3)
 
 
@@ -158,7 +158,7 @@ async def test_expired_answers_are_not_found_and_then_dropped(tmp_path: Path) ->
             expires = 5.0 if number % 3 else 50.0
             await store.answers.put(answer(ann, f"n{number}", expires_at=expires), keep=2_000)
         found = [
-            store.answers.get(digest("n1"), person_id=ann, now=now) is not None
+            await store.answers.get(digest("n1"), person_id=ann, now=now) is not None
             for now in (4.9, 5.0, 5.1)
         ]
 
@@ -179,8 +179,8 @@ async def test_an_erased_persons_answers_are_gone(tmp_path: Path) -> None:
 
         await store.people.erase(ann, at=3.0)
 
-        assert known(store, ann, ["one", "two"]) == []
-        assert known(store, bob, ["one", "two"]) == ["one"]
+        assert await known(store, ann, ["one", "two"]) == []
+        assert await known(store, bob, ["one", "two"]) == ["one"]
         assert (count(tmp_path, "kept_answers"), count(tmp_path, "blobs")) == (1, 1)
 
 
@@ -194,7 +194,7 @@ async def test_an_answer_that_comes_after_the_erasure_is_no_error_and_not_found(
     await asyncio.gather(store.people.erase(ann, at=3.0), beside)
     await store.answers.put(answer(ann, "later"), keep=KEEP)
 
-    assert known(store, ann, ["beside", "later"]) == []
+    assert await known(store, ann, ["beside", "later"]) == []
     assert await store.answers.forget(before=99.0) <= 1
 
 
@@ -202,4 +202,4 @@ async def test_an_answer_that_comes_after_the_erasure_is_no_error_and_not_found(
 async def test_the_platform_itself_is_remembered_nothing(store: SqliteStore) -> None:
     await store.answers.put(answer("platform"), keep=KEEP)
 
-    assert known(store, "platform", ["one"]) == []
+    assert await known(store, "platform", ["one"]) == []

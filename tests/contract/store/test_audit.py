@@ -17,7 +17,7 @@ def row(number: int, *, at: float = 1_000.0, **more: str) -> AuditRow:
 
 
 async def kept(store: SqliteStore) -> list[str]:
-    page = store.audit.page(since=0.0, actor="", action="", limit=100)
+    page = await store.audit.page(since=0.0, actor="", action="", limit=100)
     return [one.id for one in page]
 
 
@@ -26,12 +26,12 @@ async def test_what_has_begun_stays_begun_until_it_is_ended_and_ends_once(
     store: SqliteStore,
 ) -> None:
     await store.audit.begin(ROW, limits=LIMITS)
-    (begun,) = store.audit.page(since=0.0, actor="", action="", limit=10)
+    (begun,) = await store.audit.page(since=0.0, actor="", action="", limit=10)
 
     await store.audit.end("a_1", "refused", code="not_found", targets=("p_1", "p_2"), at=1_001.0)
     await store.audit.end("a_1", "ok", code="", targets=(), at=1_002.0)
 
-    (ended,) = store.audit.page(since=0.0, actor="", action="", limit=10)
+    (ended,) = await store.audit.page(since=0.0, actor="", action="", limit=10)
     assert begun == ROW
     assert ended == msgspec.structs.replace(
         ROW, state="refused", code="not_found", targets=("p_1", "p_2"), ended_at=1_001.0
@@ -56,14 +56,14 @@ async def test_a_page_is_narrowed_by_time_actor_and_order(store: SqliteStore) ->
     await store.audit.begin(row(3, actor="token:t_1"), limits=limits)
     await store.audit.begin(row(4, action="keys.create"), limits=limits)
 
-    def ids(since: float = 0.0, actor: str = "", action: str = "") -> list[str]:
-        page = store.audit.page(since=since, actor=actor, action=action, limit=10)
+    async def ids(since: float = 0.0, actor: str = "", action: str = "") -> list[str]:
+        page = await store.audit.page(since=since, actor=actor, action=action, limit=10)
         return [one.id for one in page]
 
-    assert ids(since=1_500.0) == ["a_2"]
-    assert ids(actor="token:t_1") == ["a_3"]
-    assert ids(action="keys.create") == ["a_4"]
-    assert ids() == ["a_4", "a_3", "a_2", "a_1"]
+    assert await ids(since=1_500.0) == ["a_2"]
+    assert await ids(actor="token:t_1") == ["a_3"]
+    assert await ids(action="keys.create") == ["a_4"]
+    assert await ids() == ["a_4", "a_3", "a_2", "a_1"]
 
 
 @pytest.mark.req("W35")
@@ -74,13 +74,13 @@ async def test_a_revoked_token_takes_its_sessions_along_and_leaves_the_others(
     await store.access.add("token", mine, label="ci", expires_at=None, role="operator")
     await store.access.add("token", other, label="mine", expires_at=None)
     await store.access.add("session", b"s" * 32, label="token", expires_at=None, parent=mine)
-    found = store.access.find("token", mine, now=1.0)
+    found = await store.access.find("token", mine, now=1.0)
     assert found is not None
     assert (found.role, found.label) == ("operator", "ci")
 
     assert await store.access.revoke(found.id)
 
-    assert store.access.find("token", mine, now=1.0) is None
-    assert store.access.find("session", b"s" * 32, now=1.0) is None
-    assert [one.label for one in store.access.list("token")] == ["mine"]
+    assert await store.access.find("token", mine, now=1.0) is None
+    assert await store.access.find("session", b"s" * 32, now=1.0) is None
+    assert [one.label for one in await store.access.list("token")] == ["mine"]
     assert not await store.access.revoke(found.id)

@@ -32,15 +32,17 @@ async def dream_of(
     store: SqliteStore, person_id: str, *, at: float = 5.0, seen: tuple[str, ...] = ()
 ) -> bool:
     job = await store.dreams.begin(person_id, at=at)
-    covered = store.dreams.lately_said(job, limit=9).covered
+    covered = (await store.dreams.lately_said(job, limit=9)).covered
     return await store.dreams.finish(job, DREAM, covered=covered, seen=seen, spent=())
 
 
-def found(store: SqliteStore, *, now: float) -> list[str]:
+async def found(store: SqliteStore, *, now: float) -> list[str]:
     """Return whose turn it is, as rounds of one would find them."""
     people, after = [], ""
     while True:
-        person_id, after = store.dreams.next_person(before=now - 7 * DAY, after=after, limit=1)
+        person_id, after = await store.dreams.next_person(
+            before=now - 7 * DAY, after=after, limit=1
+        )
         if person_id is not None:
             people.append(person_id)
         if not after:
@@ -53,13 +55,13 @@ async def test_a_dream_is_kept_sealed_with_the_end_of_its_job_and_over_a_restart
 ) -> None:
     async with opened(tmp_path) as store:
         ann, bob = await person(store, "ann"), await person(store, "bob")
-        assert store.dreams.of(ann) is None
+        assert await store.dreams.of(ann) is None
         assert await dream_of(store, ann)
-        assert store.jobs.due(DAY, limit=9) == ()
+        assert await store.jobs.due(DAY, limit=9) == ()
     async with opened(tmp_path) as store:
-        assert store.dreams.of(ann) == DREAM
-        assert store.dreams.of(bob) is None
-        assert store.dreams.last_begun_at() == 5.0
+        assert await store.dreams.of(ann) == DREAM
+        assert await store.dreams.of(bob) is None
+        assert await store.dreams.last_begun_at() == 5.0
 
     assert b"xylophone" not in on_disk(tmp_path)
 
@@ -75,9 +77,9 @@ async def test_it_goes_with_its_person_and_with_what_it_was_made_of(store: Sqlit
     await store.facts.change(bob, lambda _: FactChange(forget=(f"f_{bob}",)))
     await learn(store, cy, name="f_more", at=6.0)
 
-    assert [store.dreams.of(one) for one in (ann, bob, cy)] == [None, None, DREAM]
+    assert [await store.dreams.of(one) for one in (ann, bob, cy)] == [None, None, DREAM]
     await store.facts.change(cy, lambda _: FactChange(forget_dream=True))
-    assert store.dreams.of(cy) is None
+    assert await store.dreams.of(cy) is None
 
 
 @pytest.mark.req("A14", "J23")
@@ -91,8 +93,8 @@ async def test_a_fact_that_is_forgotten_while_it_is_dreamt_of_comes_to_nothing(
 
     done = await store.dreams.finish(job, DREAM, covered=0, seen=("f_1",), spent=())
 
-    assert (done, store.dreams.of(ann)) == (False, None)
-    assert [one.key for one in store.jobs.due(5.0, limit=9)] == [job.key]
+    assert (done, await store.dreams.of(ann)) == (False, None)
+    assert [one.key for one in await store.jobs.due(5.0, limit=9)] == [job.key]
 
 
 @pytest.mark.req("A14", "J22")
@@ -105,7 +107,7 @@ async def test_who_is_erased_while_they_are_dreamt_of_is_not_brought_back(
 
     await store.dreams.finish(job, DREAM, covered=0, seen=(), spent=())
 
-    assert store.dreams.of(ann) is None
+    assert await store.dreams.of(ann) is None
 
 
 @pytest.mark.req("A14")
@@ -117,30 +119,30 @@ async def test_only_people_of_whom_there_is_news_are_found_and_a_week_apart(
     await learn(store, known, name="f_known", at=500.0)
     await answer(store, "hello", user="ann", clock=clock)
     await accept(store, "waiting", user="stranger", clock=clock)
-    ann = store.people.find("rest", "ann")
+    ann = await store.people.find("rest", "ann")
     assert ann is not None
     blocked = await person(store, "blocked")
     await learn(store, blocked, name="f_blocked")
     await store.users.set_blocked(blocked, blocked=True, at=1.0)
 
     week = 7 * DAY
-    assert found(store, now=900.0) == []
-    assert set(found(store, now=1_000.0 + week)) == {known, ann.id}
+    assert await found(store, now=900.0) == []
+    assert set(await found(store, now=1_000.0 + week)) == {known, ann.id}
     for one in (known, ann.id):
         await dream_of(store, one, at=2_000.0 + week)
-    assert found(store, now=2_000.0 + 2 * week) == []
+    assert await found(store, now=2_000.0 + 2 * week) == []
     await answer(store, "again", user="ann", clock=clock)
     await learn(store, known, name="f_more", at=3_000.0 + week)
-    assert found(store, now=1_999.0 + 2 * week) == []
-    assert set(found(store, now=2_000.0 + 2 * week)) == {known, ann.id}
-    assert silent not in found(store, now=1e9)
+    assert await found(store, now=1_999.0 + 2 * week) == []
+    assert set(await found(store, now=2_000.0 + 2 * week)) == {known, ann.id}
+    assert silent not in await found(store, now=1e9)
 
 
 @pytest.mark.req("A14")
 async def test_a_dream_reads_what_was_answered_since_the_last_one(store: SqliteStore) -> None:
     clock = ManualClock(1_000.0)
     await answer(store, "one", user="ann", clock=clock)
-    ann = store.people.find("rest", "ann")
+    ann = await store.people.find("rest", "ann")
     assert ann is not None
     await dream_of(store, ann.id)
     await answer(store, "two", user="ann", clock=clock)
@@ -148,10 +150,12 @@ async def test_a_dream_reads_what_was_answered_since_the_last_one(store: SqliteS
     await accept(store, "open", user="ann", clock=clock)
 
     job = await store.dreams.begin(ann.id, at=6.0)
-    lately = store.dreams.lately_said(job, limit=9)
+    lately = await store.dreams.lately_said(job, limit=9)
 
     assert [one.text for one in lately.said] == ["text of two", "text of three"]
-    assert [one.text for one in store.dreams.lately_said(job, limit=1).said] == ["text of three"]
+    assert [one.text for one in (await store.dreams.lately_said(job, limit=1)).said] == [
+        "text of three"
+    ]
 
 
 @pytest.mark.req("A14", "J23")
@@ -167,10 +171,10 @@ async def test_jobs_of_a_kind_that_is_off_do_not_stand_in_the_way(store: SqliteS
         latest_at=1.0,
     )
     await answer(store, "one", user="ann", clock=clock, job=job)
-    ann = store.people.find("rest", "ann")
+    ann = await store.people.find("rest", "ann")
     assert ann is not None
     await store.dreams.begin(ann.id, at=5.0)
 
-    assert [one.kind for one in store.jobs.due(9.0, limit=9)] == ["extract", "dream"]
-    assert [one.kind for one in store.jobs.due(9.0, limit=1, kinds=("dream",))] == ["dream"]
-    assert store.jobs.due(9.0, limit=1, kinds=()) == ()
+    assert [one.kind for one in await store.jobs.due(9.0, limit=9)] == ["extract", "dream"]
+    assert [one.kind for one in await store.jobs.due(9.0, limit=1, kinds=("dream",))] == ["dream"]
+    assert await store.jobs.due(9.0, limit=1, kinds=()) == ()

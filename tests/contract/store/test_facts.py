@@ -41,10 +41,10 @@ async def test_facts_are_kept_sealed_in_order_and_over_a_restart(tmp_path: Path)
         later, sooner = fact(ann, "later", at=2.0), fact(ann, "sooner", at=1.0)
         await put(store, later, sooner)
     async with opened(tmp_path) as store:
-        assert store.facts.of(ann) == (sooner, later)
-        assert store.facts.some(ann, [later.id, "f_nobody", sooner.id]) == (later, sooner)
-        assert store.facts.some(bob, [later.id]) == ()
-        assert store.facts.of(bob) == ()
+        assert await store.facts.of(ann) == (sooner, later)
+        assert await store.facts.some(ann, [later.id, "f_nobody", sooner.id]) == (later, sooner)
+        assert await store.facts.some(bob, [later.id]) == ()
+        assert await store.facts.of(bob) == ()
 
     raw = on_disk(tmp_path)
     assert b"xylophone" not in raw
@@ -62,8 +62,8 @@ async def test_a_fact_of_another_person_can_neither_be_replaced_nor_forgotten(
 
     await store.facts.change(bob, lambda _: FactChange(put=(stolen,), forget=(hers.id,)))
 
-    assert store.facts.of(ann) == (hers,)
-    assert store.facts.of(bob) == ()
+    assert await store.facts.of(ann) == (hers,)
+    assert await store.facts.of(bob) == ()
 
 
 @pytest.mark.req("A10")
@@ -77,18 +77,18 @@ async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
 
     await asyncio.gather(*(store.facts.change(ann, add) for _ in range(20)))
 
-    assert [one.key for one in store.facts.of(ann)] == [f"n{number}" for number in range(20)]
+    assert [one.key for one in await store.facts.of(ann)] == [f"n{number}" for number in range(20)]
 
 
 @pytest.mark.req("J22", "J24")
 async def test_who_is_erased_is_forgotten_and_nothing_new_can_be_known(store: SqliteStore) -> None:
     ann = await person(store)
     await put(store, fact(ann))
-    assert store.facts.of(ann) != ()
+    assert await store.facts.of(ann) != ()
 
     await store.people.erase(ann, at=2.0)
 
-    assert store.facts.of(ann) == ()
+    assert await store.facts.of(ann) == ()
     with pytest.raises(Exception, match="was erased"):
         await put(store, fact(ann, "new"))
 

@@ -191,8 +191,8 @@ def test_what_one_took_is_found_without_reading_what_others_took(name: str, step
 async def test_the_view_after_an_accept_is_what_a_read_finds(store: SqliteStore) -> None:
     await accept(store, new_message("hello"))
 
-    without_reading = store.turns.view(LANE)
-    read = store.turns.view(LANE)
+    without_reading = await store.turns.view(LANE)
+    read = await store.turns.view(LANE)
 
     assert without_reading.message is not None
     assert without_reading == read
@@ -206,7 +206,7 @@ async def test_a_view_is_no_longer_handed_out_after_the_next_transaction(
     await accept(store, message)
     await begin(store, message)
 
-    view = store.turns.view(LANE)
+    view = await store.turns.view(LANE)
 
     assert view.fence == 1
     assert view.message is not None
@@ -227,8 +227,10 @@ async def begin(store: SqliteStore, message: NewMessage) -> Lease:
     )
 
 
-def end_of(store: SqliteStore, message: NewMessage, *, reset_lane: str | None = None) -> Commit:
-    record = store.inbox.get(message.id)
+async def end_of(
+    store: SqliteStore, message: NewMessage, *, reset_lane: str | None = None
+) -> Commit:
+    record = await store.inbox.get(message.id)
     assert record is not None
     return Commit(
         message_id=message.id,
@@ -246,11 +248,11 @@ async def test_a_reset_in_the_same_transaction_is_seen(store: SqliteStore) -> No
     command = new_message("/new", lane=f"{LANE}#control")
     await accept(store, command)
     lease = await begin(store, command)
-    reset = end_of(store, command, reset_lane=LANE)
+    reset = await end_of(store, command, reset_lane=LANE)
 
     await asyncio.gather(accept(store, new_message("hello")), store.turns.commit(lease, reset))
 
-    assert store.turns.view(LANE).epoch == 1
+    assert (await store.turns.view(LANE)).epoch == 1
 
 
 @pytest.mark.req("J4")
@@ -259,9 +261,9 @@ async def test_the_view_after_a_commit_is_what_a_read_finds(store: SqliteStore) 
     await accept(store, message)
     lease = await begin(store, message)
 
-    await store.turns.commit(lease, end_of(store, message))
-    without_reading = store.turns.view(LANE)
-    read = store.turns.view(LANE)
+    await store.turns.commit(lease, await end_of(store, message))
+    without_reading = await store.turns.view(LANE)
+    read = await store.turns.view(LANE)
 
     assert without_reading.message is None
     assert without_reading == read
@@ -275,10 +277,10 @@ async def test_a_message_beside_a_commit_is_found_next(
     message, following = new_message("hello"), new_message("and then?")
     await accept(store, message)
     lease = await begin(store, message)
-    beside = [accept(store, following), store.turns.commit(lease, end_of(store, message))]
+    beside = [accept(store, following), store.turns.commit(lease, await end_of(store, message))]
 
     await asyncio.gather(*(beside if accept_first else reversed(beside)))
 
-    found = store.turns.view(LANE).message
+    found = (await store.turns.view(LANE)).message
     assert found is not None
     assert found.id == following.id

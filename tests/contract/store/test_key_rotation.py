@@ -91,7 +91,7 @@ async def test_j24_a_rotation_that_is_cut_off_loses_nothing_and_is_finished_by_t
     # what a start finds on disk opens everything
     assert keys_that_open(tmp_path, path.read_bytes()) == 1
     async with open_rig(tmp_path, keys=path.read_bytes()) as rig:
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
         await rotation(rig, path).rotate("olga")
 
     assert result is not None

@@ -36,10 +36,10 @@ def key(name: str = "k_1", *, at: float = 1.0) -> CallerKey:
 async def test_a_key_is_found_as_it_was_made_also_after_reopening(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         made = await store.keys.add(key(), digest=DIGEST, user="ann")
-        person = store.people.find("v1", "ann")
+        person = await store.people.find("v1", "ann")
 
     async with opened(tmp_path) as store:
-        found = store.keys.find(DIGEST)
+        found = await store.keys.find(DIGEST)
 
     assert person is not None
     assert made == msgspec.structs.replace(key(), user="ann", person_id=person.id)
@@ -52,7 +52,7 @@ async def test_a_key_without_limits_has_none(store: SqliteStore) -> None:
 
     made = await store.keys.add(plain, digest=DIGEST, user="ann")
 
-    assert store.keys.find(DIGEST) == made
+    assert await store.keys.find(DIGEST) == made
     assert msgspec.structs.replace(made, person_id="") == plain
 
 
@@ -70,19 +70,19 @@ async def test_two_keys_of_a_user_belong_to_one_person(store: SqliteStore) -> No
 async def test_a_found_key_is_known_without_reading(store: SqliteStore) -> None:
     await store.keys.add(key(), digest=DIGEST, user="ann")
 
-    assert store.keys.find(DIGEST) is store.keys.find(DIGEST)
-    assert store.keys.find(b"?" * 32) is None
+    assert await store.keys.find(DIGEST) is await store.keys.find(DIGEST)
+    assert await store.keys.find(b"?" * 32) is None
 
 
 @pytest.mark.req("A22")
 async def test_a_key_that_was_found_is_revoked_for_the_next_request(store: SqliteStore) -> None:
     made = await store.keys.add(key(), digest=DIGEST, user="ann")
-    store.keys.find(DIGEST)
+    await store.keys.find(DIGEST)
 
     revoked = [await store.keys.revoke(name, at=4.0) for name in ("k_1", "k_1", "k_unknown")]
 
     assert revoked == [True, False, False]
-    assert store.keys.find(DIGEST) == msgspec.structs.replace(made, revoked_at=4.0)
+    assert await store.keys.find(DIGEST) == msgspec.structs.replace(made, revoked_at=4.0)
 
 
 @pytest.mark.req("A22")
@@ -90,7 +90,7 @@ async def test_keys_are_listed_the_newest_first(store: SqliteStore) -> None:
     for number, at in enumerate((2.0, 3.0, 1.0)):
         await store.keys.add(key(f"k_{number}", at=at), digest=bytes([number]) * 32, user="ann")
 
-    assert [one.id for one in store.keys.list()] == ["k_1", "k_0", "k_2"]
+    assert [one.id for one in await store.keys.list()] == ["k_1", "k_0", "k_2"]
 
 
 @pytest.mark.req("J19", "J24")
@@ -103,18 +103,18 @@ async def test_a_hash_that_is_taken_fails_alone_and_makes_nobody(store: SqliteSt
     )
 
     assert isinstance(results[1], StoreRejected)
-    assert sorted(one.id for one in store.keys.list()) == ["k_1", "k_3"]
-    assert store.people.find("v1", "mallory") is None
+    assert sorted(one.id for one in await store.keys.list()) == ["k_1", "k_3"]
+    assert await store.people.find("v1", "mallory") is None
 
 
 @pytest.mark.req("J24")
 async def test_an_erased_persons_keys_open_nothing(store: SqliteStore) -> None:
     ann = await store.keys.add(key(), digest=DIGEST, user="ann")
     bob = await store.keys.add(key("k_2"), digest=b"e" * 32, user="bob")
-    store.keys.find(DIGEST)
+    await store.keys.find(DIGEST)
 
     await store.people.erase(ann.person_id, at=5.0)
 
-    assert (store.keys.find(DIGEST), store.keys.list()) == (None, (bob,))
+    assert (await store.keys.find(DIGEST), await store.keys.list()) == (None, (bob,))
     again = await store.keys.add(key("k_3"), digest=DIGEST, user="ann")
     assert again.person_id != ann.person_id

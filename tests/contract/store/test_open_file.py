@@ -65,7 +65,7 @@ async def reopened(opened: Opened) -> str | None:
     """Put the copy in the place of the lost file; returns the person that was stored."""
     opened.rescued().rename(opened.path)
     store = opened.open()
-    person = store.users.channel_access("rest", "ann").person_id
+    person = (await store.users.channel_access("rest", "ann")).person_id
     await store.close()
     return person
 
@@ -75,7 +75,7 @@ async def reopened(opened: Opened) -> str | None:
 async def test_a_removed_file_is_noticed_and_written_again_at_the_end(
     opened: Opened, suffixes: tuple[str, ...]
 ) -> None:
-    person = opened.store.users.channel_access("rest", "ann").person_id
+    person = (await opened.store.users.channel_access("rest", "ann")).person_id
     opened.remove(suffixes)
 
     said = opened.problem()

@@ -86,7 +86,7 @@ async def write(
         received_at=NOW,
     )
     await store.inbox.accept(message, kept=lambda _result: None)
-    record = store.inbox.get(message.id)
+    record = await store.inbox.get(message.id)
     assert record is not None
     return record.person_id
 
@@ -110,7 +110,9 @@ async def test_a_code_counts_for_its_own_platform_once_and_for_an_hour(store: Sq
     ]
 
     assert tried == ["wrong", "wrong", "right ann", "wrong"]
-    assert store.users.channel_access("telegram", "ann") == ChannelAccess(person, is_active=True)
+    assert await store.users.channel_access("telegram", "ann") == ChannelAccess(
+        person, is_active=True
+    )
 
 
 @pytest.mark.req("W31", "J24")
@@ -153,8 +155,8 @@ async def test_a_flood_of_wrong_codes_locks_one_platform_and_no_other(store: Sql
 
     assert flood == ["wrong"] * 5
     assert locked == "locked"
-    assert store.pairing.locks(NOW + 1) == {"telegram": NOW + HOUR}
-    assert store.pairing.locks(NOW + HOUR) == {}
+    assert await store.pairing.locks(NOW + 1) == {"telegram": NOW + HOUR}
+    assert await store.pairing.locks(NOW + HOUR) == {}
     assert other == "right ann"
 
 
@@ -176,7 +178,7 @@ async def test_requests_at_once_cannot_pass_the_limit_together(store: SqliteStor
     asked = await asyncio.gather(*(ask(store, f"u{number}") for number in range(50)))
 
     assert sorted(one.asking for one in asked) == ["full"] * 47 + ["new"] * 3
-    assert len(store.pairing.waiting(NOW)) == 3
+    assert len(await store.pairing.waiting(NOW)) == 3
 
 
 # What may happen, at which minute after the step before: who asks, is denied or approved, where.
@@ -274,10 +276,10 @@ async def follow(store: SqliteStore, steps: list[tuple[str, str, str, float]]) -
             found = await approve(store, code, platform=platform, at=now)
             assert found == model.approve(platform, code, now)
         for name in PLATFORMS:
-            waiting = store.pairing.waiting(now, platform=name)
+            waiting = await store.pairing.waiting(now, platform=name)
             assert len(waiting) <= 3
             assert {one.user_id for one in waiting} == set(model.waiting(name, now))
-            assert (name in store.pairing.locks(now)) == (now < model.locked[name])
+            assert (name in await store.pairing.locks(now)) == (now < model.locked[name])
 
 
 @pytest.mark.req("A3")
@@ -286,23 +288,25 @@ async def test_a_linked_channel_is_its_new_persons_and_what_was_said_stays_the_o
 ) -> None:
     ann, stranger = await write(store, "ann"), await write(store, "4711")
     await store.pairing.make_link_code(ann, "ABCDEFGH", lets_in=True, at=NOW, rules=LINKING)
-    before = store.turns.view("agent:main:telegram:dm:4711")
+    before = await store.turns.view("agent:main:telegram:dm:4711")
 
     settled = await use(store, "ABCDEFGH", "4711", message="m_1")
     again = await use(store, "ABCDEFGH", "4711", message="m_1")
     other = await use(store, "ABCDEFGH", "eve", message="m_2")
 
-    lane = store.turns.view("agent:main:telegram:dm:4711")
+    lane = await store.turns.view("agent:main:telegram:dm:4711")
     assert settled == again
     assert (settled.verdict, settled.person_id, settled.moved.before) == ("right", ann, stranger)
     assert other.verdict == "wrong"
     assert await write(store, "4711", text="next") == ann
-    assert store.users.channel_access("telegram", "4711") == ChannelAccess(ann, is_active=True)
+    assert await store.users.channel_access("telegram", "4711") == ChannelAccess(
+        ann, is_active=True
+    )
     assert (before.epoch, lane.epoch) == (0, 1)
-    record = store.inbox.get("m_telegram_4711_hi")
+    record = await store.inbox.get("m_telegram_4711_hi")
     assert record is not None
     assert (record.person_id, record.event is not None) == (stranger, True)
-    left, joined = store.users.get(stranger), store.users.get(ann)
+    left, joined = await store.users.get(stranger), await store.users.get(ann)
     assert left is not None
     assert joined is not None
     assert [(one.user_id, one.person_id) for one in left.left] == [("4711", ann)]
@@ -326,7 +330,7 @@ async def test_a_code_of_somebody_whom_nobody_let_in_joins_and_lets_nobody_in(
         await store.pairing.make_link_code(ann, code, lets_in=False, at=NOW, rules=LINKING)
         await use(store, code, user, message=user)
 
-    standings = [store.users.channel_access("telegram", user) for user in ("4711", "paired")]
+    standings = [await store.users.channel_access("telegram", user) for user in ("4711", "paired")]
     assert standings == [ChannelAccess(ann), ChannelAccess(ann, is_active=True)]
 
 
@@ -339,11 +343,11 @@ async def test_erasing_one_of_two_linked_people_leaves_the_other_readable(
 
     await store.people.erase(ann, at=NOW)
 
-    events = [store.inbox.get(f"m_telegram_{user}_hi") for user in ("ann", "4711")]
+    events = [await store.inbox.get(f"m_telegram_{user}_hi") for user in ("ann", "4711")]
     assert [one is not None and one.event is not None for one in events] == [False, True]
-    assert store.users.channel_access("telegram", "4711") == ChannelAccess()
-    assert [one.id for one in store.users.page(state=None, limit=9)] == [stranger]
-    assert [one.id for one in store.users.page(state="erased", limit=9)] == [ann]
+    assert await store.users.channel_access("telegram", "4711") == ChannelAccess()
+    assert [one.id for one in await store.users.page(state=None, limit=9)] == [stranger]
+    assert [one.id for one in await store.users.page(state="erased", limit=9)] == [ann]
 
 
 @pytest.mark.req("A3", "A22")
@@ -361,11 +365,11 @@ async def test_keys_go_with_their_channel_and_credits_when_nothing_else_is_left(
     first = await store.users.link("v1", "bob", person_id=ann, at=NOW + 1)
     last = await store.users.link("telegram", "second", person_id=ann, at=NOW + 2)
 
-    found = store.keys.find(b"secret")
+    found = await store.keys.find(b"secret")
     assert found is not None
     assert found.person_id == ann
     assert (first.credits, last.credits) == (0, 7)
-    assert [store.people.balance(person) for person in (ann, bob)] == [7, 0]
+    assert [await store.people.balance(person) for person in (ann, bob)] == [7, 0]
     audit = await store.wallets.audit(limit=10)
     assert audit.differences == ()
 
@@ -381,7 +385,7 @@ async def test_a_channel_goes_back_to_whom_it_was_at_first_and_has_to_be_let_in_
     back = await store.users.unlink("telegram", "4711", at=NOW)
 
     assert (back.before, back.after) == (bob, own)
-    assert store.users.channel_access("telegram", "4711") == ChannelAccess(own)
+    assert await store.users.channel_access("telegram", "4711") == ChannelAccess(own)
     with pytest.raises(Conflict, match="only channel"):
         await store.users.unlink("telegram", "4711", at=NOW)
     with pytest.raises(NotFound, match="hermes users add"):
@@ -446,17 +450,17 @@ async def test_what_is_known_of_people_is_there_after_a_restart(tmp_path: Path) 
         again = await store.users.set_active("telegram", "ann", how="operator", at=NOW)
 
     async with opened(tmp_path) as store:
-        states = [(one.id, one.state) for one in store.users.page(state=None, limit=9)]
-        paired = store.users.get(ann)
+        states = [(one.id, one.state) for one in await store.users.page(state=None, limit=9)]
+        paired = await store.users.get(ann)
 
         assert sorted(states) == sorted([(ann, "active"), (bob, "blocked")])
-        assert store.users.is_anybody_blocked()
-        assert store.users.channel_access("telegram", "bob").is_blocked
+        assert await store.users.is_anybody_blocked()
+        assert (await store.users.channel_access("telegram", "bob")).is_blocked
         assert paired is not None
         assert paired.channels[0].activated_how == "paired"
         assert paired.channels[0].name == "Name of ann"
         assert (changed, again) == (False, False)
-        assert [one.id for one in store.users.page(state="guest", limit=9)] == []
+        assert [one.id for one in await store.users.page(state="guest", limit=9)] == []
 
 
 @pytest.mark.req("A3")
@@ -472,8 +476,8 @@ async def test_an_older_database_keeps_its_channels_and_nobody_in_it_was_let_in(
     db.close()
 
     async with opened(tmp_path) as store:
-        user = store.users.get("p_ann")
+        user = await store.users.get("p_ann")
 
         assert user is not None
         assert (user.state, user.channels[0].added_at) == ("guest", 5.0)
-        assert store.users.channel_access("telegram", "ann") == ChannelAccess("p_ann")
+        assert await store.users.channel_access("telegram", "ann") == ChannelAccess("p_ann")

@@ -33,7 +33,7 @@ async def test_j24_no_body_is_readable_in_the_files(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say(SECRET)
         await rig.outcome(message_id)
-        result = rig.store.inbox.result(message_id)
+        result = await rig.store.inbox.result(message_id)
 
     assert result is not None
     assert SECRET in result.text
@@ -47,18 +47,20 @@ async def test_j24_erasing_a_person_makes_every_body_of_theirs_unreadable(tmp_pa
         await rig.outcome(message_id)
         other = await rig.say("kept", chat="bob")
         await rig.outcome(other)
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
 
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
-        gone = rig.store.inbox.get(message_id)
+        gone = await rig.store.inbox.get(message_id)
         assert gone is not None
         assert gone.event is None
-        assert rig.store.inbox.result(message_id) is None
+        assert await rig.store.inbox.result(message_id) is None
         assert rig.store.people.erased(record.person_id)
-        assert rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9).messages == ()
-        kept = rig.store.inbox.result(other)
+        assert (
+            await rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9)
+        ).messages == ()
+        kept = await rig.store.inbox.result(other)
         assert kept is not None
         assert kept.text == "#1 kept"
 
@@ -67,13 +69,13 @@ async def test_j24_erasing_a_person_makes_every_body_of_theirs_unreadable(tmp_pa
 async def test_j24_a_waiting_message_of_an_erased_person_ends_refused(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say(SECRET)
-        record = rig.store.inbox.get(message_id)
+        record = await rig.store.inbox.get(message_id)
         assert record is not None
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
     async with open_rig(tmp_path) as rig:
         await rig.until(lambda: rig.store.inbox.waiting() == 0)
-        ended = rig.store.inbox.get(message_id)
+        ended = await rig.store.inbox.get(message_id)
         assert ended is not None
         assert ended.outcome == "refused"
 
@@ -83,14 +85,14 @@ async def test_j24_an_erased_person_who_writes_again_is_somebody_new(tmp_path: P
     async with open_rig(tmp_path) as rig:
         first = await rig.say("hello")
         await rig.outcome(first)
-        before = rig.store.inbox.get(first)
+        before = await rig.store.inbox.get(first)
         assert before is not None
         await rig.store.people.erase(before.person_id, at=rig.clock.now())
 
         second = await rig.say("hello again")
 
         assert await rig.outcome(second) == "answered"
-        after = rig.store.inbox.get(second)
+        after = await rig.store.inbox.get(second)
         assert after is not None
         assert after.person_id != before.person_id
 
@@ -108,7 +110,7 @@ async def test_j24_the_store_key_rotates_without_touching_bodies(tmp_path: Path)
 
     only_new = both.split()[0] + b"\n"
     store = open_store(tmp_path, only_new)
-    result = store.inbox.result(message_id)
+    result = await store.inbox.result(message_id)
     digest = store.digest(b"same")
     await store.close()
 

@@ -53,7 +53,7 @@ async def write(store: SqliteStore, user: str, lane: str, *, chat: str, at: floa
         received_at=at,
     )
     await store.inbox.accept(message, kept=lambda _: None)
-    found = store.people.find("push", user)
+    found = await store.people.find("push", user)
     assert found is not None
     return found.id
 
@@ -85,7 +85,7 @@ async def test_w27_a_delivery_and_its_mirrors_are_kept_once_and_sealed(tmp_path:
         (delivery,) = store.outbox.of_message("m_1")
         assert (delivery.parts, delivery.purpose) == ((TextPart(SECRET),), "tool")
         assert (told, store.inbox.waiting()) == ([(lane_of("bob"),)], 3)
-        _, mirror = store.transcripts.conversation(lane_of("bob"), limit=9).messages
+        _, mirror = (await store.transcripts.conversation(lane_of("bob"), limit=9)).messages
         record = mirror.record
         assert record.event is not None
         assert (record.person_id, record.event.route, record.event.internal) == (bob, MIRROR, True)
@@ -99,9 +99,9 @@ async def test_w27_a_session_of_somebody_who_is_gone_is_told_nothing(store: Sqli
     bob = await write(store, "bob", lane_of("bob"), chat="bob")
     await store.people.erase(bob, at=2.0)
 
-    assert store.sends.sessions("push", "bob", thread_id=None, agents=AGENTS) == ()
+    assert await store.sends.sessions("push", "bob", thread_id=None, agents=AGENTS) == ()
     assert await store.sends.put(new_send(ann, lane_of("bob")), kept=lambda _: None)
-    assert len(store.transcripts.conversation(lane_of("bob"), limit=9).messages) == 1
+    assert len((await store.transcripts.conversation(lane_of("bob"), limit=9)).messages) == 1
 
 
 @pytest.mark.req("W27")
@@ -115,9 +115,9 @@ async def test_w27_the_sessions_of_a_chat_are_found_by_its_kind(store: SqliteSto
     thread = lane_of("room", thread="7")
     await write(store, "ann", thread, chat="room")
 
-    found = store.sends.sessions("push", "room", thread_id=None, agents=AGENTS)
+    found = await store.sends.sessions("push", "room", thread_id=None, agents=AGENTS)
     assert [(one.lane, one.account) for one in found] == [(bob, "acc"), (ann, "acc")]
-    found = store.sends.sessions("push", "room", thread_id="7", agents=AGENTS)
+    found = await store.sends.sessions("push", "room", thread_id="7", agents=AGENTS)
     assert [one.lane for one in found] == [thread]
 
 
@@ -129,5 +129,5 @@ async def test_w27_the_direct_chats_of_a_person_are_theirs_alone(store: SqliteSt
     await write(store, "ann", lane_of("bob"), chat="bob", at=4.0)
     await write(store, "ann", lane_of("room", kind="group", user="ann"), chat="room", at=5.0)
 
-    chats = store.sends.direct_chats(ann, limit=9)
+    chats = await store.sends.direct_chats(ann, limit=9)
     assert [one.lane for one in chats] == [lane_of("two"), lane_of("ann")]

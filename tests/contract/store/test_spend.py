@@ -148,7 +148,7 @@ def test_every_meter_stands_where_the_calls_put_it(batches: list[list[SpendEntry
         with TemporaryDirectory() as folder:
             async with opened(Path(folder)) as store:
                 await asyncio.gather(*(store.spend.add(batch) for batch in batches))
-                return {meter: store.spend.total(meter) for meter in METERS}
+                return {meter: await store.spend.total(meter) for meter in METERS}
 
     totals = asyncio.run(story())
 
@@ -167,7 +167,7 @@ def test_the_report_says_what_the_calls_took_the_most_expensive_first(
             async with opened(Path(folder)) as store:
                 await store.spend.add(calls)
                 return {
-                    by: store.spend.report(by, first_day="2026-11-01", last_day="2026-11-30")
+                    by: await store.spend.report(by, first_day="2026-11-01", last_day="2026-11-30")
                     for by in BY
                 }
 
@@ -187,9 +187,9 @@ async def test_what_was_added_is_there_after_reopening(tmp_path: Path) -> None:
 
     async with opened(tmp_path) as store:
         month = [
-            store.spend.total(Meter("person", "p_ann", "usd", "2026-11")),
-            store.spend.total(Meter("key", "k_1", "tokens")),
-            store.spend.total(Meter("platform", PLATFORM, "usd", "2026-11-15")),
+            await store.spend.total(Meter("person", "p_ann", "usd", "2026-11")),
+            await store.spend.total(Meter("key", "k_1", "tokens")),
+            await store.spend.total(Meter("platform", PLATFORM, "usd", "2026-11-15")),
         ]
 
     assert month == [1.0, 45.0, 1.5]
@@ -201,7 +201,7 @@ async def test_a_thousand_equal_calls_are_one_row_of_the_ledger(
 ) -> None:
     await store.spend.add([spent()] * 1_000)
 
-    (row,) = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
+    (row,) = await store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
 
     assert (row.name, row.calls, row.tokens_in) == ("p_ann", 1_000, 10_000)
 
@@ -218,23 +218,23 @@ async def test_a_unit_that_fails_leaves_its_good_neighbours(store: SqliteStore) 
     )
 
     assert [type(result) for result in results] == [type(None), StoreRejected, type(None)]
-    day = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
+    day = await store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
     assert [row.name for row in day] == ["p_ann", "p_bob"]
-    assert store.spend.total(Meter("platform", PLATFORM, "tokens")) == 30.0
+    assert await store.spend.total(Meter("platform", PLATFORM, "tokens")) == 30.0
 
 
 @pytest.mark.req("A22")
 async def test_the_kill_switch_stays_on_until_it_is_released(tmp_path: Path) -> None:
     pulled = KillSwitch(is_on=True, at=5.0, by="ops", reason="a loop")
     async with opened(tmp_path) as store:
-        before = store.spend.kill_switch()
+        before = await store.spend.kill_switch()
         await store.spend.set_kill_switch(pulled)
-        at_once = store.spend.kill_switch()
+        at_once = await store.spend.kill_switch()
 
     async with opened(tmp_path) as store:
-        reopened = store.spend.kill_switch()
+        reopened = await store.spend.kill_switch()
         await store.spend.set_kill_switch(KillSwitch(is_on=False, at=6.0, by="ops"))
-        released = store.spend.kill_switch()
+        released = await store.spend.kill_switch()
 
     assert (before.is_on, at_once, reopened) == (False, pulled, pulled)
     assert released == KillSwitch(is_on=False, at=6.0, by="ops")

@@ -50,7 +50,7 @@ async def test_what_steps_and_the_end_spent_is_there_after_reopening(tmp_path: P
 
     async with opened(tmp_path) as store:
         mine = Meter("person", message.person_id, "usd", "2026-11-15")
-        assert (store.spend.total(ALL), store.spend.total(mine)) == (30.0, 1.0)
+        assert (await store.spend.total(ALL), await store.spend.total(mine)) == (30.0, 1.0)
 
 
 @pytest.mark.req("J21", "J4")
@@ -64,7 +64,7 @@ async def test_who_lost_the_lane_spends_nothing(store: SqliteStore) -> None:
     with pytest.raises(LeaseLost):
         await store.turns.commit(lost, end)
 
-    assert store.spend.total(ALL) == 0.0
+    assert await store.spend.total(ALL) == 0.0
 
 
 @pytest.mark.req("A20")
@@ -76,7 +76,7 @@ async def test_tokens_without_a_price_are_told_by_step_and_interaction(store: Sq
     end = msgspec.structs.replace(ending(message, clock=CLOCK), ended=(model,), interaction=took)
     await store.turns.commit(lease, end)
 
-    story = store.timeline(message.id)
+    story = await store.timeline(message.id)
 
     assert story is not None
     assert story.interaction is not None
@@ -95,7 +95,7 @@ async def test_of_what_was_written_to_a_cache_only_the_cost_is_kept(store: Sqlit
     end = msgspec.structs.replace(ending(message, clock=CLOCK), ended=(model,))
     await store.turns.commit(lease, end)
 
-    story = store.timeline(message.id)
+    story = await store.timeline(message.id)
 
     assert story is not None
     assert story.steps[1].usage == USAGE
@@ -110,7 +110,7 @@ async def test_a_forgotten_message_still_tells_its_unpriced_tokens(store: Sqlite
     )
     await store.purge(CLOCK.now() + 1, limit=10)
 
-    (shown,) = store.transcripts.conversation("ann", limit=5).messages
+    (shown,) = (await store.transcripts.conversation("ann", limit=5)).messages
 
     assert shown.result is not None
     assert shown.result.usage == Usage(10, 5, unpriced=2)
@@ -124,12 +124,12 @@ def line(name: str, at: float) -> CallLine:
 async def test_a_call_has_a_timeline_of_its_own(store: SqliteStore) -> None:
     await store.spend.add([], lines=[line("c_1", 5.0), line("c_2", 6.0)])
 
-    story = store.timeline("c_2")
+    story = await store.timeline("c_2")
 
     assert story is not None
     assert (story.message, story.refusal, story.steps) == (None, None, ())
     assert story.events == (TimelineEvent("call", 6.0, {"model": "one", "ms": 3}),)
-    assert store.timeline("c_3") is None
+    assert await store.timeline("c_3") is None
 
 
 @pytest.mark.req("J21")
@@ -143,9 +143,11 @@ async def test_calls_are_forgotten_after_their_time_a_few_at_a_time(store: Sqlit
 
     purged = [await store.purge(4.0, limit=2) for _ in range(3)]
 
-    known = [name for name in ("c_1", "c_2", "c_3", "c_4") if store.timeline(name) is not None]
+    known = [
+        name for name in ("c_1", "c_2", "c_3", "c_4") if await store.timeline(name) is not None
+    ]
     assert (purged, known) == ([2, 1, 0], ["c_4"])
-    story = store.timeline(message.id)
+    story = await store.timeline(message.id)
     assert story is not None
     assert story.events == (noted,)
 
@@ -159,4 +161,4 @@ async def test_messages_and_calls_share_the_limit_of_a_purge(store: SqliteStore)
     purged = [await store.purge(CLOCK.now() + 1, limit=2) for _ in range(3)]
 
     assert purged == [2, 1, 0]
-    assert [store.timeline(name) for name in (message.id, "c_1", "c_2")] == [None, None, None]
+    assert [await store.timeline(name) for name in (message.id, "c_1", "c_2")] == [None, None, None]

@@ -29,4 +29,4 @@ async def test_a_data_key_that_was_rolled_back_seals_nothing(tmp_path: Path) -> 
 
     assert isinstance(results[1], GuardFailed)
     async with opened(tmp_path) as again:
-        assert [entry.name for entry in again.directory.chats()] == ["team"]
+        assert [entry.name for entry in await again.directory.chats()] == ["team"]

@@ -36,7 +36,7 @@ async def put(store: SqliteStore, *facts: Fact) -> None:
 
 async def place(store: SqliteStore, person_id: str, *, model: str = MODEL) -> tuple[Fact, ...]:
     """Give every fact that waits a vector; returns the facts."""
-    facts = store.vectors.waiting(person_id, limit=20_000)
+    facts = await store.vectors.waiting(person_id, limit=20_000)
     await store.vectors.keep(person_id, page_of(facts, model), facts=facts)
     return facts
 
@@ -48,8 +48,8 @@ def page_of(facts: Sequence[Fact], model: str = MODEL) -> Page:
     )
 
 
-def found(store: SqliteStore, person_id: str, *, model: str = MODEL) -> set[str]:
-    pages = store.vectors.pages(person_id, model)
+async def found(store: SqliteStore, person_id: str, *, model: str = MODEL) -> set[str]:
+    pages = await store.vectors.pages(person_id, model)
     return {name for name, _ in nearest((1.0, 1.0, 1.0), pages, k=20_000, model=model)}
 
 
@@ -70,10 +70,10 @@ async def test_vectors_are_sealed_the_persons_own_and_there_after_a_restart(tmp_
         await place(store, ann)
         await place(store, bob)
     async with opened(tmp_path) as store:
-        assert found(store, ann) == {fact(ann, "dog").id, fact(ann, "wine").id}
-        assert found(store, bob) == {fact(bob, "dog").id}
-        assert store.vectors.pages(ann, "axes/4") == ()
-        assert store.vectors.waiting(ann, limit=9) == ()
+        assert await found(store, ann) == {fact(ann, "dog").id, fact(ann, "wine").id}
+        assert await found(store, bob) == {fact(bob, "dog").id}
+        assert await store.vectors.pages(ann, "axes/4") == ()
+        assert await store.vectors.waiting(ann, limit=9) == ()
 
     [(sealed,)] = raw(tmp_path, f"SELECT sealed FROM vector_pages WHERE person_id = '{ann}'")
     assert isinstance(sealed, bytes)
@@ -86,10 +86,10 @@ async def test_a_fact_waits_for_its_vector_from_the_moment_it_is_known(store: Sq
     ann = await person(store)
     await put(store, fact(ann, "dog"), fact(ann, "diet", is_structural=True))
 
-    assert store.vectors.waiting(ann, limit=9) == (fact(ann, "dog"),)
-    assert store.facts.has_loose(ann)
+    assert await store.vectors.waiting(ann, limit=9) == (fact(ann, "dog"),)
+    assert await store.facts.has_loose(ann)
     await place(store, ann)
-    assert store.vectors.waiting(ann, limit=9) == ()
+    assert await store.vectors.waiting(ann, limit=9) == ()
 
 
 @pytest.mark.req("A12", "J24")
@@ -104,8 +104,8 @@ async def test_what_a_fact_said_before_and_what_is_forgotten_leaves_the_pages_at
     gone = FactChange(forget=(fact(ann, "gone").id,))
     await store.facts.change(ann, lambda _: gone)
 
-    assert found(store, ann) == {fact(ann, "kept").id}
-    assert store.vectors.waiting(ann, limit=9) == (fact(ann, "changed", value="new"),)
+    assert await found(store, ann) == {fact(ann, "kept").id}
+    assert await store.vectors.waiting(ann, limit=9) == (fact(ann, "changed", value="new"),)
 
 
 @pytest.mark.req("A12")
@@ -114,7 +114,7 @@ async def test_a_vector_of_what_changed_meanwhile_or_came_twice_is_not_kept(
 ) -> None:
     ann = await person(store)
     await put(store, fact(ann, "dog"), fact(ann, "gone"), fact(ann, "kept"))
-    facts = store.vectors.waiting(ann, limit=9)
+    facts = await store.vectors.waiting(ann, limit=9)
     await put(store, fact(ann, "dog", value="new"))
     gone = FactChange(forget=(fact(ann, "gone").id,))
     await store.facts.change(ann, lambda _: gone)
@@ -122,9 +122,9 @@ async def test_a_vector_of_what_changed_meanwhile_or_came_twice_is_not_kept(
     twice = (store.vectors.keep(ann, page_of(facts), facts=facts) for _ in range(2))
     await asyncio.gather(*twice)
 
-    pages = [Page.unpack(page).ids for page in store.vectors.pages(ann, MODEL)]
+    pages = [Page.unpack(page).ids for page in await store.vectors.pages(ann, MODEL)]
     assert pages == [(fact(ann, "kept").id,)]
-    assert store.vectors.waiting(ann, limit=9) == (fact(ann, "dog", value="new"),)
+    assert await store.vectors.waiting(ann, limit=9) == (fact(ann, "dog", value="new"),)
 
 
 @pytest.mark.req("A12")
@@ -134,16 +134,16 @@ async def test_the_pages_of_another_model_are_made_anew(store: SqliteStore) -> N
     await put(store, fact(bob, "dog"))
     await place(store, ann)
     await place(store, bob)
-    assert not store.vectors.is_foreign(ann, MODEL)
-    assert store.vectors.is_foreign(ann, "new/3")
+    assert not await store.vectors.is_foreign(ann, MODEL)
+    assert await store.vectors.is_foreign(ann, "new/3")
 
     await store.vectors.renew(ann)
     await place(store, ann, model="new/3")
 
-    assert found(store, ann, model="new/3") == {fact(ann, "dog").id}
-    assert found(store, ann) == set()
-    assert store.vectors.waiting(ann, limit=9) == ()
-    assert found(store, bob) == {fact(bob, "dog").id}
+    assert await found(store, ann, model="new/3") == {fact(ann, "dog").id}
+    assert await found(store, ann) == set()
+    assert await store.vectors.waiting(ann, limit=9) == ()
+    assert await found(store, bob) == {fact(bob, "dog").id}
 
 
 @pytest.mark.req("J22", "J24")
@@ -158,11 +158,11 @@ async def test_nothing_is_left_of_who_is_erased(tmp_path: Path) -> None:
 
         await store.people.erase(ann, at=2.0)
 
-        assert store.vectors.pages(ann, MODEL) == ()
-        assert store.vectors.waiting(ann, limit=9) == ()
-        assert not store.facts.has_loose(ann)
+        assert await store.vectors.pages(ann, MODEL) == ()
+        assert await store.vectors.waiting(ann, limit=9) == ()
+        assert not await store.facts.has_loose(ann)
         await store.vectors.keep(ann, page_of(facts), facts=facts)
-        assert found(store, bob) == {fact(bob, "dog").id}
+        assert await found(store, bob) == {fact(bob, "dog").id}
     assert raw(tmp_path, "SELECT person_id FROM vector_pages") == [(bob,)]
     assert raw(tmp_path, "SELECT * FROM vectors_wanted") == []
 
@@ -173,15 +173,15 @@ async def test_ten_thousand_facts_come_and_go_without_scattering(store: SqliteSt
     facts = tuple(fact(ann, f"n{number:05}") for number in range(10_000))
     await put(store, *facts)
     await place(store, ann)
-    assert len(store.vectors.pages(ann, MODEL)) == -(-10_000 // PAGE_SIZE)
+    assert len(await store.vectors.pages(ann, MODEL)) == -(-10_000 // PAGE_SIZE)
 
     gone = tuple(one.id for number, one in enumerate(facts) if number % 20)
     await store.facts.change(ann, lambda _: FactChange(forget=gone))
     await put(store, fact(ann, "late"))
     await place(store, ann)
 
-    assert len(store.vectors.pages(ann, MODEL)) == 2
-    assert found(store, ann) == {*(one.id for one in facts[::20]), fact(ann, "late").id}
+    assert len(await store.vectors.pages(ann, MODEL)) == 2
+    assert await found(store, ann) == {*(one.id for one in facts[::20]), fact(ann, "late").id}
 
 
 @pytest.mark.req("A12", "J21")
@@ -196,23 +196,23 @@ async def test_facts_of_a_database_without_pages_wait_for_their_vectors(tmp_path
     db.close()
 
     async with opened(tmp_path) as store:
-        assert len(store.vectors.waiting(ann, limit=9)) == 2
+        assert len(await store.vectors.waiting(ann, limit=9)) == 2
         await place(store, ann)
-        assert found(store, ann) == {dog.id}
-        assert store.vectors.waiting(ann, limit=9) == ()
+        assert await found(store, ann) == {dog.id}
+        assert await store.vectors.waiting(ann, limit=9) == ()
 
 
 @pytest.mark.req("J22")
 async def test_another_persons_fact_gets_no_vector_here(store: SqliteStore) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     await put(store, fact(ann, "dog"))
-    (hers,) = store.vectors.waiting(ann, limit=9)
+    (hers,) = await store.vectors.waiting(ann, limit=9)
     stolen = msgspec.structs.replace(hers, person_id=bob)
     await put(store, stolen)
 
     await store.vectors.keep(bob, page_of((hers,)), facts=(hers,))
     await store.vectors.keep(bob, page_of((stolen,)), facts=(stolen,))
 
-    assert store.vectors.waiting(bob, limit=9) == ()
-    assert store.vectors.pages(bob, MODEL) == ()
-    assert store.vectors.waiting(ann, limit=9) == (hers,)
+    assert await store.vectors.waiting(bob, limit=9) == ()
+    assert await store.vectors.pages(bob, MODEL) == ()
+    assert await store.vectors.waiting(ann, limit=9) == (hers,)

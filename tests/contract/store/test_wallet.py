@@ -25,17 +25,17 @@ CLOCK = ManualClock()
 
 async def newcomer(store: SqliteStore, user: str = "ann") -> str:
     await accept(store, f"hello-{user}", user=user, clock=CLOCK)
-    return person(store, user)
+    return await person(store, user)
 
 
-def person(store: SqliteStore, user: str = "ann") -> str:
-    found = store.people.find("rest", user)
+async def person(store: SqliteStore, user: str = "ann") -> str:
+    found = await store.people.find("rest", user)
     assert found is not None
     return found.id
 
 
-def wallet(store: SqliteStore, user: str = "ann") -> Wallet:
-    found = store.wallets.get(person(store, user))
+async def wallet(store: SqliteStore, user: str = "ann") -> Wallet:
+    found = await store.wallets.get(await person(store, user))
     assert found is not None
     return found
 
@@ -45,7 +45,7 @@ def grant(person_id: str, amount: int = 5, *, name: str = "g_1", reason: str = "
 
 
 async def begin(store: SqliteStore, lane: str, hold: CreditHold) -> tuple[Lease, MessageRecord]:
-    view = store.turns.view(lane)
+    view = await store.turns.view(lane)
     assert view.message is not None
     lease = await store.turns.begin(
         Begin(
@@ -78,14 +78,14 @@ async def test_everybody_has_a_wallet_and_a_code_of_their_own_also_after_reopeni
 ) -> None:
     async with opened(tmp_path) as store:
         people = [await newcomer(store, user) for user in ("ann", "bob")]
-        wallets = [store.wallets.get(one) for one in people]
+        wallets = [await store.wallets.get(one) for one in people]
 
     async with opened(tmp_path) as store:
-        assert [store.wallets.get(one) for one in people] == wallets
+        assert [await store.wallets.get(one) for one in people] == wallets
         codes = [one.code for one in wallets if one is not None and one.code is not None]
-        assert [store.wallets.owner(code) for code in codes] == people
-        assert store.wallets.owner("K7QM4XWP3H") is None
-        assert store.wallets.get("p_nobody") is None
+        assert [await store.wallets.owner(code) for code in codes] == people
+        assert await store.wallets.owner("K7QM4XWP3H") is None
+        assert await store.wallets.get("p_nobody") is None
 
 
 @pytest.mark.req("A5", "J11")
@@ -95,12 +95,12 @@ async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: SqliteStor
 
     await begin(store, "ann", hold)
 
-    assert (wallet(store).balance, wallet(store).held) == (1, 2)
+    assert ((await wallet(store)).balance, (await wallet(store)).held) == (1, 2)
     await accept(store, "second", user="other", clock=CLOCK)
     with pytest.raises(NoCredits) as refused:
         await begin(store, "other", hold)
     assert (refused.value.balance, refused.value.price) == (1, 2)
-    view = store.turns.view("other")
+    view = await store.turns.view("other")
     assert view.message is not None
     assert (view.fence, view.message.state, view.message.attempts) == (0, "new", 0)
     assert await differences(store) == []
@@ -112,7 +112,7 @@ async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: Sql
     for lane in lanes:
         message = new_message(lane, user="ann", clock=CLOCK)
         await store.inbox.accept(msgspec.structs.replace(message, lane=lane), kept=lambda _: None)
-    hold = CreditHold(person(store), 3, limited=True, start_grant=20)
+    hold = CreditHold(await person(store), 3, limited=True, start_grant=20)
 
     begun = await asyncio.gather(
         *(begin(store, lane, hold) for lane in lanes), return_exceptions=True
@@ -120,7 +120,7 @@ async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: Sql
 
     refused = [one for one in begun if isinstance(one, NoCredits)]
     assert (len(begun) - len(refused), len(refused)) == (6, 44)
-    assert (wallet(store).balance, wallet(store).held) == (2, 18)
+    assert ((await wallet(store)).balance, (await wallet(store)).held) == (2, 18)
     assert await differences(store) == []
 
 
@@ -132,7 +132,7 @@ async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
     hold = CreditHold(ann, 1, limited=True, start_grant=3)
     lease, message = await begin(store, "ann", hold)
     await store.turns.commit(lease, ending(message, clock=CLOCK))
-    assert (wallet(store).balance, wallet(store).held) == (2, 0)
+    assert ((await wallet(store)).balance, (await wallet(store)).held) == (2, 0)
 
     await accept(store, "second", clock=CLOCK)
     lease, message = await begin(store, "ann", hold)
@@ -140,13 +140,13 @@ async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
     assert end.charge is not None
     free = msgspec.structs.replace(end.charge, captured=False)
     await store.turns.commit(lease, msgspec.structs.replace(end, charge=free))
-    assert wallet(store).balance == 2
+    assert (await wallet(store)).balance == 2
 
     await accept(store, "third", clock=CLOCK)
     _, message = await begin(store, "ann", hold)
-    assert wallet(store).balance == 1
+    assert (await wallet(store)).balance == 1
     await store.turns.abandon(message.id, Outcome.FAILED)
-    assert (wallet(store).balance, wallet(store).held) == (2, 0)
+    assert ((await wallet(store)).balance, (await wallet(store)).held) == (2, 0)
     assert await differences(store) == []
 
 
@@ -162,7 +162,7 @@ async def test_a_grant_counts_once_under_its_id(store: SqliteStore) -> None:
     for other in (grant(bob), grant(ann, 6)):
         with pytest.raises(Conflict, match="Use another id"):
             await store.wallets.grant(other)
-    assert store.wallets.lines(ann, limit=9) == (
+    assert await store.wallets.lines(ann, limit=9) == (
         LedgerLine(id="g_1", kind="grant", amount=5, at=2.0, reason="hello", by="olga"),
     )
     assert await differences(store) == []
@@ -174,10 +174,10 @@ async def test_a_negative_grant_takes_back_and_a_grant_is_worth_its_amount(
 ) -> None:
     for number in range(3):
         await answer(store, f"m{number}", user="ann", clock=CLOCK)
-    assert wallet(store).balance == -3
+    assert (await wallet(store)).balance == -3
 
     balances = [
-        (await store.wallets.grant(grant(person(store), amount, name=f"g_{amount}"))).balance
+        (await store.wallets.grant(grant(await person(store), amount, name=f"g_{amount}"))).balance
         for amount in (10, -4)
     ]
 
@@ -188,7 +188,7 @@ async def test_a_negative_grant_takes_back_and_a_grant_is_worth_its_amount(
 @pytest.mark.req("A6")
 async def test_a_refund_gives_back_what_was_captured_once(store: SqliteStore) -> None:
     await answer(store, "paid", user="ann", clock=CLOCK)
-    await store.wallets.grant(grant(person(store)))
+    await store.wallets.grant(grant(await person(store)))
     refund = NewRefund(message_id="m_paid", at=4.0, reason="it was wrong", by="olga")
 
     booked = [await store.wallets.refund(refund) for _ in range(2)]
@@ -214,8 +214,8 @@ async def test_bonuses_are_booked_once_and_the_owners_up_to_a_limit(store: Sqlit
     changed = [await store.wallets.refer(one) for one in referrals]
 
     assert changed == [True, True, True, False]
-    assert (wallet(store).balance, wallet(store).referred) == (8, 3)
-    assert [wallet(store, f"user{number}").balance for number in range(3)] == [4, 4, 4]
+    assert ((await wallet(store)).balance, (await wallet(store)).referred) == (8, 3)
+    assert [(await wallet(store, f"user{number}")).balance for number in range(3)] == [4, 4, 4]
     assert await differences(store) == []
 
 
@@ -234,7 +234,7 @@ async def test_credits_go_along_with_a_linked_channel_and_the_start_grant_does_n
     db.close()
     assert moved == [29, 0]
     async with opened(tmp_path) as store:
-        assert (wallet(store).balance, wallet(store, "bob").balance) == (29, 20)
+        assert ((await wallet(store)).balance, (await wallet(store, "bob")).balance) == (29, 20)
         assert await differences(store) == []
 
 
@@ -243,13 +243,15 @@ async def test_erasing_a_person_ends_their_code_and_hides_why_they_got_credits(
     store: SqliteStore,
 ) -> None:
     ann = await newcomer(store)
-    code = wallet(store).code
+    code = (await wallet(store)).code
     assert code is not None
     await store.wallets.grant(grant(ann, reason="for the secret matter"))
     await store.people.erase(ann, at=9.0)
 
-    assert store.wallets.owner(code) is None
-    assert [(line.amount, line.reason) for line in store.wallets.lines(ann, limit=9)] == [(5, "")]
+    assert await store.wallets.owner(code) is None
+    assert [(line.amount, line.reason) for line in await store.wallets.lines(ann, limit=9)] == [
+        (5, "")
+    ]
     with pytest.raises(NotFound, match="was erased"):
         await store.wallets.grant(grant(ann, name="g_2"))
     assert await differences(store) == []
@@ -270,14 +272,14 @@ async def test_a_reason_is_not_readable_on_disk(tmp_path: Path) -> None:
 async def test_wallets_are_listed_the_poorest_first_with_their_users(store: SqliteStore) -> None:
     for user, amount in (("ann", 5), ("bob", -2), ("cy", 1)):
         await newcomer(store, user)
-        await store.wallets.grant(grant(person(store, user), amount, name=f"g_{user}"))
+        await store.wallets.grant(grant(await person(store, user), amount, name=f"g_{user}"))
 
     listed = await store.wallets.poorest(below=None, limit=2)
     poor = await store.wallets.poorest(below=1, limit=9)
 
     assert [(one.users, one.balance) for one in listed] == [(("rest:bob",), -2), (("rest:cy",), 1)]
-    assert [one.person_id for one in poor] == [person(store, "bob")]
-    assert msgspec.structs.replace(poor[0], users=()) == wallet(store, "bob")
+    assert [one.person_id for one in poor] == [await person(store, "bob")]
+    assert msgspec.structs.replace(poor[0], users=()) == await wallet(store, "bob")
 
 
 @pytest.mark.req("A5", "J11", "J21")
@@ -319,7 +321,7 @@ async def test_an_audit_finds_what_was_done_to_the_books(
 ) -> None:
     async with opened(tmp_path) as store:
         await answer(store, "paid", user="ann", clock=CLOCK)
-        ann = person(store)
+        ann = await person(store)
         assert await differences(store) == []
     db = apsw.Connection(str(tmp_path / "hermes.db"))
     db.execute(damage)
@@ -348,7 +350,7 @@ async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
     await store.turns.commit(lease, msgspec.structs.replace(end, interaction=provenance))
     await store.purge(CLOCK.now() + 1, limit=10)
 
-    assert store.inbox.get(message.id) is None
+    assert await store.inbox.get(message.id) is None
     assert await differences(store) == []
 
 

@@ -252,7 +252,9 @@ async def test_a_deaf_channel_is_reported_within_two_minutes(desk: Desk) -> None
         "connected, but not receiving: no update for a minute",
     )
     assert [one["event"] for one in logs] == ["channel_deaf"]
-    assert [line for reader in desk.all.readers() for line in reader.lines() if line[0] != "#"] == [
+    assert [
+        line for reader in desk.all.readers() for line in await reader.lines() if line[0] != "#"
+    ] == [
         'channel_connected{platform="line"} 1',
         'channel_deaf{platform="line"} 1',
     ]

@@ -24,12 +24,12 @@ async def test_a_line_that_the_store_never_takes_is_dropped_alone(tmp_path: Path
             line = CallLine(id=f"c_{person}", at=1.0, data={})
             ledger.note((spent(person, tokens=tokens),), line)
         async with asyncio.timeout(20):
-            while store.timeline("c_p_bob") is None:  # noqa: ASYNC110  written by a task of its own
+            while await store.timeline("c_p_bob") is None:  # noqa: ASYNC110  written by a task of its own
                 await asyncio.sleep(0)
         await ledger.close()
 
-        total = store.spend.total(Meter("platform", PLATFORM, "tokens"))
-        day = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
+        total = await store.spend.total(Meter("platform", PLATFORM, "tokens"))
+        day = await store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
 
     assert ([row.name for row in day], total) == (["p_ann", "p_bob"], 30.0)
 
@@ -46,6 +46,6 @@ async def test_a_stop_at_any_step_of_a_write_loses_no_line(tmp_path: Path, steps
             await asyncio.sleep(0)
         await ledger.close()
 
-        day = store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
+        day = await store.spend.report("person", first_day="2026-11-15", last_day="2026-11-15")
 
     assert [row.name for row in day] == ["p_ann", "p_bob"]

@@ -179,7 +179,7 @@ async def main(home: Path) -> int:
         job = await store.dreams.begin(person_id, at=clock.now())
         made = Dream(at=clock.now(), insights=("runs\x1b[2J at dawn",), gaps=("how far",))
         await store.dreams.finish(job, made, covered=0, seen=(), spent=())
-        return store.dreams.of(person_id)
+        return await store.dreams.of(person_id)
 
     mcp = McpOperations(McpServers(Settings().mcp, clock=clock), partial(load, {}, home))
 

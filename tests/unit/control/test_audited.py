@@ -28,6 +28,10 @@ class Request(msgspec.Struct, frozen=True):
 REQUEST = Request()
 
 
+async def person_of(platform: str, user_id: str) -> str | None:
+    return KNOWN.get((platform, user_id))
+
+
 class Record:
     """Runs orders over a log in memory, and counts what is done."""
 
@@ -38,7 +42,7 @@ class Record:
         self.ids = iter(range(1_000))
         self.audited = AuditedActions(
             self.audit,
-            person_of=lambda platform, user_id: KNOWN.get((platform, user_id)),
+            person_of=person_of,
             digest=lambda content: sha256(content).digest(),
             clock=self.clock,
             make_id=lambda prefix: f"{prefix}_{next(self.ids)}",

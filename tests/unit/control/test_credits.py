@@ -40,8 +40,8 @@ def operations(store: SqliteStore, settings: CreditSettings | None = None) -> Cr
     return CreditOperations(store, settings or CreditSettings(), clock=CLOCK, make_id=make_id)
 
 
-def person(store: SqliteStore, user: str) -> str:
-    found = store.people.find("rest", user)
+async def person(store: SqliteStore, user: str) -> str:
+    found = await store.people.find("rest", user)
     assert found is not None
     return found.id
 
@@ -58,7 +58,7 @@ async def test_a_person_is_shown_with_terms_balance_and_lines(store: SqliteStore
 
     assert free == WalletReport(
         user="rest:ann",
-        person_id=person(store, "ann"),
+        person_id=await person(store, "ann"),
         tier="free",
         is_limited=False,
         price=1,
@@ -161,7 +161,7 @@ async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: Sqlit
     again = await orders.refer(ReferOrder(user="rest:bob", code=codes[0]))
 
     assert (first.referred_by, first.bonus, first.balance, first.changed) == (
-        person(store, "ann"),
+        await person(store, "ann"),
         4,
         4,
         True,

@@ -37,10 +37,10 @@ def desk_of(store: SqliteStore) -> CronOperations:
 async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: SqliteStore) -> None:
     operations = desk_of(store)
     made = await operations.add(NewJobOrder(user="push:bob", when=WHEN, text="news", to="rest:ann"))
-    person = store.people.find("push", "bob")
+    person = await store.people.find("push", "bob")
     assert person is not None
 
-    job = store.cron.get(made.job.id)
+    job = await store.cron.get(made.job.id)
     assert job is not None
     assert job.task is not None
     assert (job.person_id, job.task.origin.lane) == (person.id, "agent:main:push:dm:bob")
@@ -54,13 +54,13 @@ async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: SqliteS
 async def test_a_person_is_named_by_their_id_too_and_another_chat_can_be_chosen(
     store: SqliteStore,
 ) -> None:
-    person = store.people.find("rest", "ann")
+    person = await store.people.find("rest", "ann")
     assert person is not None
     made = await desk_of(store).add(
         NewJobOrder(user=person.id, when="in 2 hours", text="tea", chat="kitchen")
     )
 
-    job = store.cron.get(made.job.id)
+    job = await store.cron.get(made.job.id)
     assert job is not None
     assert job.task is not None
     assert job.task.origin.lane == "agent:main:rest:dm:kitchen:ann"
@@ -90,7 +90,7 @@ async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
     ran = await operations.run(JobOrder(id=made.job.id))
 
     assert ran.message_id is not None
-    record = store.inbox.get(ran.message_id)
+    record = await store.inbox.get(ran.message_id)
     assert record is not None
     assert (record.lane, record.state) == ("agent:main:rest:dm:ann", "new")
     assert (ran.job.runs, ran.job.outcome, ran.job.next_at) == (1, "new", made.job.next_at)
@@ -118,7 +118,7 @@ async def test_what_cannot_be_scheduled_is_refused_with_the_way_out(
         await desk_of(store).add(order)
 
     assert told in str(error.value)
-    assert store.cron.page(limit=10) == ()
+    assert await store.cron.page(limit=10) == ()
 
 
 async def test_bounds_of_a_list_are_checked(store: SqliteStore) -> None:

@@ -62,7 +62,7 @@ async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(operations,
     assert made.secret == f"hk_{text}"
     assert len(text) == 43
     assert key_digest(made.secret) == sha256(made.secret.encode()).digest()
-    found = store.keys.find(key_digest(made.secret))
+    found = await store.keys.find(key_digest(made.secret))
     assert found is not None
     assert (found.id, found.hint, found.person_id) == ("k_aa1", text[-4:], made.key.person_id)
     files = b"".join(path.read_bytes() for path in tmp_path.glob("hermes.db*"))
@@ -119,7 +119,7 @@ async def test_a_key_that_makes_no_sense_is_not_made(operations, store, wanted, 
     with pytest.raises(BadRequest, match=named):
         await operations.keys.create(wanted)
 
-    assert store.keys.list() == ()
+    assert await store.keys.list() == ()
 
 
 @pytest.mark.req("A20", "J21")
@@ -176,7 +176,7 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, sto
     assert (ended.changed, again.changed) == (True, False)
     assert (ended.key.state, ended.key.revoked_at) == ("revoked", NOW + 5)
     assert again.key == ended.key
-    found = store.keys.find(key_digest(made.secret))
+    found = await store.keys.find(key_digest(made.secret))
     assert found is not None
     assert found.revoked_at == NOW + 5
     assert [(line["event"], line["key_id"], line["by"]) for line in logs] == [
@@ -200,7 +200,7 @@ async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
     assert "k_aa1 (ann)" in str(many.value)
     assert "k_aa2 (bob)" in str(none.value)
     assert "k_b" not in str(none.value)
-    assert [key.id for key in store.keys.list() if key.revoked_at is not None] == ["k_b"]
+    assert [key.id for key in await store.keys.list() if key.revoked_at is not None] == ["k_b"]
 
 
 @pytest.mark.req("A22")

@@ -154,7 +154,7 @@ async def test_a_dream_is_shown_ordered_where_a_gateway_runs_and_gone_with_every
     await keep_papers(store, ann)
 
     async def dream_now(person_id: str) -> Dream | None:
-        return store.dreams.of(person_id)
+        return await store.dreams.of(person_id)
 
     able = Operations(
         store,

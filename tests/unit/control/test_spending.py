@@ -208,7 +208,7 @@ async def test_days_come_in_order_and_today_is_that_of_the_time_zone(store):
 
 
 @pytest.mark.req("A20")
-def test_without_a_ledger_nothing_was_spent():
-    report = costs(None, CostAsk(days=1), today=TODAY)
+async def test_without_a_ledger_nothing_was_spent():
+    report = await costs(None, CostAsk(days=1), today=TODAY)
 
     assert (report.rows, report.total.calls, report.first_day) == ((), 0, TODAY)

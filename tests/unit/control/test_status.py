@@ -37,12 +37,17 @@ class _Waiting:
         return self._count
 
 
+class _WaitingReplies:
+    async def waiting(self) -> int:
+        return 1
+
+
 class _Spend:
     def __init__(self, switch: KillSwitch, *, broken: bool) -> None:
         self._switch = switch
         self._broken = broken
 
-    def kill_switch(self) -> KillSwitch:
+    async def kill_switch(self) -> KillSwitch:
         if self._broken:
             raise StoreError("the database file is damaged")
         return self._switch
@@ -52,7 +57,7 @@ class _Paused:
     def __init__(self, *, broken: bool) -> None:
         self._broken = broken
 
-    def last_traffic(self, platform: str) -> LastTraffic:
+    async def last_traffic(self, platform: str) -> LastTraffic:
         if self._broken:
             raise StoreError("the database file is damaged")
         return LastTraffic(came=900.0, went=950.0)
@@ -70,14 +75,14 @@ class CountingStore:
         self.spend = _Spend(switch, broken=broken)
         self.paused = _Paused(broken=broken)
         self.inbox = _Waiting(3)
-        self.outbox = _Waiting(1)
+        self.outbox = _WaitingReplies()
         self._problem = problem
         self._broken = broken
 
     def writable(self) -> str | None:
         return self._problem
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         if self._broken:
             raise StoreError("the database file is damaged")
         return DETAILS
@@ -88,8 +93,8 @@ def a_store(problem: str | None = None, *, broken: bool = False, switch: KillSwi
 
 
 @pytest.mark.req("W7")
-def test_a_running_gateway_tells_everything_at_once():
-    report = live_status(a_store(), LIVE, home="/h", now=1060.04)
+async def test_a_running_gateway_tells_everything_at_once():
+    report = await live_status(a_store(), LIVE, home="/h", now=1060.04)
 
     assert report == StatusReport(
         running=True,
@@ -110,58 +115,58 @@ def test_a_running_gateway_tells_everything_at_once():
 
 
 @pytest.mark.req("W7", "W3")
-def test_a_draining_gateway_says_so():
+async def test_a_draining_gateway_says_so():
     live = msgspec.structs.replace(LIVE, state="draining")
 
-    assert live_status(a_store(), live, home="/h", now=1000.0).draining
+    assert (await live_status(a_store(), live, home="/h", now=1000.0)).draining
 
 
 @pytest.mark.req("W7", "J2")
-def test_a_full_disk_is_named_as_the_reason():
+async def test_a_full_disk_is_named_as_the_reason():
     problem = "the disk has 3 MiB left, less than the reserve of 64 MiB"
 
-    report = live_status(a_store(problem), LIVE, home="/h", now=1000.0)
+    report = await live_status(a_store(problem), LIVE, home="/h", now=1000.0)
 
     assert report.store == StoreStatus(writable=False, problem=problem, details=DETAILS)
 
 
 @pytest.mark.req("W7")
-def test_a_broken_store_is_a_line_of_the_report_not_an_error():
-    report = live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
+async def test_a_broken_store_is_a_line_of_the_report_not_an_error():
+    report = await live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
 
     assert report.store == StoreStatus(writable=False, problem="the database file is damaged")
 
 
 @pytest.mark.req("W7")
-def test_without_a_gateway_the_files_speak():
-    report = offline_status(a_store(), home="/h", version="0.1.0")
+async def test_without_a_gateway_the_files_speak():
+    report = await offline_status(a_store(), home="/h", version="0.1.0")
 
     assert (report.running, report.state, report.waiting_messages) == (False, "stopped", 3)
     assert report.store == StoreStatus(writable=True, details=DETAILS)
 
 
 @pytest.mark.req("W7")
-def test_a_home_without_files_is_told_as_empty():
-    report = offline_status(None, home="/h", version="0.1.0")
+async def test_a_home_without_files_is_told_as_empty():
+    report = await offline_status(None, home="/h", version="0.1.0")
 
     assert report.store is None
     assert report.waiting_messages == 0
 
 
 @pytest.mark.req("A22", "W7")
-def test_the_kill_switch_is_shown_only_while_it_is_on():
+async def test_the_kill_switch_is_shown_only_while_it_is_on():
     switch = KillSwitch(is_on=True, at=5.0, by="olga", reason="the bill")
 
-    live = live_status(a_store(switch=switch), LIVE, home="/h", now=1000.0)
-    offline = offline_status(a_store(switch=switch), home="/h", version="0.1.0")
+    live = await live_status(a_store(switch=switch), LIVE, home="/h", now=1000.0)
+    offline = await offline_status(a_store(switch=switch), home="/h", version="0.1.0")
 
     assert (live.kill_switch, offline.kill_switch) == (switch, switch)
-    assert live_status(a_store(), LIVE, home="/h", now=1000.0).kill_switch is None
+    assert (await live_status(a_store(), LIVE, home="/h", now=1000.0)).kill_switch is None
 
 
 @pytest.mark.req("A22")
-def test_a_kill_switch_that_cannot_be_read_is_told_as_on():
-    report = live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
+async def test_a_kill_switch_that_cannot_be_read_is_told_as_on():
+    report = await live_status(a_store(broken=True), LIVE, home="/h", now=1000.0)
 
     assert report.kill_switch == KillSwitch(
         is_on=True, reason="it cannot be read: the database file is damaged"

@@ -89,11 +89,13 @@ async def test_activating_a_channel_lets_in_that_one_and_a_person_all_of_theirs(
 
     await operations.users.activate(UserOrder(user="telegram:1"))
     one = [
-        store.users.channel_access(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))
+        (await store.users.channel_access(*name)).is_active
+        for name in (("telegram", "1"), ("v1", "ann"))
     ]
     await operations.users.activate(UserOrder(user=person))
     both = [
-        store.users.channel_access(*name).is_active for name in (("telegram", "1"), ("v1", "ann"))
+        (await store.users.channel_access(*name)).is_active
+        for name in (("telegram", "1"), ("v1", "ann"))
     ]
 
     assert (one, both) == ([True, False], [True, True])
@@ -181,18 +183,18 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(operations, 
 
     assert denied == PairReport(platform="telegram", user_id="7")
     assert [one.changed for one in revoked] == [True, False]
-    assert store.users.channel_access("telegram", "8") == ChannelAccess(added.user.id)
+    assert await store.users.channel_access("telegram", "8") == ChannelAccess(added.user.id)
 
 
 @pytest.mark.req("A3", "A18")
 async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(operations, store):
     made = (await operations.keys.create(NewKey(user="ann"))).key
-    before = store.keys.get(made.id)
+    before = await store.keys.get(made.id)
 
     with capture_logs() as logs:
         given = await operations.users.set_tier(TierOrder(user="v1:ann", tier="pro", by="olga"))
         again = await operations.users.set_tier(TierOrder(user=made.person_id, tier="pro"))
-    after = store.keys.get(made.id)
+    after = await store.keys.get(made.id)
     with pytest.raises(BadRequest, match=r"'gold' is not a tier here: expected one of .*free"):
         await operations.users.set_tier(TierOrder(user="v1:ann", tier="gold"))
     with pytest.raises(NotFound, match="Nobody is known as"):

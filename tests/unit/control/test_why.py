@@ -99,7 +99,7 @@ class _Turns:
     def __init__(self, head: MessageRecord | None) -> None:
         self._head = head
 
-    def view(self, lane: str) -> LaneView:
+    async def view(self, lane: str) -> LaneView:
         return LaneView(lane=lane, fence=1, epoch=0, head=0, message=self._head)
 
 
@@ -107,7 +107,7 @@ class _Approvals:
     def __init__(self, approval: Approval | None) -> None:
         self._approval = approval
 
-    def waiting(self, lane: str) -> Approval | None:
+    async def waiting(self, lane: str) -> Approval | None:
         return self._approval
 
 
@@ -125,13 +125,13 @@ class TellingStore:
         self.turns = _Turns(head)
         self.approvals = _Approvals(approval)
 
-    def timeline(self, name: str) -> Timeline | None:
+    async def timeline(self, name: str) -> Timeline | None:
         return self._timeline
 
 
-def told(timeline: Timeline | None, name: str = "m_1", *, text: bool = False, **more: Any):
+async def told(timeline: Timeline | None, name: str = "m_1", *, text: bool = False, **more: Any):
     store = cast("Store", TellingStore(timeline, **more))
-    return explain(store, name, now=T + 5, include_text=text)
+    return await explain(store, name, now=T + 5, include_text=text)
 
 
 def changed(message: dict[str, Any], **timeline: Any) -> Timeline:
@@ -144,8 +144,8 @@ def unfinished(state: MessageState, **more: Any) -> Timeline:
 
 
 @pytest.mark.req("A8", "A30", "J11", "J15")
-def test_an_answered_message_is_one_sentence_and_its_facts():
-    report = told(ANSWERED)
+async def test_an_answered_message_is_one_sentence_and_its_facts():
+    report = await told(ANSWERED)
 
     assert report.answer == (
         "Answered after 1.2 s by local:smollm2; 1 credit captured; delivered to rest (pulled)."
@@ -157,8 +157,8 @@ def test_an_answered_message_is_one_sentence_and_its_facts():
 
 
 @pytest.mark.req("P7", "A32")
-def test_the_route_names_the_rule_behind_the_model_and_what_was_left_out():
-    assert told(ANSWERED).route == WhyRoute(
+async def test_the_route_names_the_rule_behind_the_model_and_what_was_left_out():
+    assert (await told(ANSWERED)).route == WhyRoute(
         wanted="auto",
         rule="the last resort",
         candidates=(WhyCandidate("local:smollm2", "the last resort"),),
@@ -167,22 +167,22 @@ def test_the_route_names_the_rule_behind_the_model_and_what_was_left_out():
 
 
 @pytest.mark.req("P7")
-def test_after_a_failover_the_rule_is_that_of_the_model_that_answered():
+async def test_after_a_failover_the_rule_is_that_of_the_model_that_answered():
     both = [
         {"model": "openai:gpt", "rule": "wanted"},
         {"model": "local:smollm2", "rule": "the last resort"},
     ]
     events = (TimelineEvent("routed", T, {"candidates": both}),)
 
-    route = told(msgspec.structs.replace(ANSWERED, events=events)).route
+    route = (await told(msgspec.structs.replace(ANSWERED, events=events))).route
 
     assert route is not None
     assert route.rule == "the last resort"
 
 
 @pytest.mark.req("A32")
-def test_the_timeline_is_in_order_with_times_and_durations():
-    lines = told(ANSWERED).lines
+async def test_the_timeline_is_in_order_with_times_and_durations():
+    lines = (await told(ANSWERED)).lines
 
     assert [(line.what, line.after_s, line.took_s) for line in lines] == [
         ("accepted", 0.0, 0.01),
@@ -194,8 +194,8 @@ def test_the_timeline_is_in_order_with_times_and_durations():
 
 
 @pytest.mark.req("W26", "W35")
-def test_bodies_and_user_ids_are_told_only_when_asked_for():
-    closed, opened = told(ANSWERED), told(ANSWERED, text=True)
+async def test_bodies_and_user_ids_are_told_only_when_asked_for():
+    closed, opened = await told(ANSWERED), await told(ANSWERED, text=True)
 
     told_anyway = msgspec.json.encode(closed).decode()
     assert "balance" not in told_anyway
@@ -208,8 +208,8 @@ def test_bodies_and_user_ids_are_told_only_when_asked_for():
 
 
 @pytest.mark.req("J24")
-def test_an_erased_person_has_no_text_and_no_name():
-    report = told(changed({"event": None}, result=None), text=True)
+async def test_an_erased_person_has_no_text_and_no_name():
+    report = await told(changed({"event": None}, result=None), text=True)
 
     assert report.user is None
     assert report.text is not None
@@ -243,15 +243,15 @@ def test_an_erased_person_has_no_text_and_no_name():
         ),
     ],
 )
-def test_every_outcome_has_its_sentence(message, result, answer):
-    assert told(changed(message, result=result, ledger=())).answer == answer
+async def test_every_outcome_has_its_sentence(message, result, answer):
+    assert (await told(changed(message, result=result, ledger=()))).answer == answer
 
 
 @pytest.mark.req("J1")
-def test_a_message_that_arrived_again_says_so():
+async def test_a_message_that_arrived_again_says_so():
     events = (ROUTED, TimelineEvent("duplicate", T + 2), TimelineEvent("duplicate", T + 3))
 
-    report = told(msgspec.structs.replace(ANSWERED, events=events))
+    report = await told(msgspec.structs.replace(ANSWERED, events=events))
 
     assert report.duplicates == 2
     assert "it arrived 2 more times and got the same reply." in report.answer
@@ -282,10 +282,10 @@ def test_a_message_that_arrived_again_says_so():
         ),
     ],
 )
-def test_a_reply_that_is_not_out_yet_says_what_it_waits_for(delivery, how):
+async def test_a_reply_that_is_not_out_yet_says_what_it_waits_for(delivery, how):
     row = a_delivery(**delivery)
 
-    report = told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
+    report = await told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
 
     assert report.waiting_for == f"its reply to rest is {how}"
     assert report.answer.endswith(f"the reply to rest is {how}.")
@@ -293,10 +293,10 @@ def test_a_reply_that_is_not_out_yet_says_what_it_waits_for(delivery, how):
 
 
 @pytest.mark.req("A28")
-def test_a_dead_letter_waits_for_nothing_and_names_its_reason():
+async def test_a_dead_letter_waits_for_nothing_and_names_its_reason():
     row = a_delivery(state=DeliveryState.DEAD, failure="invalid_recipient", failed=3)
 
-    report = told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
+    report = await told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
 
     assert report.waiting_for is None
     assert report.answer.endswith(
@@ -306,18 +306,18 @@ def test_a_dead_letter_waits_for_nothing_and_names_its_reason():
 
 @pytest.mark.req("J15")
 @pytest.mark.parametrize("trace", [{"platform_message_id": "77"}, {"sending_at": T + 1.3}])
-def test_a_reply_that_was_sent_over_a_wire_is_not_called_pulled(trace):
+async def test_a_reply_that_was_sent_over_a_wire_is_not_called_pulled(trace):
     row = a_delivery(**trace)
 
-    report = told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
+    report = await told(msgspec.structs.replace(ANSWERED, deliveries=(row,)))
 
     assert report.answer.endswith("delivered to rest.")
     assert not report.deliveries[0].is_pulled
 
 
 @pytest.mark.req("A8")
-def test_a_waiting_message_says_which_one_is_before_it():
-    report = told(unfinished(MessageState.NEW, steps=()), head=a_message(id="m_0"))
+async def test_a_waiting_message_says_which_one_is_before_it():
+    report = await told(unfinished(MessageState.NEW, steps=()), head=a_message(id="m_0"))
 
     assert report.answer == (
         "Not finished yet, 5.0 s after it was accepted: waiting for m_0, which is before it in the "
@@ -326,16 +326,16 @@ def test_a_waiting_message_says_which_one_is_before_it():
 
 
 @pytest.mark.req("A8")
-def test_a_running_message_says_which_step_it_is_in():
+async def test_a_running_message_says_which_step_it_is_in():
     step = msgspec.structs.replace(MODEL_STEP, state="started", at=T + 2)
 
-    report = told(unfinished(MessageState.RUNNING, steps=(step,)))
+    report = await told(unfinished(MessageState.RUNNING, steps=(step,)))
 
     assert report.waiting_for == "model local:smollm2 (started 3.0 s ago)"
 
 
 @pytest.mark.req("J9")
-def test_a_parked_message_names_its_approval():
+async def test_a_parked_message_names_its_approval():
     approval = Approval(
         id="a_1",
         message_id="m_1",
@@ -349,16 +349,16 @@ def test_a_parked_message_names_its_approval():
         state="waiting",
     )
 
-    report = told(unfinished(MessageState.PARKED), approval=approval)
+    report = await told(unfinished(MessageState.PARKED), approval=approval)
 
     assert report.waiting_for == "approval a_1 of the tool send_mail, which expires in 1 min"
 
 
 @pytest.mark.req("J13")
-def test_a_message_that_was_taken_in_names_its_host():
+async def test_a_message_that_was_taken_in_names_its_host():
     message = a_message(state=MessageState.MERGING, outcome=None, done_at=None, merged_into="m_0")
 
-    report = told(msgspec.structs.replace(OPEN, message=message))
+    report = await told(msgspec.structs.replace(OPEN, message=message))
 
     assert report.waiting_for == "the running turn of m_0, which has taken it in"
 
@@ -379,8 +379,8 @@ REFUSED = Timeline(
 
 
 @pytest.mark.req("J2", "A8")
-def test_a_refused_message_can_be_asked_for_too():
-    report = told(REFUSED, "r_1")
+async def test_a_refused_message_can_be_asked_for_too():
+    report = await told(REFUSED, "r_1")
 
     assert (report.kind, report.id, report.external_id) == ("refusal", "r_1", "x")
     assert report.answer == (
@@ -390,11 +390,11 @@ def test_a_refused_message_can_be_asked_for_too():
 
 
 @pytest.mark.req("J1")
-def test_a_conflict_names_the_message_that_has_the_id_and_the_message_names_the_conflict():
+async def test_a_conflict_names_the_message_that_has_the_id_and_the_message_names_the_conflict():
     refusal = msgspec.structs.replace(REFUSAL, code="conflict", message_id="m_1")
     both = msgspec.structs.replace(ANSWERED, refusal=refusal)
 
-    by_refusal, by_message = told(both, "r_1"), told(both, "m_1")
+    by_refusal, by_message = await told(both, "r_1"), await told(both, "m_1")
 
     assert by_refusal.kind == "refusal"
     assert by_refusal.answer.endswith("Nothing was kept; the message under that id is m_1.")
@@ -404,14 +404,14 @@ def test_a_conflict_names_the_message_that_has_the_id_and_the_message_names_the_
 
 
 @pytest.mark.req("A8")
-def test_an_unknown_id_says_which_ids_there_are():
+async def test_an_unknown_id_says_which_ids_there_are():
     with pytest.raises(NotFound, match=r"'m_9'.*m_\.\.\..*r_\.\.\..*retention_days"):
-        told(None, "m_9")
+        await told(None, "m_9")
 
 
 @pytest.mark.req("A8")
-def test_the_report_survives_json():
-    report = told(ANSWERED, text=True)
+async def test_the_report_survives_json():
+    report = await told(ANSWERED, text=True)
 
     assert msgspec.json.decode(msgspec.json.encode(report), type=type(report)) == report
 

@@ -36,7 +36,7 @@ DATA = {
 
 
 class _Keys:
-    def list(self) -> tuple[CallerKey, ...]:
+    async def list(self) -> tuple[CallerKey, ...]:
         return (KEY,)
 
 
@@ -47,7 +47,7 @@ class TellingStore:
         self._event = event
         self.keys = _Keys()
 
-    def timeline(self, name: str) -> Timeline | None:
+    async def timeline(self, name: str) -> Timeline | None:
         return Timeline(
             message=None,
             result=None,
@@ -59,14 +59,14 @@ class TellingStore:
         )
 
 
-def told(kind: str = "call", **changes: Any) -> WhyReport:
+async def told(kind: str = "call", **changes: Any) -> WhyReport:
     event = TimelineEvent(kind, T, DATA | changes)
-    return explain(cast("Store", TellingStore(event)), "v_1", now=T + 5, include_text=True)
+    return await explain(cast("Store", TellingStore(event)), "v_1", now=T + 5, include_text=True)
 
 
 @pytest.mark.req("A20", "A23", "P7")
-def test_a_call_is_told_with_its_key_its_tries_and_what_it_took():
-    report = told()
+async def test_a_call_is_told_with_its_key_its_tries_and_what_it_took():
+    report = await told()
 
     assert report.answer == (
         "Answered after 1.2 s by b:two; 1 try failed; $0.001000; "
@@ -93,8 +93,8 @@ def test_a_call_is_told_with_its_key_its_tries_and_what_it_took():
 
 
 @pytest.mark.req("A8")
-def test_a_report_of_a_call_survives_the_way_to_the_command_line():
-    report = told()
+async def test_a_report_of_a_call_survives_the_way_to_the_command_line():
+    report = await told()
 
     assert msgspec.json.decode(msgspec.json.encode(report), type=WhyReport) == report
 
@@ -120,8 +120,8 @@ def test_a_report_of_a_call_survives_the_way_to_the_command_line():
         ),
     ],
 )
-def test_how_a_call_ended_is_said_first(changes, beginning):
-    assert told(**changes).answer.startswith(beginning)
+async def test_how_a_call_ended_is_said_first(changes, beginning):
+    assert (await told(**changes)).answer.startswith(beginning)
 
 
 @pytest.mark.req("A20")
@@ -133,14 +133,14 @@ def test_how_a_call_ended_is_said_first(changes, beginning):
         ({"cost_usd": 0.0}, "; no cost; "),
     ],
 )
-def test_an_unknown_price_is_never_nothing(changes, cost):
-    assert cost in told(**changes).answer
+async def test_an_unknown_price_is_never_nothing(changes, cost):
+    assert cost in (await told(**changes)).answer
 
 
 @pytest.mark.req("A8")
-def test_without_a_key_it_was_the_operators_token_and_a_lost_key_keeps_its_user():
-    own = told(key="", user="operator")
-    lost = told(key="k_gone")
+async def test_without_a_key_it_was_the_operators_token_and_a_lost_key_keeps_its_user():
+    own = await told(key="", user="operator")
+    lost = await told(key="k_gone")
 
     assert own.key is None
     assert own.answer.endswith("by the operator's token.")
@@ -149,8 +149,8 @@ def test_without_a_key_it_was_the_operators_token_and_a_lost_key_keeps_its_user(
 
 
 @pytest.mark.req("A8")
-def test_a_line_of_another_version_is_shown_as_it_is():
-    report = told(outcome=None)
+async def test_a_line_of_another_version_is_shown_as_it_is():
+    report = await told(outcome=None)
 
     assert "another version" in report.answer
     assert report.call is None
@@ -158,6 +158,6 @@ def test_a_line_of_another_version_is_shown_as_it_is():
 
 
 @pytest.mark.req("A8")
-def test_a_stray_event_is_no_call():
+async def test_a_stray_event_is_no_call():
     with pytest.raises(NotFound):
-        told("duplicate")
+        await told("duplicate")

@@ -78,7 +78,7 @@ async def test_the_facts_that_a_message_is_about_are_found_and_no_structural_one
         again = await looking.of(ann, "which wine?")
         fresh = await recall(store, embed).of(ann, "wine, dog, wine")
 
-        dog, drink, _ = store.facts.of(ann)
+        dog, drink, _ = await store.facts.of(ann)
         assert first == RecalledFacts(("- dog: a dog called Rex",), ids=(dog.id,))
         assert again == RecalledFacts(("- drink: red wine",), ids=(drink.id,))
         assert set(fresh.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
@@ -114,7 +114,7 @@ async def test_a_fact_that_changed_is_found_by_what_it_says_now(tmp_path: Path) 
         await learn(store, ann, pet="a dog")
         looking = recall(store, WordEmbed())
         assert (await looking.of(ann, "dog")).lines == ("- pet: a dog",)
-        (fact,) = store.facts.of(ann)
+        (fact,) = await store.facts.of(ann)
         changed = msgspec.structs.replace(fact, value="wine")
         await store.facts.change(ann, lambda _: FactChange(put=(changed,)))
 
@@ -168,7 +168,7 @@ async def test_vectors_that_take_long_are_made_behind_the_message(tmp_path: Path
         early = await looking.of(ann, "dog")
         embed.may_go.set()
         async with asyncio.timeout(30):
-            while store.vectors.waiting(ann, limit=1):  # noqa: ASYNC110  a task makes it true
+            while await store.vectors.waiting(ann, limit=1):  # noqa: ASYNC110  a task makes it true
                 await asyncio.sleep(0)
         late = await looking.of(ann, "dog")
 
@@ -202,7 +202,7 @@ async def test_a_stop_leaves_no_task_and_the_facts_wait(tmp_path: Path) -> None:
         await looking.close()
 
         assert [task for task in asyncio.all_tasks() if task.get_name().startswith("place-")] == []
-        assert len(store.vectors.waiting(ann, limit=9)) == 1
+        assert len(await store.vectors.waiting(ann, limit=9)) == 1
 
 
 @pytest.mark.req("A12")
@@ -217,7 +217,7 @@ async def test_vectors_of_another_length_are_made_anew(tmp_path: Path) -> None:
         found = await recall(store, shorter).of(ann, "wine and a dog")
 
         assert set(found.lines) == {"- dog: a dog called Rex", "- drink: red wine"}
-        assert store.vectors.pages(ann, "words:1/4") == ()
+        assert await store.vectors.pages(ann, "words:1/4") == ()
 
 
 @pytest.mark.req("A12")

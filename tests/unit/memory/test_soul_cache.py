@@ -15,7 +15,7 @@ class Facts:
         self.diet = "vegan"
         self.reads = 0
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         self.reads += 1
         return (
             Fact(
@@ -31,12 +31,12 @@ class Facts:
         )
 
     async def change(self, person_id: str, decide: Decide) -> FactChange:
-        return decide(self.of(person_id))
+        return decide(await self.of(person_id))
 
-    def some(self, person_id: str, ids: object) -> tuple[Fact, ...]:
+    async def some(self, person_id: str, ids: object) -> tuple[Fact, ...]:
         return ()
 
-    def has_loose(self, person_id: str) -> bool:
+    async def has_loose(self, person_id: str) -> bool:
         return False
 
 

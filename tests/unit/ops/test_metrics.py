@@ -13,7 +13,7 @@ USAGE = Usage(100, 20, cost_usd=0.25)
 
 
 @pytest.mark.req("A29")
-def test_model_calls_are_counted_by_backend_and_tier_with_tokens_and_cost():
+async def test_model_calls_are_counted_by_backend_and_tier_with_tokens_and_cost():
     metrics = GatewayMetrics()
 
     metrics.called("openai:gpt", "pro", usage=USAGE, seconds=1.5)
@@ -21,7 +21,7 @@ def test_model_calls_are_counted_by_backend_and_tier_with_tokens_and_cost():
     metrics.cached("openai:gpt", "pro")
     metrics.failed("local:small", "free")
 
-    seen = parse(metrics.text())
+    seen = parse(await metrics.text())
     assert seen["llm_calls"].value(backend="openai:gpt", tier="pro") == 1
     assert seen["llm_calls"].value(backend="openai:gpt", tier="none") == 1
     assert seen["llm_tokens"].value(backend="openai:gpt") == 240
@@ -34,7 +34,7 @@ def test_model_calls_are_counted_by_backend_and_tier_with_tokens_and_cost():
 
 
 @pytest.mark.req("A29")
-def test_requests_are_counted_by_method_and_route_and_failures_beside():
+async def test_requests_are_counted_by_method_and_route_and_failures_beside():
     metrics = GatewayMetrics()
 
     metrics.request("POST", "/api/messages", status=200, seconds=0.004)
@@ -42,7 +42,7 @@ def test_requests_are_counted_by_method_and_route_and_failures_beside():
     metrics.request("POST", "/api/messages", status=500, seconds=0.001)
     metrics.request("BREW", "unmatched", status=404, seconds=0.001)
 
-    seen = parse(metrics.text())
+    seen = parse(await metrics.text())
     where = {"method": "POST", "route": "/api/messages"}
     assert seen["request_count"].value(**where) == 3
     assert seen["request_errors"].value(**where) == 1
@@ -52,14 +52,14 @@ def test_requests_are_counted_by_method_and_route_and_failures_beside():
 
 
 @pytest.mark.req("A29")
-def test_turns_and_tools_are_counted():
+async def test_turns_and_tools_are_counted():
     metrics = GatewayMetrics()
 
     metrics.turn("telegram", "answered", seconds=2.5)
     metrics.tool(ToolUse("web_fetch", "{}"))
     metrics.tool(ToolUse("web_fetch", "{}", True))
 
-    seen = parse(metrics.text())
+    seen = parse(await metrics.text())
     assert seen["turns"].value(platform="telegram", outcome="answered") == 1
     assert seen["turn_latency"].value("_bucket", platform="telegram", le="3") == 1
     assert seen["turn_latency"].value("_bucket", platform="telegram", le="2") == 0
@@ -68,7 +68,7 @@ def test_turns_and_tools_are_counted():
 
 
 @pytest.mark.req("A29")
-def test_ten_thousand_made_up_names_make_no_more_series_than_the_limit():
+async def test_ten_thousand_made_up_names_make_no_more_series_than_the_limit():
     metrics = GatewayMetrics()
 
     for number in range(10_000):
@@ -76,56 +76,56 @@ def test_ten_thousand_made_up_names_make_no_more_series_than_the_limit():
         metrics.turn(f"platform-{number}", "answered", seconds=1.0)
         metrics.tool(ToolUse(f"tool-{number}", "{}"))
 
-    seen = parse(metrics.text())
+    seen = parse(await metrics.text())
     assert sum(seen["llm_calls"].samples.values()) == 10_000
     assert sum(seen["turns"].samples.values()) == 10_000
     assert seen["llm_calls"].value(backend=OTHER, tier=OTHER) == 10_000 - 64
     assert seen["turns"].value(platform=OTHER, outcome="answered") == 10_000 - 64
     assert seen["turn_latency"].value("_count", platform=OTHER) == 10_000 - 64
     assert {len(seen[name].samples) for name in ("llm_calls", "turns", "tool_calls")} == {65}
-    assert len(metrics.text()) < 500_000
+    assert len(await metrics.text()) < 500_000
 
 
 @pytest.mark.req("A29")
-def test_combinations_of_known_labels_are_bounded_too():
+async def test_combinations_of_known_labels_are_bounded_too():
     counter = Counter("c", "Text.", labels=("a", "b"), most_values=100)
 
     for a in range(100):
         for b in range(100):
             counter.add((str(a), str(b)))
 
-    samples = parse(expose([counter]))["c"].samples
+    samples = parse(await expose([counter]))["c"].samples
     assert len(samples) == 2_001
     assert sum(samples.values()) == 10_000
 
 
 @pytest.mark.req("A29")
-def test_labels_of_any_text_are_escaped_and_read_back():
+async def test_labels_of_any_text_are_escaped_and_read_back():
     counter, odd = Counter("c", "One\nline \\ here.", labels=("a",)), 'x"\\\ny}{,= \U0001f600'
 
     counter.add((odd,), 2.5)
     counter.add(("\ud800",))
 
-    family = parse(expose([counter]))["c"]
+    family = parse(await expose([counter]))["c"]
     assert family.text == "One\\nline \\\\ here."
     assert family.value(a=odd) == 2.5
     assert family.value(a="?") == 1
 
 
 @pytest.mark.req("A29")
-def test_a_value_on_a_bound_belongs_to_it_and_one_beyond_all_to_infinity():
+async def test_a_value_on_a_bound_belongs_to_it_and_one_beyond_all_to_infinity():
     histogram = Histogram("h", "Text.", bounds=(1, 2))
 
     for value in (1, 1.5, 7):
         histogram.observe((), value)
 
-    family = parse(expose([histogram]))["h"]
+    family = parse(await expose([histogram]))["h"]
     assert [family.value("_bucket", le=le) for le in ("1", "2", "+Inf")] == [1, 2, 3]
     assert family.value("_sum") == 9.5
 
 
 @pytest.mark.req("A29")
-def test_a_number_that_cannot_be_read_hides_no_other():
+async def test_a_number_that_cannot_be_read_hides_no_other():
     def broken():
         raise StoreError("the disk is gone")
 
@@ -134,7 +134,7 @@ def test_a_number_that_cannot_be_read_hides_no_other():
         MetricReader("here", "Text.", labels=("a",), read=lambda: [(("x",), 1), (("x",), 2)]),
     ]
 
-    seen = parse(expose(readers))
+    seen = parse(await expose(readers))
     assert seen["gone"].samples == {}
     assert seen["here"].value(a="x") == 3
 

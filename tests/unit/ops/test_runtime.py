@@ -163,12 +163,12 @@ def test_every_state_can_be_read_from_outside_and_after_the_end(home):
         ("draining", None, "stopped", "died unexpectedly while it was draining"),
     ],
 )
-def test_status_without_a_gateway_says_how_the_last_one_ended(state, exit_code, shown, note):
+async def test_status_without_a_gateway_says_how_the_last_one_ended(state, exit_code, shown, note):
     last = Runtime(
         state=state, pid=7, version="1", at=2.0, started_at=1.0, note="why", exit_code=exit_code
     )
 
-    report = offline_status(None, home="h", version="1", last=last)
+    report = await offline_status(None, home="h", version="1", last=last)
 
     assert report.state == shown
     assert (note is None) == (report.note is None)

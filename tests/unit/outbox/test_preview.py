@@ -379,4 +379,4 @@ async def test_a_platform_without_edits_shows_no_preview(bench) -> None:
     preview = await stage.open()
     await stage.show(preview, "Hel")
 
-    assert (stage.texts, bench.store.waiting()) == ([], 0)
+    assert (stage.texts, await bench.store.waiting()) == ([], 0)

@@ -87,7 +87,7 @@ async def test_a_draft_grows_and_the_reply_is_an_ordinary_message(bench) -> None
     await preview.update("Hello, here is what I found out about it")
     await bench.time.pass_by(1.0)
     await preview.close()
-    assert bench.store.waiting() == 0
+    assert await bench.store.waiting() == 0
 
     commit(bench, "Hello, all of it.")
     await bench.start()

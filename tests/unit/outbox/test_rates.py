@@ -48,11 +48,11 @@ class CountingStore(MemoryOutboxStore):
 
     asked = 0
 
-    def due(
+    async def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
         self.asked += 1
-        return super().due(platform, now, limit=limit, at_most_s=at_most_s)
+        return await super().due(platform, now, limit=limit, at_most_s=at_most_s)
 
 
 @pytest.mark.req("A28", "W10")

@@ -37,6 +37,6 @@ async def test_internal_events_pass_where_strangers_do_not(store: SqliteStore) -
         random_bytes=bytes,
     )
 
-    verdicts = [reception.admit(event(internal=word)).verdict for word in (False, True)]
+    verdicts = [(await reception.admit(event(internal=word))).verdict for word in (False, True)]
 
     assert verdicts == ["ignore", "in"]

@@ -192,7 +192,7 @@ class Table(Generic[T]):
         self.records = dict(records or {})
         self.asked: list[str] = []
 
-    def get(self, record_id: str, /) -> T | None:
+    async def get(self, record_id: str, /) -> T | None:
         self.asked.append(record_id)
         return self.records.get(record_id)
 

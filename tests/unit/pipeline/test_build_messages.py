@@ -45,7 +45,7 @@ class Memory:
 class Facts:
     facts: tuple[Fact, ...] = ()
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         return self.facts
 
 

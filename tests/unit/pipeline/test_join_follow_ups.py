@@ -35,7 +35,7 @@ class Waiting:
     def __init__(self, *records: MessageRecord) -> None:
         self.records = records
 
-    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+    async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         assert lane == LANE
         return self.records
 
@@ -232,7 +232,7 @@ async def test_w20_who_comes_while_the_turn_is_prepared_has_it_prepared_again() 
     arrivals.add("m_2", stops=True)
     turn = make_turn()
 
-    assert has_company(turn, turn, ctx)
+    assert await has_company(turn, turn, ctx)
     assert ctx.interrupt.gathering is arrivals
     assert ctx.interrupt.by is None
 
@@ -245,7 +245,7 @@ async def test_j12_who_cannot_join_a_prepared_turn_stops_it() -> None:
     arrivals.add("m_2", stops=True)
     turn = make_turn()
 
-    assert not has_company(turn, turn, ctx)
+    assert not await has_company(turn, turn, ctx)
     assert (ctx.interrupt.gathering, ctx.interrupt.by) == (None, "m_2")
 
 
@@ -253,5 +253,5 @@ async def test_j12_who_cannot_join_a_prepared_turn_stops_it() -> None:
 async def test_w20_without_arrivals_a_prepared_turn_takes_nobody_in_any_more() -> None:
     ctx, turn = context(make_record("m_2", make_event("and"))), make_turn()
 
-    assert not has_company(turn, turn, ctx)
+    assert not await has_company(turn, turn, ctx)
     assert (ctx.interrupt.gathering, ctx.interrupt.by) == (None, None)

@@ -22,7 +22,7 @@ class Transcripts:
         self._history = VisibleHistory(start, messages)
         self.asked: list[tuple[str, int, int, int, int]] = []
 
-    def history(
+    async def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
     ) -> VisibleHistory:
         self.asked.append((lane, epoch, head, limit, cut))

@@ -30,11 +30,11 @@ class Souls:
         self._earlier = earlier
         self.limits: list[int] = []
 
-    def get(self, lane: str, epoch: int) -> Soul | None:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
         assert (lane, epoch) == (LANE, 0)
         return self._soul
 
-    def said_before(
+    async def said_before(
         self, person_id: str, *, lane: str, epoch: int, limit: int
     ) -> tuple[SaidBefore, ...]:
         self.limits.append(limit)
@@ -42,7 +42,7 @@ class Souls:
 
 
 class Dreams:
-    def of(self, person_id: str) -> Dream | None:
+    async def of(self, person_id: str) -> Dream | None:
         return Dream(at=0.0, insights=("Ann likes tea.",)) if person_id == "p_ann" else None
 
 

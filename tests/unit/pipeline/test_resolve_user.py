@@ -37,7 +37,7 @@ class Door:
         self.turned_away: list[str] = []
         self.codes: list[str] = []
 
-    def admit(self, event: MessageEvent) -> Admission:
+    async def admit(self, event: MessageEvent) -> Admission:
         return self._admission
 
     async def turn_away(

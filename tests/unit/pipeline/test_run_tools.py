@@ -56,11 +56,11 @@ class Lanes:
 
     steers: tuple[MessageRecord, ...] = ()
 
-    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+    async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         assert (lane, person_id) == (LANE, "p_ann")
         return self.steers
 
-    def view(self, lane: str) -> LaneView:
+    async def view(self, lane: str) -> LaneView:
         return LaneView(lane=lane, fence=1, epoch=0, head=0, message=None)
 
 
@@ -68,7 +68,7 @@ class Lanes:
 class Souls:
     soul: Soul | None = None
 
-    def get(self, lane: str, epoch: int) -> Soul | None:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
         return self.soul
 
 
@@ -76,12 +76,12 @@ class Approvals(Table[Approval]):
     async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
         raise AssertionError("no question is asked in these tests")
 
-    def was_asked(self, who: str) -> bool:
+    async def was_asked(self, who: str) -> bool:
         return False
 
 
 class States:
-    def state(self, message_id: str) -> MessageState | None:
+    async def state(self, message_id: str) -> MessageState | None:
         return None
 
 
@@ -329,7 +329,7 @@ async def test_j9_a_tool_may_say_of_each_call_who_has_to_agree(
     who: Approver, chat_type: str
 ) -> None:
     class Sends(SmallTool):
-        def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
+        async def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
             return who
 
     ctx = context(Sends("a"))

@@ -35,6 +35,10 @@ NOTHING: Any = None
 REPEAT: AnyOrder = msgspec.structs.replace(USERS_BLOCK, request=Request, run=repeat)
 
 
+async def nobody(_platform: str, _user_id: str) -> None:
+    return None
+
+
 class Gate:
     """A gate before a function that repeats its order."""
 
@@ -45,7 +49,7 @@ class Gate:
         gateway_api = MemoryGatewayApi(Script(), access=self.access, clock=clock, make_id=str)
         audited = AuditedActions(
             self.audit,
-            person_of=lambda _platform, _user_id: None,
+            person_of=nobody,
             digest=lambda content: sha256(content).digest(),
             clock=clock,
             make_id=str,

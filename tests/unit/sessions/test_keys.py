@@ -1,5 +1,7 @@
 """Session keys name a conversation, and no two conversations share one."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +39,10 @@ def test_a_thread_and_a_person_of_the_same_id_do_not_share_a_session() -> None:
     assert key("group", user="7") != key("group", thread="7")
 
 
+async def written_by(writers: tuple[str, ...], lane: str) -> tuple[str, ...]:
+    return writers if lane.count(":") == 4 else ()
+
+
 @pytest.mark.req("W22")
 @given(st.text(), st.text(), st.text(), st.text())
 def test_ids_with_separators_cannot_collide(one: str, two: str, three: str, four: str) -> None:
@@ -70,12 +76,14 @@ def rest(sender: str, chat: str | None = None) -> Source:
 
 @pytest.mark.req("W22")
 @given(st.text(min_size=1), st.text(min_size=1), st.text(min_size=1), st.text(min_size=1))
-def test_a_name_that_a_caller_chose_belongs_to_its_sender(
+async def test_a_name_that_a_caller_chose_belongs_to_its_sender(
     sender: str, chat: str, other: str, other_chat: str
 ) -> None:
-    keys = SessionKeys(("rest",), lambda _lane: ())
+    keys = SessionKeys(("rest",), partial(written_by, ()))
 
-    same = keys.lane(rest(sender, chat), "main") == keys.lane(rest(other, other_chat), "main")
+    same = await keys.lane(rest(sender, chat), "main") == await keys.lane(
+        rest(other, other_chat), "main"
+    )
 
     assert same == ((sender, chat) == (other, other_chat))
 
@@ -94,19 +102,19 @@ def test_a_name_that_a_caller_chose_belongs_to_its_sender(
         (("",), rest("ann", "kitchen"), "agent:main:rest:dm:kitchen:ann"),
     ],
 )
-def test_an_old_session_goes_on_for_who_alone_wrote_in_it(
+async def test_an_old_session_goes_on_for_who_alone_wrote_in_it(
     writers: tuple[str, ...], source: Source, lane: str
 ) -> None:
-    keys = SessionKeys(("rest",), lambda plain: writers if plain.count(":") == 4 else ())
+    keys = SessionKeys(("rest",), partial(written_by, writers))
 
-    assert keys.lane(source, "main") == lane
+    assert await keys.lane(source, "main") == lane
 
 
 @pytest.mark.req("W22")
-def test_only_chats_that_callers_name_belong_to_their_sender() -> None:
-    keys = SessionKeys(("rest",), lambda _lane: ())
+async def test_only_chats_that_callers_name_belong_to_their_sender() -> None:
+    keys = SessionKeys(("rest",), partial(written_by, ()))
     shared = Source(platform="rest", chat_id="k", chat_type="thread", thread_id="k", user_id="ann")
 
-    assert keys.lane(shared, "main") == "agent:main:rest:thread:k:k"
+    assert await keys.lane(shared, "main") == "agent:main:rest:thread:k:k"
     web = Source(platform="web", chat_id="k", user_id="owner")
-    assert keys.lane(web, "main") == "agent:main:web:dm:k"
+    assert await keys.lane(web, "main") == "agent:main:web:dm:k"

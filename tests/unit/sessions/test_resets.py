@@ -147,17 +147,16 @@ def test_a_platform_s_rule_goes_before_that_of_a_kind_of_chat_and_before_the_com
 LASTING = {"web": ("*",), "rest": ("cli",)}
 
 
-def reason(lane: str, person_id: str, settings: SessionSettings) -> str | None:
+async def reason(lane: str, person_id: str, settings: SessionSettings) -> str | None:
     """Return why a session is over that nobody used for two days."""
     people = {("rest", "cli"): "p_cli"}
-    resets = Resets(
-        settings,
-        zone=BERLIN,
-        lasting=LASTING,
-        person_of=lambda platform, sender: people.get((platform, sender)),
-    )
+
+    async def person_of(platform: str, sender: str) -> str | None:
+        return people.get((platform, sender))
+
+    resets = Resets(settings, zone=BERLIN, lasting=LASTING, person_of=person_of)
     now = at("2026-11-15T12:00")
-    return resets.reason(lane, person_id=person_id, used_at=now - 2 * 86_400, now=now)
+    return await resets.reason(lane, person_id=person_id, used_at=now - 2 * 86_400, now=now)
 
 
 @pytest.mark.req("W23")
@@ -171,25 +170,25 @@ def reason(lane: str, person_id: str, settings: SessionSettings) -> str | None:
         ("slack", "p_cli", "daily"),
     ],
 )
-def test_no_clock_ends_the_sessions_of_lasting_senders(
+async def test_no_clock_ends_the_sessions_of_lasting_senders(
     platform: str, person_id: str, over: str | None
 ) -> None:
     common = SessionSettings()
     by_chat = SessionSettings(reset_chat_types=MappingProxyType({"dm": ResetSettings()}))
 
-    assert reason(f"agent:main:{platform}:dm:c", person_id, common) == over
-    assert reason(f"agent:main:{platform}:dm:c", person_id, by_chat) == over
+    assert await reason(f"agent:main:{platform}:dm:c", person_id, common) == over
+    assert await reason(f"agent:main:{platform}:dm:c", person_id, by_chat) == over
 
 
 @pytest.mark.req("W23")
 @pytest.mark.parametrize(("platform", "person_id"), [("web", "p_owner"), ("rest", "p_cli")])
-def test_a_rule_for_the_platform_ends_the_sessions_of_lasting_senders_too(
+async def test_a_rule_for_the_platform_ends_the_sessions_of_lasting_senders_too(
     platform: str, person_id: str
 ) -> None:
     rules = MappingProxyType({platform: ResetSettings(mode="idle", idle_min=60)})
     settings = SessionSettings(reset_platforms=rules)
 
-    assert reason(f"agent:main:{platform}:dm:c", person_id, settings) == "idle"
+    assert await reason(f"agent:main:{platform}:dm:c", person_id, settings) == "idle"
 
 
 @pytest.mark.req("W23", "W9")

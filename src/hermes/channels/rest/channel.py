@@ -152,13 +152,13 @@ class _Api:
             )
         if wait:
             return await self._wait(ticket)
-        return self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)
+        return await self._unfinished(ticket) if ticket.duplicate else accepted_response(ticket)
 
     async def get(self, exchange: HttpExchange) -> Answer:
         refuse_url_credentials(exchange)
         await self._gateway_api.authenticate(exchange.headers)
         message_id = exchange.parameter("id")
-        status = self._gateway_api.message(message_id)
+        status = await self._gateway_api.message(message_id)
         if status is None or status.record.platform != "rest":
             raise NotFound(
                 f"No message {message_id[:80]!r} came through this API, or it is older than the "
@@ -180,11 +180,11 @@ class _Api:
     async def _wait(self, ticket: Ticket) -> Answer:
         progress = await last_progress(self._gateway_api, ticket, wait_s=self._settings.wait_s)
         if progress is None:
-            return self._unfinished(ticket)
-        return turn_response(ended_view(self._gateway_api, ticket, progress=progress))
+            return await self._unfinished(ticket)
+        return turn_response(await ended_view(self._gateway_api, ticket, progress=progress))
 
-    def _unfinished(self, ticket: Ticket) -> Answer:
-        status = self._gateway_api.message(ticket.id)
+    async def _unfinished(self, ticket: Ticket) -> Answer:
+        status = await self._gateway_api.message(ticket.id)
         state = MessageState.NEW if status is None else status.record.state
         return accepted_response(ticket, state=state)
 

@@ -194,7 +194,7 @@ class _Chat:
     async def _events(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
         message_id = exchange.parameter("id")
-        status = self._gateway_api.message(message_id)
+        status = await self._gateway_api.message(message_id)
         if status is None or status.record.platform != "web" or status.record.event is None:
             raise NotFound(f"No message {message_id[:80]!r} came through this page.")
         conversation = status.record.event.source.chat_id
@@ -205,14 +205,14 @@ class _Chat:
         await self._enter(exchange)
         conversation = exchange.parameter("id")
         asked = read_page(exchange.query(), most=self._settings.history)
-        page = self._gateway_api.conversation(
+        page = await self._gateway_api.conversation(
             "web", conversation, limit=asked.limit, user_id=OWNER, before=asked.before
         )
         return json_response(conversation_json(conversation, page))
 
     async def _conversations(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
-        rows = self._gateway_api.conversations("web", limit=self._settings.conversations)
+        rows = await self._gateway_api.conversations("web", limit=self._settings.conversations)
         return json_response(conversations_json(rows))
 
     def _stream(self, ticket: Ticket, exchange: HttpExchange) -> EventStream:

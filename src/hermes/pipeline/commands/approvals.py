@@ -45,14 +45,14 @@ def _whose(lane: str) -> str:
 async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) -> Effect:
     store, lane = ctx.services.store, base_lane(turn.lane)
     if not argument:
-        waiting = store.approvals.waiting_around(lane)
+        waiting = await store.approvals.waiting_around(lane)
         if len(waiting) != 1:
             return refused(_choice(waiting))
         argument = waiting[0].id
     opened = ctx.services.questions.at(lane)
     if opened is not None and argument == opened.id:
         return effect_of(await settle_question(turn, ctx, opened, is_yes=is_yes))
-    approval = store.approvals.get(argument)
+    approval = await store.approvals.get(argument)
     if approval is None:
         return refused("There is nothing to approve under that id.")
     state: ApprovalState = "approved" if is_yes else "denied"
@@ -64,7 +64,7 @@ async def _settle(turn: Turn, ctx: TurnContext, argument: str, *, is_yes: bool) 
     except Forbidden as error:
         return refused(str(error))
     except (GuardFailed, NotFound) as error:
-        settled = store.approvals.get(approval.id)
+        settled = await store.approvals.get(approval.id)
         if settled is None or settled.decided_by != turn.id:
             return refused(str(error))
     ctx.journal.note("approval", id=approval.id, state=state, by=approver)

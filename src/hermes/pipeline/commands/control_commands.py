@@ -61,7 +61,7 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
     await commit_patiently(ctx, ctx.journal.lease, commit)
     if effect.interrupts is not None:
         plane.interrupt(lane, turn.id, message_id=effect.interrupts)
-    for record in ctx.services.store.turns.below(lane) if effect.stops_below else ():
+    for record in await ctx.services.store.turns.below(lane) if effect.stops_below else ():
         plane.interrupt(record.lane, turn.id, message_id=record.id)
         plane.wake(record.lane)
     plane.wake(effect.wakes or lane)
@@ -85,7 +85,7 @@ async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:
 
 async def _answered(turn: Turn, ctx: TurnContext, lane: str) -> Effect:
     """Return what becomes of words that are the answer to something."""
-    if was_asked(turn, ctx, lane):
+    if await was_asked(turn, ctx, lane):
         return effect_of(await take_answer(turn, ctx, lane))
     is_yes = plain_answer(turn.event.text)
     if is_yes is not None:

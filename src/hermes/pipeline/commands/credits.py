@@ -18,7 +18,7 @@ async def tell_credits(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     ctx.journal.note("credits", brings_code=bool(code))
     if not code or person is None:
         terms = terms_for(None if person is None else person.tier, settings)
-        return _said(wallet_text(store.wallets.get(turn.person_id), terms))
+        return _said(wallet_text(await store.wallets.get(turn.person_id), terms))
     try:
         referral = await bring_code(
             store.people,

@@ -24,7 +24,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 async def whoami(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Tell a person who they are here."""
     del argument
-    return Effect(text=ctx.services.reception.whoami(turn.event.source, turn.person_id))
+    return Effect(text=await ctx.services.reception.whoami(turn.event.source, turn.person_id))
 
 
 def unknown(turn: Turn, ctx: TurnContext, written: TypedCommand) -> Effect:

@@ -23,8 +23,8 @@ async def tell_memory(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return "Forgotten." if gone else f"I know nothing under {key.strip()[:50]!r}."
     if argument:
         return "Say /memory to see what I know of you, or /memory forget KEY."
-    known = sorted(facts.of(turn.person_id), key=lambda fact: not fact.is_structural)
-    dream = ctx.services.store.dreams.of(turn.person_id)
+    known = sorted(await facts.of(turn.person_id), key=lambda fact: not fact.is_structural)
+    dream = await ctx.services.store.dreams.of(turn.person_id)
     insights = [f"I gathered: {one}" for one in (dream.insights if dream else ())]
     if not known and not insights:
         return "I know nothing of you yet."

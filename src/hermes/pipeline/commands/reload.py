@@ -29,7 +29,7 @@ _NOTE = "\n\n[The tools you have may differ from those of earlier messages.\n{}]
 async def reload_mcp(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Reload, ask for confirmation, or cancel; the model is also informed of what changed."""
     approvals, who, word = ctx.services.store.approvals, asker_of(turn.event), argument.casefold()
-    is_standing = approvals.is_standing(NAME, who)
+    is_standing = await approvals.is_standing(NAME, who)
     if word == "cancel":
         if is_standing:
             await approvals.stand(NAME, who, is_standing=False)

@@ -25,7 +25,7 @@ async def undo(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Take the last exchanges out of the conversation."""
     if argument and not (argument.isdecimal() and 1 <= int(argument) <= _MOST_AT_ONCE):
         return _refused(f"/undo takes a number from 1 to {_MOST_AT_ONCE}, or nothing for one.")
-    taken = _exchanges(turn, ctx, limit=int(argument or 1))
+    taken = await _exchanges(turn, ctx, limit=int(argument or 1))
     if not taken:
         return _refused(_NOTHING)
     cut = sum(exchange.length for exchange in taken)
@@ -41,7 +41,7 @@ async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
     """Answer the last message again: the turn continues as that message's turn."""
     if argument:
         return _refused("/retry takes no text: it makes me answer your last message again.")
-    last = next(iter(_exchanges(turn, ctx, limit=1)), None)
+    last = next(iter(await _exchanges(turn, ctx, limit=1)), None)
     if last is None or last.said is None:
         return _refused("There is no message to answer again.")
     if last.person_id != turn.person_id:
@@ -58,12 +58,12 @@ async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
 async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Save the present state under a name, list the saved states, or continue from one of them."""
     past = ctx.services.store.transcripts
-    states = past.states(turn.lane, epoch=turn.epoch)
+    states = await past.states(turn.lane, epoch=turn.epoch)
     word, _, name = argument.lower().partition(" ")
     if word == "list":
         return _said(_listed(states))
     if word == "to":
-        return _go_to(turn, ctx, name.strip(), states=states)
+        return await _go_to(turn, ctx, name.strip(), states=states)
     name = argument.lower()
     if name and (_NAME.fullmatch(name) is None or name in _NO_NAMES):
         return _refused(
@@ -76,7 +76,7 @@ async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
         return _refused(
             f"{len(states)} states are kept already, as many as a conversation can have."
         )
-    if not _exchanges(turn, ctx, limit=1):
+    if not await _exchanges(turn, ctx, limit=1):
         return _refused("Nothing has been said yet that could be kept.")
     name = name or _free_name(states)
     ctx.journal.note("branched", branch=name)
@@ -84,14 +84,14 @@ async def branch(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=name))
 
 
-def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -> Reply:
+async def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -> Reply:
     if name not in states:
         return _refused(f"There is no state {name[:40]!r}. {_listed(states)}")
-    if _shared_from(turn, ctx):
+    if await _shared_from(turn, ctx):
         return _refused(
             "Others have joined this conversation since then, so I cannot go back to that state."
         )
-    is_kept = ctx.services.store.transcripts.is_kept(turn.lane, epoch=turn.epoch)
+    is_kept = await ctx.services.store.transcripts.is_kept(turn.lane, epoch=turn.epoch)
     keeps = "" if is_kept else _free_name(states)
     ctx.journal.note("went_to", branch=name, kept=keeps or None)
     text = f"We go on from {name}."
@@ -100,16 +100,16 @@ def _go_to(turn: Turn, ctx: TurnContext, name: str, *, states: dict[str, int]) -
     return Reply(parts=(TextPart(text),), rewind=Rewind(keeps=keeps, goes_to=name))
 
 
-def _exchanges(turn: Turn, ctx: TurnContext, *, limit: int) -> tuple[PastExchange, ...]:
+async def _exchanges(turn: Turn, ctx: TurnContext, *, limit: int) -> tuple[PastExchange, ...]:
     """Return the last exchanges that the person may see."""
-    return ctx.services.store.transcripts.exchanges(
-        turn.lane, epoch=turn.epoch, since=_shared_from(turn, ctx), limit=limit
+    return await ctx.services.store.transcripts.exchanges(
+        turn.lane, epoch=turn.epoch, since=await _shared_from(turn, ctx), limit=limit
     )
 
 
-def _shared_from(turn: Turn, ctx: TurnContext) -> int:
+async def _shared_from(turn: Turn, ctx: TurnContext) -> int:
     """Return where what several people may see begins; 0 if all of it is theirs."""
-    soul = ctx.services.store.souls.get(turn.lane, turn.epoch)
+    soul = await ctx.services.store.souls.get(turn.lane, turn.epoch)
     if soul is None:
         return 0
     if soul.shared_from is None and soul.person_id != turn.person_id:

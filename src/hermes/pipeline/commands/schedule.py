@@ -26,7 +26,7 @@ async def tell_schedule(turn: Turn, ctx: TurnContext, argument: str) -> str:
 
 async def _answer(turn: Turn, schedules: Scheduler, argument: str) -> str:
     if not argument or argument.casefold() == "list":
-        return _list(turn, schedules)
+        return await _list(turn, schedules)
     verb, _, name = argument.partition(" ")
     if verb.casefold() in _VERBS and name.strip() and ": " not in argument:
         return await _do(turn, schedules, verb.casefold(), name=name)
@@ -35,7 +35,7 @@ async def _answer(turn: Turn, schedules: Scheduler, argument: str) -> str:
         return f"I need both, when and what. {_USE}"
     when, _, to = when.partition("->")
     job = await schedules.add(
-        schedules.origin(turn.id),
+        await schedules.origin(turn.id),
         when=when,
         text=text,
         to=to.strip(),
@@ -46,11 +46,11 @@ async def _answer(turn: Turn, schedules: Scheduler, argument: str) -> str:
 
 async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
     person_id = turn.person_id
-    job = schedules.get(name, person_id=person_id)
+    job = await schedules.get(name, person_id=person_id)
     if not _is_told_here(job, turn):
         return "That job is from another chat: ask me there, or in a direct chat."
     if verb == "output":
-        return schedules.output(job)
+        return await schedules.output(job)
     if verb == "run":
         await schedules.run(job.id, person_id=person_id)
         return "It runs now."
@@ -64,8 +64,8 @@ async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
     return f"{told}\n\n{job.task.text}" if verb == "show" and job.task is not None else told
 
 
-def _list(turn: Turn, schedules: Scheduler) -> str:
-    jobs = [job for job in schedules.of_person(turn.person_id) if _is_told_here(job, turn)]
+async def _list(turn: Turn, schedules: Scheduler) -> str:
+    jobs = [job for job in await schedules.of_person(turn.person_id) if _is_told_here(job, turn)]
     if not jobs:
         return f"Nothing is scheduled. {_USE}"
     return "\n".join((*map(schedules.tell, jobs), _USE))

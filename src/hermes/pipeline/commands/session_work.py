@@ -20,8 +20,8 @@ _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Stop the running turn; waiting messages continue, and background tasks too unless `all`."""
     lane = base_lane(turn.lane)
-    running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
-    tasks, is_all = tasks_of(ctx.services, lane), argument.lower() == "all"
+    running = await _about_to_run(await ctx.services.store.turns.view(lane), ctx.services)
+    tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
     stopped = bool(running or (is_all and tasks))
     effect = Effect(
         text="Stopped." if stopped else "Nothing is running.",
@@ -41,7 +41,7 @@ async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """End the conversation, and what runs in it."""
     del argument
     lane = base_lane(turn.lane)
-    running = _about_to_run(ctx.services.store.turns.view(lane), ctx.services)
+    running = await _about_to_run(await ctx.services.store.turns.view(lane), ctx.services)
     return Effect(text="Started a new conversation.", interrupts=running, reset_lane=lane)
 
 
@@ -49,12 +49,12 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Tell what is under way."""
     del argument
     lane = base_lane(turn.lane)
-    view = ctx.services.store.turns.view(lane)
+    view = await ctx.services.store.turns.view(lane)
     running = _running(view)
-    waiting = None if running else _without_place(view, ctx.services)
-    said = ctx.services.store.sessions.usage(lane).turns
+    waiting = None if running else await _without_place(view, ctx.services)
+    said = (await ctx.services.store.sessions.usage(lane)).turns
     lines = [_doing(view, running, said) if waiting is None else _NO_PLACE.format(waiting)]
-    behind = len(ctx.services.store.turns.waiting(lane))
+    behind = len(await ctx.services.store.turns.waiting(lane))
     if behind:
         lines.append(f"{_count(behind, 'message')} waiting; /queue shows them.")
     choices = view.choices
@@ -62,14 +62,14 @@ async def status(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         lines.append(f"Model: {choices.model}.")
     if choices.reasoning is not None:
         lines.append(f"Reasoning: {choices.reasoning}.")
-    tasks = [f"In the background: {_task(one)}" for one in tasks_of(ctx.services, lane)]
+    tasks = [f"In the background: {_task(one)}" for one in await tasks_of(ctx.services, lane)]
     return Effect(text="\n".join((" ".join(lines), *tasks)))
 
 
 async def queue(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Show what waits; with a text behind it, `/queue` is a message and never comes here."""
     del argument
-    waiting = ctx.services.store.turns.waiting(base_lane(turn.lane))
+    waiting = await ctx.services.store.turns.waiting(base_lane(turn.lane))
     if not waiting:
         return Effect(text="Nothing is waiting. /queue TEXT queues a message until I am done.")
     shown = [
@@ -97,20 +97,20 @@ def _running(view: LaneView) -> str | None:
     return message.id if message is not None and message.state in _UNDER_WAY else None
 
 
-def _about_to_run(view: LaneView, services: Services) -> str | None:
+async def _about_to_run(view: LaneView, services: Services) -> str | None:
     """Return what runs, or what may be waiting for others to follow it, or for a place."""
     message = view.message
     if message is not None and is_gathering(message, services):
         return message.id
-    return _running(view) or _without_place(view, services)
+    return _running(view) or await _without_place(view, services)
 
 
-def _without_place(view: LaneView, services: Services) -> str | None:
+async def _without_place(view: LaneView, services: Services) -> str | None:
     """Return the message that waits for its first model call, if one does."""
     message = view.message
     if message is None or message.state is not MessageState.NEW:
         return None
-    timeline = services.store.timeline(message.id)
+    timeline = await services.store.timeline(message.id)
     waits = timeline is not None and timeline.has_waited_for_place
     return message.id if waits else None
 

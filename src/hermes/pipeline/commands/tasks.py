@@ -17,7 +17,7 @@ async def start_task(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         return refused("A command cannot be done in the background; say what I should do in words.")
     most = ctx.services.settings.busy.max_background
     own = lane_of(turn)
-    others = [one for one in tasks_of(ctx.services, base_lane(turn.lane)) if one.lane != own]
+    others = [one for one in await tasks_of(ctx.services, base_lane(turn.lane)) if one.lane != own]
     if len(others) >= most:
         return refused(
             f"I am doing as much in the background as I may already: {len(others)} "

@@ -9,7 +9,7 @@ from hermes.pipeline.turn import Turn
 async def tell_usage(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Tell tokens and cost of the conversation since it began."""
     del argument
-    known = ctx.services.store.sessions.usage(base_lane(turn.lane))
+    known = await ctx.services.store.sessions.usage(base_lane(turn.lane))
     usage = known.usage
     if not known.turns:
         return Effect(text="This conversation has used nothing yet.")

@@ -29,7 +29,7 @@ class RecallsFacts(Protocol):
 class KnowsFacts(Protocol):
     """Lists what is known of a person."""
 
-    def of(self, person_id: str) -> tuple[Fact, ...]: ...
+    async def of(self, person_id: str) -> tuple[Fact, ...]: ...
 
 
 class MessageServices(PlaceServices, Protocol):
@@ -58,7 +58,7 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         ctx.journal.note("recall", why=recalled.why, facts=recalled.ids)
     turn = msgspec.structs.replace(turn, has_recalled=recalled.why == "recalled")
     return _with_user(
-        turn, parts, sections=(*beside, *_news(turn, ctx), *_known(turn, ctx, recalled))
+        turn, parts, sections=(*beside, *_news(turn, ctx), *await _known(turn, ctx, recalled))
     )
 
 
@@ -77,9 +77,11 @@ def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     return place_news(turn.event.source, found, blocks=turn.system, notes=_notes(turn))
 
 
-def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:
+async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:
     """Return what has changed of what is known of the person, and what was recalled."""
-    changed = changed_lines(turn.system, _notes(turn), facts=ctx.services.facts.of(turn.person_id))
+    changed = changed_lines(
+        turn.system, _notes(turn), facts=await ctx.services.facts.of(turn.person_id)
+    )
     sections = ("\n".join((CHANGED, *changed)),) if changed else ()
     return (*sections, "\n".join((RECALLED, *recalled.lines))) if recalled.lines else sections
 

@@ -64,7 +64,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
         text = call.shown.text
         return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
     except NoCredits as error:
-        return no_credits_reply(turn, ctx, error)
+        return await no_credits_reply(turn, ctx, error)
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)
@@ -92,11 +92,11 @@ class _Call:
         """Return the turn with the answer."""
         turn, ctx = self._turn, self._ctx
         assert turn.plan is not None
-        request = _request(turn, ctx)
+        request = await _request(turn, ctx)
         spec = CallSpec(
             call_id=turn.id,
             request=request,
-            payer=payer_of(turn, ctx),
+            payer=await payer_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
             remembers=turn.agent.settings.cache and turn.retry is None,
             place_s=place_wait_s(turn, ctx),
@@ -191,10 +191,10 @@ def _allowed(parts: tuple[Part, ...], request: ModelRequest) -> tuple[Part, ...]
     return tuple(part for part in parts if not isinstance(part, ToolCallPart))
 
 
-def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
+async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
     limit = turn.agent.settings.tool_rounds
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
-    key = key_of(turn, ctx)
+    key = await key_of(turn, ctx)
     messages, plain_chars = _read(turn.context())
     return ModelRequest(
         model="",

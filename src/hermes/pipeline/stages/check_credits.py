@@ -21,7 +21,9 @@ async def check_credits(
     services, event = ctx.services, turn.event
     hold = hold_for(event, turn.person_id, person=turn.person, settings=services.settings.credits)
     if hold is not None and hold.limited:
-        wallet = services.store.wallets.get(turn.person_id)
+        wallet = await services.store.wallets.get(turn.person_id)
         if wallet is not None and cannot_pay(wallet, hold):
-            return no_credits_reply(turn, ctx, NoCredits(balance=wallet.balance, price=hold.amount))
+            return await no_credits_reply(
+                turn, ctx, NoCredits(balance=wallet.balance, price=hold.amount)
+            )
     return msgspec.structs.replace(turn, hold=hold)

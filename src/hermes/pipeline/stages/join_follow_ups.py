@@ -30,7 +30,7 @@ from hermes.ports.turns import MessageRecord
 class WaitingMessages(Protocol):
     """Lists the messages that wait on a lane."""
 
-    def waiting(self, lane: str) -> tuple[MessageRecord, ...]: ...
+    async def waiting(self, lane: str) -> tuple[MessageRecord, ...]: ...
 
 
 class JoinStore(Protocol):
@@ -67,7 +67,7 @@ async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
     arrivals = ctx.interrupt.gathering
     if arrivals is None:
         steps = ctx.journal.steps
-        return rejoined(turn, steps, ctx.services.store.inbox) if steps else turn
+        return await rejoined(turn, steps, ctx.services.store.inbox) if steps else turn
     is_alone = not (ctx.journal.is_followed or arrivals.ids)
     if is_alone and not arrivals.is_after_stop and not is_photo(turn.event):
         return turn
@@ -83,7 +83,7 @@ async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
     return with_joined(turn, joined)
 
 
-def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
+async def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
     """Return whether messages arrived while a turn was prepared, so that it is prepared again.
 
     Otherwise no message joins it any more; one that may not join stops it if it should.
@@ -93,7 +93,7 @@ def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
         return False
     services, joined = ctx.services, prepared.joined
     if may_join(turn.event, services):
-        waiting = services.store.turns.waiting(turn.lane)
+        waiting = await services.store.turns.waiting(turn.lane)
         joined = tuple(one.id for one in belong_together(turn, waiting, services)[0])
         if len(joined) > len(prepared.joined):
             ctx.interrupt.gathering = arrivals
@@ -109,7 +109,7 @@ async def _gather(turn: Turn, ctx: _Context, arrivals: Arrivals) -> tuple[Messag
     services = ctx.services
     while True:
         arrivals.clear()
-        waiting = services.store.turns.waiting(turn.lane)
+        waiting = await services.store.turns.waiting(turn.lane)
         joined, other = belong_together(turn, waiting, services)
         window_s = _window_s(turn, joined, ctx)
         if other is not None or not window_s:

@@ -12,7 +12,7 @@ from hermes.ports.transcripts import VisibleHistory
 class HistoryRecords(Protocol):
     """Reads the messages of a session."""
 
-    def history(
+    async def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
     ) -> VisibleHistory: ...
 
@@ -54,7 +54,7 @@ _Context = StageContext[HistoryServices, object]
 async def load_history(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn its session's newest entries."""
     use_session(turn, ctx)
-    said = ctx.services.store.transcripts.history(
+    said = await ctx.services.store.transcripts.history(
         turn.lane,
         epoch=turn.epoch,
         head=turn.head,

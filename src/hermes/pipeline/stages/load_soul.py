@@ -24,8 +24,8 @@ from hermes.ports.memory import SaidBefore, Soul
 class SoulRecords(Protocol):
     """Reads the blocks about a session's person, and what the person wrote elsewhere."""
 
-    def get(self, lane: str, epoch: int) -> Soul | None: ...
-    def said_before(
+    async def get(self, lane: str, epoch: int) -> Soul | None: ...
+    async def said_before(
         self, person_id: str, *, lane: str, epoch: int, limit: int
     ) -> tuple[SaidBefore, ...]: ...
 
@@ -33,7 +33,7 @@ class SoulRecords(Protocol):
 class DreamRecords(Protocol):
     """The last dream of a person."""
 
-    def of(self, person_id: str) -> Dream | None: ...
+    async def of(self, person_id: str) -> Dream | None: ...
 
 
 class PersonBlocks(Protocol):
@@ -88,7 +88,7 @@ async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
     )
     turn = msgspec.structs.replace(turn, system=personality)
     # A lane on which nothing was ever said needs no look.
-    frozen = ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
+    frozen = await ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
     if frozen is not None and frozen.shared_from is not None:
         turn = msgspec.structs.replace(turn, system=(*personality, *frozen.blocks))
         return turn.since(frozen.shared_from)
@@ -145,11 +145,13 @@ async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
     if begins_alike(turn):
         return known
-    dream = dream_block(services.store.dreams.of(turn.person_id), lane=turn.lane, epoch=turn.epoch)
+    dream = dream_block(
+        await services.store.dreams.of(turn.person_id), lane=turn.lane, epoch=turn.epoch
+    )
     limit = services.settings.memory.earlier_messages
     if not limit:
         return (*known, *dream)
-    said = services.store.souls.said_before(
+    said = await services.store.souls.said_before(
         turn.person_id, lane=turn.lane, epoch=turn.epoch, limit=limit
     )
     return (*known, *earlier_block(said), *dream)

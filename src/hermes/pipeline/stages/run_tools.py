@@ -39,13 +39,13 @@ _encode = msgspec.json.Encoder().encode
 class SteeringMessages(LaneViews, Protocol):
     """Knows the messages that wait to join a turn."""
 
-    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]: ...
+    async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]: ...
 
 
 class SessionSouls(Protocol):
     """Reads the blocks that a session received about its person."""
 
-    def get(self, lane: str, epoch: int) -> Soul | None: ...
+    async def get(self, lane: str, epoch: int) -> Soul | None: ...
 
 
 class ApprovalAndQuestionRecords(Lookup[Approval], QuestionRecords, Protocol):
@@ -118,7 +118,7 @@ async def _answer(turn: Turn, ctx: _Context, call: ToolCallPart) -> Turn:
     tool = _tool_for(turn, ctx, call)
     if tool is None:
         return await _refuse(turn, ctx, call=call, result=unknown_tool(call))
-    approver = _approver(turn, ctx, tool=tool, call=call)
+    approver = await _approver(turn, ctx, tool=tool, call=call)
     if approver != "nobody":
         refusal = await _decision(turn, ctx, call, by_admins=approver == "admins")
         if refusal is not None:
@@ -128,7 +128,7 @@ async def _answer(turn: Turn, ctx: _Context, call: ToolCallPart) -> Turn:
     return await take_result(_timed(turn, ran.ms), ctx, ran)
 
 
-def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
+async def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
     """Return who has to agree to a call: by the tool's traits, or by what it says of this one."""
     if tool.traits.needs_approval:
         return "person"
@@ -139,14 +139,14 @@ def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> A
     except ToolError:
         # Nothing will be run, and the model is told why.
         return "nobody"
-    return tool.approver(arguments, _context(turn, ctx, call=call, ordinal=-1))
+    return await tool.approver(arguments, await _context(turn, ctx, call=call, ordinal=-1))
 
 
 async def _decision(
     turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool = False
 ) -> ToolResultPart | None:
     """Return None if a person approved this call; park the turn if nobody was asked yet."""
-    approval = find_decision(ctx.journal.steps, call, ctx)
+    approval = await find_decision(ctx.journal.steps, call, ctx)
     if approval is None or approval.state == "waiting":
         await park(turn, ctx, call, by_admins=by_admins)
     assert approval is not None
@@ -214,7 +214,7 @@ async def _run(
 ) -> FinishedCall:
     services = ctx.services
     services.watch.publish(turn.id, Progress(kind="tool", text=call.name))
-    context = _context(turn, ctx, call=call, ordinal=ordinal, approved_by=approved_by)
+    context = await _context(turn, ctx, call=call, ordinal=ordinal, approved_by=approved_by)
     limit = services.settings.turns.tool_timeout_s
     started = services.clock.monotonic()
     with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
@@ -222,7 +222,7 @@ async def _run(
     return FinishedCall(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
 
 
-def _context(
+async def _context(
     turn: Turn,
     ctx: _Context,
     *,
@@ -240,13 +240,13 @@ def _context(
             turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
         ),
         call=number,
-        is_private=_is_private(turn, ctx.services.store),
+        is_private=await _is_private(turn, ctx.services.store),
         approved_by=approved_by,
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
     )
 
 
-def _is_private(turn: Turn, store: ToolStore) -> bool:
+async def _is_private(turn: Turn, store: ToolStore) -> bool:
     """Return whether only the person reads along: a direct chat in which nobody else wrote.
 
     The result of a subagent is shown in the chat that it works for.
@@ -255,10 +255,10 @@ def _is_private(turn: Turn, store: ToolStore) -> bool:
         return False
     root = turn.lane.partition("/")[0]
     if root == turn.lane:
-        soul = turn.soul or store.souls.get(turn.lane, turn.epoch)
+        soul = turn.soul or await store.souls.get(turn.lane, turn.epoch)
         return _is_theirs(turn, soul)
-    view = store.turns.view(root)
-    soul = store.souls.get(root, view.epoch)
+    view = await store.turns.view(root)
+    soul = await store.souls.get(root, view.epoch)
     if soul is None and view.head == 0 and view.message is not None:
         return view.message.person_id == turn.person_id
     return _is_theirs(turn, soul)
@@ -277,7 +277,7 @@ async def _steer(turn: Turn, ctx: _Context) -> Turn:
 
     What others say never does: the tools of a turn act for its person alone.
     """
-    for waiting in ctx.services.store.turns.steering(turn.lane, turn.person_id):
+    for waiting in await ctx.services.store.turns.steering(turn.lane, turn.person_id):
         if waiting.event is None:
             continue
         joined = ChatMessage(

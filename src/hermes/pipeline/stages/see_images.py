@@ -51,7 +51,7 @@ async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
         stopped = interrupted("", ctx.interrupt.by or "")
         return msgspec.structs.replace(stopped, usage=looker.usage)
     except NoCredits as error:
-        return no_credits_reply(turn, ctx, error)
+        return await no_credits_reply(turn, ctx, error)
 
 
 async def _planned(turn: Turn, ctx: _Context) -> Turn:

@@ -63,7 +63,7 @@ class Callers:
             except Unauthenticated:
                 raise Unauthenticated(_UNKNOWN) from None
             return ApiCaller(user=OPERATOR)
-        key = self._keys.find(key_digest(secret))
+        key = await self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)

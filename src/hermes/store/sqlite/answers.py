@@ -46,7 +46,7 @@ class SqliteAnswers:
 
         await self._engine.writer.run("put_answer", unit)
 
-    def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
+    async def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:
         """Return a cached answer of this person that has not expired."""
         reader = self._engine.reader
         row = reader.row(_SQL["get"], (digest, person_id, now))

@@ -143,11 +143,11 @@ class SqliteApprovals:
             return False
         return True
 
-    def was_asked(self, who: str) -> bool:
+    async def was_asked(self, who: str) -> bool:
         """Return whether a running tool ever asked somebody a question."""
         return self._engine.reader.row(_SQL["was_asked"], (who,)) is not None
 
-    def is_standing(self, what: str, who: str) -> bool:
+    async def is_standing(self, what: str, who: str) -> bool:
         """Return whether somebody has said "always" to something."""
         return self._engine.reader.row(_SQL["standing"], (self._always(what, who),)) is not None
 
@@ -163,22 +163,22 @@ class SqliteApprovals:
     def _always(self, what: str, who: str) -> str:
         return f"always:{what}:{self._engine.sealer.digest(who.encode()).hex()}"
 
-    def get(self, approval_id: str) -> Approval | None:
+    async def get(self, approval_id: str) -> Approval | None:
         """Return one approval."""
         return _get(self._engine.reader, approval_id)
 
-    def waiting(self, lane: str) -> Approval | None:
+    async def waiting(self, lane: str) -> Approval | None:
         """Return the approval that a lane waits on."""
         row = self._engine.reader.row(_SQL["waiting"], (lane,))
-        return None if row is None else self.get(str(row[0]))
+        return None if row is None else await self.get(str(row[0]))
 
-    def waiting_around(self, lane: str) -> tuple[Approval, ...]:
+    async def waiting_around(self, lane: str) -> tuple[Approval, ...]:
         """Return what waits on a lane or below it, in background tasks and subagents."""
         rows = self._engine.reader.rows(_SQL["waiting_around"], (lane,))
-        found = (self.get(str(row[0])) for row in rows)
+        found = [await self.get(str(row[0])) for row in rows]
         return tuple(approval for approval in found if approval is not None)
 
-    def overdue(self, now: float) -> tuple[str, ...]:
+    async def overdue(self, now: float) -> tuple[str, ...]:
         """Return waiting approvals whose time is up."""
         rows = self._engine.reader.rows(_SQL["overdue"], (now,))
         return tuple(str(row[0]) for row in rows)

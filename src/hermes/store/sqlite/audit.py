@@ -49,7 +49,9 @@ class SqliteAudit:
 
         await self._engine.writer.run("end_audit", unit)
 
-    def page(self, *, since: float, actor: str, action: str, limit: int) -> tuple[AuditRow, ...]:
+    async def page(
+        self, *, since: float, actor: str, action: str, limit: int
+    ) -> tuple[AuditRow, ...]:
         """Return operator actions, newest first."""
         rows = self._engine.reader.rows(_SQL["page"], (since, actor, action, limit))
         return tuple(

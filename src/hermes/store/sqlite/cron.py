@@ -47,33 +47,33 @@ class SqliteCron:
             db.execute(_SQL["add"], (new.id, person_id, sealed, new.at, new.next_at))
 
         await self._engine.writer.run("add_cron", unit)
-        job = self.get(new.id)
+        job = await self.get(new.id)
         if job is None:
             raise NotFound(f"The job {new.id} was removed just now.")
         return job
 
-    def get(self, job_id: str) -> CronJob | None:
+    async def get(self, job_id: str) -> CronJob | None:
         """Return one job."""
         row = self._engine.reader.row(_SQL["get"], (job_id,))
         return None if row is None else self._job(row)
 
-    def of_person(self, person_id: str) -> tuple[CronJob, ...]:
+    async def of_person(self, person_id: str) -> tuple[CronJob, ...]:
         """Return the jobs of a person, oldest first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["of_person"], (person_id,))))
 
-    def page(self, *, limit: int) -> tuple[CronJob, ...]:
+    async def page(self, *, limit: int) -> tuple[CronJob, ...]:
         """Return everyone's jobs, the next to run first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["page"], (limit,))))
 
-    def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
+    async def due(self, now: float, *, limit: int) -> tuple[CronJob, ...]:
         """Return due jobs, the longest due first."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["due"], (now, limit))))
 
-    def waiting(self) -> tuple[CronJob, ...]:
+    async def waiting(self) -> tuple[CronJob, ...]:
         """Return every job that has a next run and is not paused."""
         return tuple(map(self._job, self._engine.reader.rows(_SQL["waiting"])))
 
-    def next_due_at(self) -> float | None:
+    async def next_due_at(self) -> float | None:
         """Return when the next job becomes due."""
         due_at: float | None = self._engine.reader.one(_SQL["next_due"])
         return due_at

@@ -22,7 +22,7 @@ class SqliteDirectory:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def chats(self, platform: str | None = None) -> tuple[ChatEntry, ...]:
+    async def chats(self, platform: str | None = None) -> tuple[ChatEntry, ...]:
         """Return the chats of a platform, or of all, by platform and name."""
         known = self._known(self._engine.reader, platform)
         return tuple(sorted((one for one, _, _ in known.values()), key=_order))

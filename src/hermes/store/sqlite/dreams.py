@@ -24,7 +24,7 @@ class SqliteDreams:
         self._engine = engine
         self._any = engine.reader.row(_SQL["any"]) is not None
 
-    def of(self, person_id: str) -> Dream | None:
+    async def of(self, person_id: str) -> Dream | None:
         """Return the last dream of a person; answered from memory while there are none."""
         if not self._any:
             return None
@@ -33,12 +33,12 @@ class SqliteDreams:
         content = None if row is None else self._engine.sealer.open(reader, person_id, row[0])
         return None if content is None else _decode(content)
 
-    def last_begun_at(self) -> float | None:
+    async def last_begun_at(self) -> float | None:
         """Return when the last dream of anyone began."""
         at: float | None = self._engine.reader.one(_SQL["last_begun"])
         return at
 
-    def next_person(self, *, before: float, after: str, limit: int) -> tuple[str | None, str]:
+    async def next_person(self, *, before: float, after: str, limit: int) -> tuple[str | None, str]:
         """Return the next person who is due, if any, and where to continue."""
         rows = self._engine.reader.rows(_SQL["page"], (before, after, limit))
         for person_id, is_time in rows:
@@ -66,7 +66,7 @@ class SqliteDreams:
 
         return await self._engine.writer.run("begin_dream", unit)
 
-    def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
+    async def lately_said(self, job: Job, *, limit: int) -> RecentMessages:
         """Return what the person wrote since the last dream, without what programs wrote."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["said"], (job.person_id, job.covered, limit))

@@ -55,7 +55,7 @@ class SqliteFacts:
         self._engine = engine
         self._recent = RecentFacts()
 
-    def of(self, person_id: str) -> tuple[Fact, ...]:
+    async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return the facts of a person, oldest first; answered from memory."""
         known = self._recent.get(person_id)
         if known is None:
@@ -93,14 +93,14 @@ class SqliteFacts:
         """Drop the cached facts of a person whose facts were changed."""
         self._recent.drop(person_id)
 
-    def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
+    async def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
         """Return the facts of a person that have these ids, in their order."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = (reader.row(_SQL["fact"], (name, person_id)) for name in ids)
         opened = (sealer.open(reader, person_id, row[0]) for row in rows if row is not None)
         return tuple(_decode(content) for content in opened if content is not None)
 
-    def has_loose(self, person_id: str) -> bool:
+    async def has_loose(self, person_id: str) -> bool:
         """Return whether a person has a fact that is not structural."""
         known = self._recent.get(person_id)
         if known is None:

@@ -64,7 +64,7 @@ class SqliteInbox:
         )
         return written.result
 
-    def knows(self, event: MessageEvent) -> bool:
+    async def knows(self, event: MessageEvent) -> bool:
         """Return True if a message of this id was accepted before, the same way."""
         name = (event.account, event.source.platform, event.route, event.external_id)
         return self._engine.reader.row(_SQL["find_external"], name) is not None
@@ -180,17 +180,17 @@ class SqliteInbox:
         """Return how the first waiting message of a lane came; empty if over no channel."""
         return self._engine.shares.came_by(lane)
 
-    def get(self, message_id: str) -> MessageRecord | None:
+    async def get(self, message_id: str) -> MessageRecord | None:
         """Return one message."""
         row = self._engine.reader.row(_SQL["get"], (message_id,))
         return None if row is None else self._engine.message(row)
 
-    def state(self, message_id: str) -> MessageState | None:
+    async def state(self, message_id: str) -> MessageState | None:
         """Return the state of one message, without decrypting it."""
         row = self._engine.reader.row(_SQL["state"], (message_id,))
         return None if row is None else MessageState(row[0])
 
-    def result(self, message_id: str) -> TurnResult | None:
+    async def result(self, message_id: str) -> TurnResult | None:
         """Return the answer to a finished message."""
         return read_result(self._engine, message_id)
 

@@ -17,7 +17,7 @@ class SqliteInteractions:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
+    async def page(self, before: str | None, *, limit: int) -> tuple[InteractionRow, ...]:
         """Return the interactions before a message, or the last ones, newest first."""
         return tuple(map(_row, self._engine.reader.rows(_SQL["page"], (before or _LAST, limit))))
 

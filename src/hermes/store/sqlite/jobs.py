@@ -33,7 +33,9 @@ class SqliteJobs:
         self._engine = engine
         self._facts = facts
 
-    def due(self, now: float, *, limit: int, kinds: Sequence[str] | None = None) -> tuple[Job, ...]:
+    async def due(
+        self, now: float, *, limit: int, kinds: Sequence[str] | None = None
+    ) -> tuple[Job, ...]:
         """Return due jobs, the longest due first; with `kinds` only those kinds."""
         wanted = None if kinds is None else encode(kinds).decode()
         return tuple(
@@ -50,12 +52,12 @@ class SqliteJobs:
             for row in self._engine.reader.rows(_SQL["due_jobs"], (now, limit, wanted))
         )
 
-    def next_due_at(self) -> float | None:
+    async def next_due_at(self) -> float | None:
         """Return when the next job becomes due."""
         due_at: float | None = self._engine.reader.one(_SQL["next_job"])
         return due_at
 
-    def lessons(self, job: Job, *, limit: int) -> Lessons:
+    async def lessons(self, job: Job, *, limit: int) -> Lessons:
         """Return what the person of a job said since it was last done."""
         engine, name = self._engine, graph_name(job.lane, job.epoch)
         storage = SqliteGraphStorage(engine.reader, name, sealer=engine.sealer)
@@ -63,7 +65,9 @@ class SqliteJobs:
         if ref is None:
             return Lessons((), job.covered)
         tip = read_tip(name, _MAIN, ref=ref, reader=ObjectReader(storage, engine.sealer.hasher()))
-        newest = [move for move in storage.last_moves(_MAIN, limit) if move.number >= job.covered]
+        # A turn may be committed between two reads: what is newer than the tip is left for the next job.
+        last = storage.last_moves(_MAIN, limit)
+        newest = [move for move in last if job.covered <= move.number <= tip.version]
         new = {move.number for move in newest}
         found = spans(partial(storage.log, _MAIN), tip.version, length=len(tip))
         heard = list[ReadExchange]()
@@ -106,7 +110,7 @@ class SqliteJobs:
 
         await self._engine.writer.run("put_off_job", unit)
 
-    def parked(self) -> int:
+    async def parked(self) -> int:
         """Return how many jobs are parked."""
         return int(self._engine.reader.one(_SQL["parked_jobs"]))
 

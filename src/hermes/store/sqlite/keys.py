@@ -45,11 +45,11 @@ class SqliteKeys:
 
         return await self._engine.writer.run("add_key", unit, after=self._forget)
 
-    def find(self, digest: bytes) -> CallerKey | None:
+    async def find(self, digest: bytes) -> CallerKey | None:
         """Return the key with this hash, including revoked or expired ones; from memory."""
         return self._known(digest, "find")
 
-    def get(self, key_id: str) -> CallerKey | None:
+    async def get(self, key_id: str) -> CallerKey | None:
         """Return the key of this id; from memory."""
         return self._known(key_id, "get")
 
@@ -65,7 +65,7 @@ class SqliteKeys:
         self._found[name] = key = _key(row)
         return key
 
-    def list(self) -> tuple[CallerKey, ...]:
+    async def list(self) -> tuple[CallerKey, ...]:
         """Return every key, newest first."""
         return tuple(_key(row) for row in self._engine.reader.rows(_SQL["list"]))
 

@@ -18,7 +18,7 @@ class SqlitePauses:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def all(self) -> tuple[PausedPlatform, ...]:
+    async def all(self) -> tuple[PausedPlatform, ...]:
         """Return the paused platforms."""
         rows = self._engine.reader.rows(_SQL["paused"])
         return tuple(PausedPlatform(platform=row[0], at=row[1]) for row in rows)
@@ -44,7 +44,7 @@ class SqlitePauses:
 
         return await self._engine.writer.run("resume_channel", unit)
 
-    def last_traffic(self, platform: str) -> LastTraffic:
+    async def last_traffic(self, platform: str) -> LastTraffic:
         """Return when a platform last received and sent something, if recorded."""
         read = self._engine.reader.one
         return LastTraffic(
@@ -59,12 +59,12 @@ class SqliteDeadLetters:
         self._engine = engine
         self._outbox = outbox
 
-    def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
+    async def page(self, *, platform: str, limit: int) -> tuple[DeliveryRecord, ...]:
         """Return dead letters, newest first."""
         rows = self._engine.reader.rows(_SQL["dead_letters"], (platform, limit))
         return tuple(self._outbox.record(row) for row in rows)
 
-    def get(self, delivery_id: str) -> DeliveryRecord | None:
+    async def get(self, delivery_id: str) -> DeliveryRecord | None:
         """Return one dead letter."""
         row = self._engine.reader.row(_SQL["dead_letter"], (delivery_id,))
         return None if row is None else self._outbox.record(row)
@@ -110,12 +110,12 @@ class SqliteOpenSessions:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
+    async def page(self, *, platform: str, limit: int) -> tuple[OpenSession, ...]:
         """Return sessions, most recently used first."""
         rows = self._engine.reader.rows(_SQL["sessions"], (platform, limit))
         return tuple(map(_session, rows))
 
-    def get(self, key: str) -> OpenSession | None:
+    async def get(self, key: str) -> OpenSession | None:
         """Return the session of a key."""
         row = self._engine.reader.row(_SQL["session"], (key,))
         return None if row is None else _session(row)

@@ -89,18 +89,18 @@ class SqliteOutbox:
         """Send the whole reply again; the preview's messages are deleted afterwards."""
         await self._run("fresh", delivery_id)
 
-    def is_shown(self, delivery_id: str) -> bool:
+    async def is_shown(self, delivery_id: str) -> bool:
         """Return whether a preview is known to be posted on its platform."""
         return self._engine.reader.row(_SQL["is_shown"], (delivery_id,)) is not None
 
-    def due(
+    async def due(
         self, platform: str, now: float, *, limit: int, at_most_s: float = 1e9
     ) -> tuple[DeliveryRecord, ...]:
         """Return what may be sent now, in order; a retrying reply blocks its chat."""
         rows = self._engine.reader.rows(_SQL["due"], (platform, now, limit, at_most_s))
         return tuple(self.record(row) for row in rows)
 
-    def next_due_at(self, platform: str) -> float | None:
+    async def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
         row = self._engine.reader.row(_SQL["next_due_at"], (platform,))
         return None if row is None or row[0] is None else float(row[0])
@@ -176,7 +176,7 @@ class SqliteOutbox:
             self.stories.tell(db, row[0], note)
         db.execute(_SQL["recover"])
 
-    def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
+    async def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that are not resolved yet."""
         rows = self._engine.reader.rows(_SQL["unsettled"], (platform,))
         return tuple(self.record(row) for row in rows)
@@ -196,7 +196,7 @@ class SqliteOutbox:
 
         return await self._engine.writer.run("expire_deliveries", unit)
 
-    def waiting(self, platform: str | None = None) -> int:
+    async def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not finished."""
         if platform is not None:
             return self._count_waiting(platform)

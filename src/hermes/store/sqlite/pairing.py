@@ -58,7 +58,9 @@ class SqlitePairing:
 
         return await self._engine.writer.run("ask_pairing", unit)
 
-    def waiting(self, now: float, *, platform: str | None = None) -> tuple[PairingRequest, ...]:
+    async def waiting(
+        self, now: float, *, platform: str | None = None
+    ) -> tuple[PairingRequest, ...]:
         """Return who waits to be let in, longest waiting first."""
         rows = self._engine.reader.rows(_SQL["waiting"], (now, platform or ""))
         return tuple(
@@ -73,7 +75,7 @@ class SqlitePairing:
             for row in rows
         )
 
-    def locks(self, now: float) -> dict[str, float]:
+    async def locks(self, now: float) -> dict[str, float]:
         """Return the platforms whose approvals are locked, and until when."""
         return dict(self._engine.reader.rows(_SQL["locks"], (now,)))
 

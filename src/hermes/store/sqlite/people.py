@@ -46,12 +46,12 @@ class SqlitePeople:
         self._transcripts = transcripts
         self._keys = keys
 
-    def find(self, platform: str, user_id: str) -> Person | None:
+    async def find(self, platform: str, user_id: str) -> Person | None:
         """Return the person behind a channel id."""
         row = self._engine.reader.row(_SQL["find"], (platform, user_id))
-        return None if row is None else self.get(str(row[0]))
+        return None if row is None else await self.get(str(row[0]))
 
-    def get(self, person_id: str) -> Person | None:
+    async def get(self, person_id: str) -> Person | None:
         """Return one person."""
         known = self._engine.known_people.get(person_id)
         if known is not None:
@@ -71,7 +71,7 @@ class SqlitePeople:
         self._engine.known_people[person_id] = person
         return person
 
-    def balance(self, person_id: str) -> int:
+    async def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
         rows = self._engine.reader.rows(_SQL["balance"], (person_id,))
         return int(rows[0][0])
@@ -160,11 +160,11 @@ class SqliteAccess:
 
         await self._engine.writer.run("add_credential", unit, after=self._forget)
 
-    def check(self, kind: str, digest: bytes, *, now: float) -> bool:
+    async def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Return whether a credential is known and not expired."""
-        return self.find(kind, digest, now=now) is not None
+        return await self.find(kind, digest, now=now) is not None
 
-    def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
+    async def find(self, kind: str, digest: bytes, *, now: float) -> Credential | None:
         """Return a credential that is known and not expired."""
         found = self._known.get((kind, digest))
         if found is None:
@@ -201,7 +201,7 @@ class SqliteAccess:
 
         return await self._engine.writer.run("use_credential", unit, after=self._forget)
 
-    def list(self, kind: str) -> tuple[Credential, ...]:
+    async def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, newest first."""
         return tuple(_credential(row) for row in self._engine.reader.rows(_ACCESS["list"], (kind,)))
 
@@ -257,7 +257,7 @@ class SqliteAccess:
     def _forget(self, _result: object) -> None:
         self._known.clear()
 
-    def any(self, kind: str) -> bool:
+    async def any(self, kind: str) -> bool:
         """Return whether a credential of this kind exists."""
         return self._engine.reader.row(_ACCESS["any"], (kind,)) is not None
 

@@ -54,7 +54,7 @@ class SqlitePruning:
 
         return await self._engine.writer.run("begin_prune", unit)
 
-    def old(
+    async def old(
         self, *, before: float, after: int, limit: int
     ) -> tuple[int | None, tuple[OldConversation, ...]]:
         """Return conversations that ended and were last used before then, among the next graphs.
@@ -112,7 +112,7 @@ class SqlitePruning:
         rows = self._engine.reader.rows(_SQL["graphs_of_lane"], (parent,))
         return any(name in self._children(str(row[1])) for row in rows)
 
-    def find(self, name: str, *, before: float) -> OldConversation | None:
+    async def find(self, name: str, *, before: float) -> OldConversation | None:
         """Return a subagent's conversation that is deleted with its parent's."""
         reader = self._engine.reader
         number = SqliteGraphStorage(reader, name, sealer=self._engine.sealer).number

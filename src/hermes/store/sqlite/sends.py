@@ -28,7 +28,7 @@ class SqliteSends:
         self._engine = engine
         self._mirrors = Mirrors(engine, make_id=make_id)
 
-    def sessions(
+    async def sessions(
         self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
     ) -> tuple[KnownSession, ...]:
         """Return the sessions of a chat with an owner, most recently used first."""
@@ -42,7 +42,7 @@ class SqliteSends:
                 rows += reader.rows(_SQL["sessions_of_group"], (lane, _IN_A_GROUP))
         return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
 
-    def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
+    async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
         """Return the direct chats in which a person wrote recently, newest first."""
         reader = self._engine.reader
         lanes = [str(row[0]) for row in reader.rows(_SQL["lanes_of_late"], (person_id,))]

@@ -19,7 +19,7 @@ class SqliteSessions:
         # The table never grows while a gateway runs: in most homes it is empty.
         self._has_old: bool | None = None
 
-    def old_writers(self, lane: str) -> frozenset[str]:
+    async def old_writers(self, lane: str) -> frozenset[str]:
         """Return who wrote in a session from before conversation names belonged to senders."""
         if self._has_old is None:
             self._has_old = self._engine.reader.row(_SQL["any_old_writers"]) is not None
@@ -27,7 +27,7 @@ class SqliteSessions:
             return frozenset()
         return frozenset(row[0] for row in self._engine.reader.rows(_SQL["old_writers"], (lane,)))
 
-    def unused(
+    async def unused(
         self, platform: str, *, since: float, before: float, limit: int
     ) -> tuple[UnusedSession, ...]:
         """Return a platform's sessions last used within a period, oldest first."""
@@ -53,7 +53,7 @@ class SqliteSessions:
 
         return await self._engine.writer.run("end_session", unit, after=after)
 
-    def usage(self, lane: str) -> SessionUsage:
+    async def usage(self, lane: str) -> SessionUsage:
         """Return what the session of a lane has used since it began."""
         row = self._engine.reader.row(_SQL["usage"], (lane,))
         if row is None:

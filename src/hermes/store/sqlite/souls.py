@@ -25,7 +25,7 @@ class SqliteSouls:
         self._engine = engine
         self._recent: OrderedDict[str, tuple[int, Soul]] = OrderedDict()
 
-    def get(self, lane: str, epoch: int) -> Soul | None:
+    async def get(self, lane: str, epoch: int) -> Soul | None:
         """Return the blocks of a session that has begun; none for an erased person."""
         known = self._recent.get(lane)
         if known is not None and known[0] == epoch:
@@ -60,7 +60,7 @@ class SqliteSouls:
         """Drop all cached blocks; used when a person is erased."""
         self._recent.clear()
 
-    def said_before(
+    async def said_before(
         self, person_id: str, *, lane: str, epoch: int, limit: int
     ) -> tuple[SaidBefore, ...]:
         """Return the newest messages of a person's other sessions, oldest first."""

@@ -80,14 +80,14 @@ class SqliteSpend:
 
         await self._engine.writer.run("add_spend", unit)
 
-    def total(self, meter: Meter) -> float:
+    async def total(self, meter: Meter) -> float:
         """Return the value of a meter from the ledger."""
         days = (meter.period, meter.period + _LAST)
         bindings = days if meter.whose == "platform" else (*days, meter.name)
         tokens, usd = self._engine.reader.rows(_TOTALS[meter.whose], bindings)[0]
         return float(tokens if meter.unit == "tokens" else usd)
 
-    def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
+    async def report(self, by: CostBy, *, first_day: str, last_day: str) -> tuple[CostRow, ...]:
         """Return what was spent on those days, the most expensive first."""
         rows = self._engine.reader.rows(_SQL["report"], (by, first_day, last_day))
         return tuple(
@@ -106,7 +106,7 @@ class SqliteSpend:
             for row in rows
         )
 
-    def kill_switch(self) -> KillSwitch:
+    async def kill_switch(self) -> KillSwitch:
         """Return the state of the kill switch."""
         if self._switch is None:
             row = self._engine.reader.row(_SQL["kill_switch"])

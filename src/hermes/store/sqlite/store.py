@@ -248,22 +248,22 @@ class SqliteStore:
         """Return a keyed hash: equal for equal content, and useless without the key."""
         return self._engine.sealer.digest(content)
 
-    def timeline(self, name: str) -> Timeline | None:
+    async def timeline(self, name: str) -> Timeline | None:
         """Return everything known about a message, a refusal or a call, by its id.
 
         A message is also found by its external id; a call has only events.
         """
-        message = self._find(name)
+        message = await self._find(name)
         refusal = self._refusal(name)
         if message is None and refusal is not None and refusal.message_id is not None:
-            message = self.inbox.get(refusal.message_id)
+            message = await self.inbox.get(refusal.message_id)
         known = message.id if message is not None else ""
         events = self._events(known or name)
         if message is None and refusal is None and not events:
             return None
         return Timeline(
             message=message,
-            result=self.inbox.result(known),
+            result=await self.inbox.result(known),
             steps=self.turns.steps(known),
             events=events,
             deliveries=self.outbox.of_message(known),
@@ -272,12 +272,12 @@ class SqliteStore:
             refusal=refusal,
         )
 
-    def _find(self, name: str) -> MessageRecord | None:
-        message = self.inbox.get(name)
+    async def _find(self, name: str) -> MessageRecord | None:
+        message = await self.inbox.get(name)
         if message is not None:
             return message
         row = self._engine.reader.row(_INBOX["by_external"], (name,))
-        return None if row is None else self.inbox.get(str(row[0]))
+        return None if row is None else await self.inbox.get(str(row[0]))
 
     def _refusal(self, name: str) -> RefusedMessage | None:
         row = self._engine.reader.row(_INBOX["refusal"], (name,))
@@ -334,7 +334,7 @@ class SqliteStore:
 
         return await self._engine.writer.run("purge", unit)
 
-    def status(self) -> dict[str, Any]:
+    async def status(self) -> dict[str, Any]:
         """Return counts and sizes for `hermes status`."""
         reader, writer = self._engine.reader, self._engine.writer
         return {

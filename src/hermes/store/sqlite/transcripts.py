@@ -69,7 +69,7 @@ class SqliteTranscripts:
         self._names = GraphNames(engine.sealer.hasher())
         self._tools_kept: set[bytes] = set()
 
-    def history(
+    async def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
     ) -> VisibleHistory:
         """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
@@ -123,7 +123,7 @@ class SqliteTranscripts:
                 _log.error("message_is_missing", lane=lane, name=name.hex())
         return [_decode(found[name]) if name in found else None for name in names]
 
-    def exchanges(
+    async def exchanges(
         self, lane: str, *, epoch: int, since: int = 0, limit: int
     ) -> tuple[PastExchange, ...]:
         """Return the newest exchanges that begin at `since` or later, newest first."""
@@ -132,11 +132,11 @@ class SqliteTranscripts:
         found = past.exchanges(lambda names: self._open(storage, names, lane=lane), since=since)
         return tuple(islice(found, limit))
 
-    def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+    async def states(self, lane: str, *, epoch: int) -> dict[str, int]:
         """Return the saved states, by name, with their lengths."""
         return self._past(lane, epoch).states()
 
-    def is_kept(self, lane: str, *, epoch: int) -> bool:
+    async def is_kept(self, lane: str, *, epoch: int) -> bool:
         """Return whether the current state is saved already, or is empty."""
         return self._past(lane, epoch).is_kept()
 
@@ -234,7 +234,7 @@ class SqliteTranscripts:
         """Drop a session that has ended from the cache."""
         self._recent.drop(lane)
 
-    def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
+    async def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
         """Return sessions, most recently used first."""
         reader = self._engine.reader
         if platform is None:
@@ -275,7 +275,7 @@ class SqliteTranscripts:
         content = None if event_body is None else sealer.get(reader, event_body)
         return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
 
-    def conversation(
+    async def conversation(
         self,
         lane: str,
         *,

@@ -44,12 +44,12 @@ class SqliteTurns:
         self._mirrors = Mirrors(engine, make_id=make_id)
         self._transcripts = transcripts
 
-    def lanes_with_work(self) -> tuple[str, ...]:
+    async def lanes_with_work(self) -> tuple[str, ...]:
         """Return every lane that has an unfinished message, oldest first."""
         rows = self._engine.reader.rows(_SQL["lanes_with_work"])
         return tuple(str(row[0]) for row in rows)
 
-    def view(self, lane: str) -> LaneView:
+    async def view(self, lane: str) -> LaneView:
         """Return the next message of a lane, and its steps if it has begun."""
         fresh = self._engine.fresh.take(lane, commits=self._engine.writer.commits)
         return fresh if fresh is not None else self._read_view(lane)
@@ -210,17 +210,17 @@ class SqliteTurns:
 
         await self._engine.writer.run("abandon", unit, after=after)
 
-    def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
+    async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane, oldest first."""
         rows = self._engine.reader.rows(_SQL["waiting"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
-    def below(self, lane: str) -> tuple[MessageRecord, ...]:
+    async def below(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return unfinished messages on lanes below one, oldest first."""
         rows = self._engine.reader.rows(_SQL["below"], (lane,))
         return tuple(self._engine.message(row) for row in rows)
 
-    def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
+    async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the person that want to join their running turn."""
         rows = self._engine.reader.rows(_SQL["steering"], (lane, person_id))
         return tuple(self._engine.message(row) for row in rows)

@@ -49,26 +49,26 @@ class SqliteUsers:
         self._make_id = make_id
         self._any_blocked = self._read_blocked()
 
-    def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
+    async def channel_access(self, platform: str, user_id: str) -> ChannelAccess:
         """Return the access state of a channel."""
         row = self._engine.reader.row(_SQL["standing"], (platform, user_id))
         return _NOBODY if row is None else ChannelAccess(row[0], bool(row[1]), bool(row[2]))
 
-    def is_anybody_blocked(self) -> bool:
+    async def is_anybody_blocked(self) -> bool:
         """Return whether anybody is blocked at all; from memory."""
         return self._any_blocked
 
-    def get(self, person_id: str) -> User | None:
+    async def get(self, person_id: str) -> User | None:
         """Return one person with their channels."""
         row = self._engine.reader.row(_SQL["get"], (person_id,))
         return None if row is None else self._user(row)
 
-    def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
+    async def page(self, *, state: UserState | None, limit: int) -> tuple[User, ...]:
         """Return people, newest first; without a state all but the erased."""
         rows = self._engine.reader.rows(_PAGES[state], (limit,))
         return tuple(self._user(row) for row in rows)
 
-    def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
+    async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
         rows = self._engine.reader.rows(_SQL["paired"], (limit,))
         return tuple(map(self._channel, rows))
@@ -129,7 +129,7 @@ class SqliteUsers:
 
         return await self._engine.writer.run("set_tier", unit, after=self.moved)
 
-    def papers(self, person_id: str) -> PersonHistory:
+    async def papers(self, person_id: str) -> PersonHistory:
         """Return what is stored about a person besides their channels, for their export."""
         reader = self._engine.reader
         row = reader.row(_SQL["consent_at"], (person_id,))

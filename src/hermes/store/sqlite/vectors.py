@@ -35,21 +35,21 @@ class SqliteVectors:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
+    async def pages(self, person_id: str, model: str) -> tuple[bytes, ...]:
         """Return the pages of a person from this model."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["pages"], (person_id, model))
         opened = (sealer.open(reader, person_id, row[0]) for row in rows)
         return tuple(page for page in opened if page is not None)
 
-    def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
+    async def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
         """Return facts of a person without a vector; structural ones may be among them."""
         reader, sealer = self._engine.reader, self._engine.sealer
         rows = reader.rows(_SQL["waiting"], (person_id, limit))
         opened = (sealer.open(reader, person_id, row[0]) for row in rows)
         return tuple(_decode(content) for content in opened if content is not None)
 
-    def is_foreign(self, person_id: str, model: str) -> bool:
+    async def is_foreign(self, person_id: str, model: str) -> bool:
         """Return whether a person has pages from another model."""
         return self._engine.reader.row(_SQL["foreign"], (person_id, model)) is not None
 

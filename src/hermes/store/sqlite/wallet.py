@@ -180,17 +180,17 @@ class SqliteWallets:
         self._engine = engine
         self._open_reader = open_reader
 
-    def get(self, person_id: str) -> Wallet | None:
+    async def get(self, person_id: str) -> Wallet | None:
         """Return a person's wallet; None for an unknown id."""
         row = self._engine.reader.row(_SQL["get"], (person_id,))
         return None if row is None else _wallet(row)
 
-    def owner(self, code: str) -> str | None:
+    async def owner(self, code: str) -> str | None:
         """Return the person whose referral code this is."""
         row = self._engine.reader.row(_SQL["owner"], (code,))
         return None if row is None else str(row[0])
 
-    def lines(self, person_id: str, *, limit: int) -> tuple[LedgerLine, ...]:
+    async def lines(self, person_id: str, *, limit: int) -> tuple[LedgerLine, ...]:
         """Return the newest lines of a person's ledger, newest first."""
         reader = self._engine.reader
         rows = reader.rows(_SQL["lines"], (person_id, limit))

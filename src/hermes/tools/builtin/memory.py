@@ -66,7 +66,7 @@ class Memory:
         """Run the requested action on the facts of the turn's own person."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
         if asked.action == "look_up":
-            return self._look_up(asked.key, context)
+            return await self._look_up(asked.key, context)
         if not asked.key.strip():
             raise ToolError(f"memory: to {asked.action} something give its `key`, such as diet")
         if asked.action == "forget":
@@ -75,13 +75,13 @@ class Memory:
             raise ToolError("memory: to remember something give its `value`, too")
         return await self._remember(asked, context)
 
-    def _look_up(self, words: str, context: ToolContext) -> str:
+    async def _look_up(self, words: str, context: ToolContext) -> str:
         if not context.is_private:
             raise ToolError(
                 "memory: others read along in this chat, so what is known of the person stays "
                 "private; it can be looked up in a direct chat with them"
             )
-        known = self._facts.of(context.person_id)
+        known = await self._facts.of(context.person_id)
         found = [fact for fact in known if _fits(fact, words)] if words.strip() else list(known)
         if not found:
             names = ", ".join(sorted(fact.key for fact in known)[:_MOST_SHOWN])

@@ -80,19 +80,19 @@ class Schedule:
     async def _do(self, asked: _Arguments, context: ToolContext) -> str:
         scheduler, person_id = self._scheduler, context.person_id
         # Refused for all actions if the turn itself is a scheduled job.
-        origin = scheduler.origin(context.turn_id)
+        origin = await scheduler.origin(context.turn_id)
         if asked.action == "add":
             name = f"{context.turn_id.partition('_')[2]}.{context.call}"
             job = await scheduler.add(origin, when=asked.when, text=asked.text, name=name)
             return f"scheduled: {scheduler.tell(job)}"
         own = {
             job.id: job
-            for job in scheduler.of_person(person_id)
+            for job in await scheduler.of_person(person_id)
             if context.is_private or (job.task is not None and job.task.origin.lane == origin.lane)
         }
         if asked.action == "list":
             return "\n".join(map(scheduler.tell, own.values())) or "nothing is scheduled"
-        job = scheduler.get(asked.id, person_id=person_id)
+        job = await scheduler.get(asked.id, person_id=person_id)
         if job.id not in own:
             raise ToolError(f"schedule: {asked.id!r} is not a job of this chat")
         change = {

@@ -61,18 +61,18 @@ class SendMessage:
     def __init__(self, courier: Courier) -> None:
         self._courier = courier
 
-    def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
+    async def approver(self, arguments: msgspec.Raw, context: ToolContext) -> Approver:
         """Return who must approve; nobody if it goes to the person or cannot be sent at all."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
         try:
-            return _APPROVERS[self._find(asked, context).reach]
+            return _APPROVERS[(await self._find(asked, context)).reach]
         except ToolError:
             return "nobody"
 
     async def run(self, arguments: msgspec.Raw, context: ToolContext) -> str:
         """Queue the message for delivery, once."""
         asked = msgspec.json.decode(arguments, type=_Arguments)
-        place = self._find(asked, context)
+        place = await self._find(asked, context)
         if place.reach != "own" and context.approved_by != _APPROVERS[place.reach]:
             raise ToolError(f"send_message: nobody has allowed {place.name} yet; call it again")
         parcel = Parcel(
@@ -86,9 +86,9 @@ class SendMessage:
             return f"written to the file {sent.where} in the home of this gateway"
         return f"the message is on its way to {place.name}"
 
-    def _find(self, asked: _Arguments, context: ToolContext) -> FoundTarget:
+    async def _find(self, asked: _Arguments, context: ToolContext) -> FoundTarget:
         try:
-            return self._courier.find(
+            return await self._courier.find(
                 asked.target, message_id=context.turn_id, person_id=context.person_id
             )
         except Refused as error:
