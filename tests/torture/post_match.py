@@ -64,11 +64,16 @@ def attribute(
             continue
         refs[_name(post)] = slot.take(post, number)
     begun = _begun_words(post for _, post in unconfirmed)
-    # Whole replies first: what is left of a preview was sent again.
-    for number, post in sorted(unconfirmed, key=lambda one: one[1].text.endswith(CURSOR)):
+    for number, post in sorted(unconfirmed, key=lambda one: _how_vague(one[1].text)):
         slot = _guess(post, _likely_first(slots[post.chat], number), begun=begun[post.chat])
         refs[_name(post)] = None if slot is None else slot.take(post, number)
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
+
+
+def _how_vague(text: str) -> tuple[bool, int]:
+    """Order whole replies first: what is left of a preview was sent again. The longest say most."""
+    is_preview = text.endswith(CURSOR)
+    return is_preview, -len(text) if is_preview else 0
 
 
 def _name(post: PostedMessage) -> tuple[str, str]:
@@ -90,7 +95,7 @@ def _likely_first(slots: list[Slot], number: int) -> list[Slot]:
 
 def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
     slots: dict[str, list[Slot]] = defaultdict(list)
-    words = {message.id: message.external_id for message in books.messages}
+    words = {message.id: message.external_id for message in books.messages} | _said(books)
     for delivery in books.deliveries:
         if delivery.platform == place.platform:
             slots[delivery.chat] += [
@@ -105,6 +110,16 @@ def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
                 for number, text in enumerate(place.shown(delivery.text))
             ]
     return slots
+
+
+def _said(books: Books) -> dict[str, str]:
+    """Return the first word of the messages that stand in a transcript."""
+    found = {
+        entry.message_id: _WORD.search(f"{entry.message.text} ")
+        for entry in reversed(books.entries)
+        if entry.message.role == "user"
+    }
+    return {message_id: word[0] for message_id, word in found.items() if word is not None}
 
 
 def _begun_words(unconfirmed: Iterable[PostedMessage]) -> dict[str, set[str]]:
@@ -148,6 +163,7 @@ def _begun(begun: str, slots: list[Slot]) -> Slot | None:
     claims: list[Callable[[Slot], bool]] = [
         lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
         lambda slot: not slot.plain and slot.text.startswith(begun),
+        lambda slot: slot.in_doubt and slot.text.startswith(begun),
         lambda slot: not slot.plain and slot.in_doubt,
         lambda slot: word is not None and slot.word == word[0],
         lambda slot: slot.text.startswith(begun),

@@ -31,7 +31,7 @@ def reply(word: str, text: str, *, known_as: str | None = None, held: bool = Fal
 def matched(deliveries: list[DeliveryRow], *texts: str) -> list[str | None]:
     """Return whose reply each of the texts is; their ids are their numbers."""
     words = [SimpleNamespace(id=one.message_id, external_id=one.message_id) for one in deliveries]
-    books: Any = SimpleNamespace(messages=words, deliveries=deliveries)
+    books: Any = SimpleNamespace(messages=words, deliveries=deliveries, entries=())
     posted = tuple(
         PostedMessage(message_id=str(number), chat="c", text=text)
         for number, text in enumerate(texts)
@@ -79,3 +79,28 @@ def test_a_marked_repeat_is_never_that_of_a_confirmed_reply() -> None:
 
     texts = ("#1 s1-m2", REPEAT_PREFIX + text, text)
     assert matched(deliveries, *texts) == ["o-s1-m2", "o-s1-m1", "o-s1-m3"]
+
+
+def test_a_preview_goes_to_the_reply_in_doubt_that_begins_with_its_words() -> None:
+    deliveries = [
+        reply("s2-m86", "#2 s2-m86 [[x]]", held=True),
+        reply("s2-m132", "#4 s2-m132 [[x]]", known_as="3"),
+    ]
+    texts = (
+        "#2 s2-m86 [[x]]",
+        f"#2 s2- {CURSOR}",
+        f"#4 s {CURSOR}",
+        f"{REPEAT_PREFIX}#4 s2-m132 [[x]]",
+    )
+
+    assert matched(deliveries, *texts) == ["o-s2-m86", "o-s2-m86", "o-s2-m132", "o-s2-m132"]
+
+
+def test_a_preview_of_a_few_letters_takes_nothing_from_one_that_says_more() -> None:
+    deliveries = [
+        reply("s2-m90", STOPPED, held=True),
+        reply("s2-m97", "#9 s2-m97 [[x]]", known_as="3"),
+    ]
+    texts = (STOPPED, f"#3 {CURSOR}", f"#9 s2-m97 [[ {CURSOR}", f"{REPEAT_PREFIX}#9 s2-m97 [[x]]")
+
+    assert matched(deliveries, *texts) == ["o-s2-m90", None, "o-s2-m97", "o-s2-m97"]
