@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from hermes.message.parts import ToolResultPart, tool_calls_of
+from hermes.ports.inbox import NewMessage
 from hermes.ports.tool import ToolContext, ToolTraits
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.inbox import WrittenMessage
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import RunTool, open_rig, some
@@ -17,11 +20,18 @@ ASKING = ToolTraits(needs_approval=True)
 
 @pytest.mark.req("J10", "J1")
 async def test_a_sender_who_leaves_during_the_accept_is_answered_all_the_same(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_rig(tmp_path) as rig:
+        keep, is_written = rig.store.inbox.keep, asyncio.Event()
+
+        def noted(db: Database, message: NewMessage) -> WrittenMessage:
+            is_written.set()
+            return keep(db, message)
+
+        monkeypatch.setattr(rig.store.inbox, "keep", noted)
         leaving = asyncio.create_task(rig.say("hello", name="one"))
-        await asyncio.sleep(0)
+        await is_written.wait()
         leaving.cancel()
         await asyncio.gather(leaving, return_exceptions=True)
 
