@@ -79,7 +79,7 @@ class Engine:
         self.known_people: dict[str, Person] = {}
         self.waiting = 0
         self.shares = OpenShares()
-        for message_id, way, person_id, lane in reader.rows(_INBOX["open_shares"]):
+        for message_id, person_id, lane, way in reader.rows(_INBOX["open_shares"]):
             self.waiting += 1
             if not depth_of(lane):
                 self.shares.add(message_id, Share(way, person_id), lane=lane)

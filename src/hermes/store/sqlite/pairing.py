@@ -95,7 +95,7 @@ class SqlitePairing:
             found = self._whose(db, platform, code, at=at)
             if found is None:
                 return _count_wrong(db, tries)
-            db.execute(_SQL["settle"], (platform, found.user_id, "approved"))
+            db.execute(_SQL["settle"], (platform, found.user_id, "approved", b""))
             db.execute(_USERS["activate"], (platform, found.user_id, "paired", at))
             return PairingCodeResult(
                 verdict="right",
@@ -111,7 +111,7 @@ class SqlitePairing:
         """Invalidate a waiting request's code; False if nobody waits."""
 
         def unit(db: Database) -> bool:
-            db.execute(_SQL["settle"], (platform, user_id, "denied"))
+            db.execute(_SQL["settle"], (platform, user_id, "denied", b""))
             return db.changes() == 1
 
         return await self._engine.writer.run("deny_pairing", unit)

@@ -38,7 +38,9 @@ WHERE kind IN ('token', 'session') AND digest = ?1 AND (expires_at IS NULL OR ex
 -- name: root
 -- The token at the start of a chain of sessions, and when it ends; none if no token started it.
 WITH RECURSIVE chain(digest) AS (
-    VALUES (?1)
+    SELECT digest FROM credentials WHERE digest = ?1
+    UNION
+    SELECT parent FROM credentials WHERE parent = ?1
     UNION
     SELECT c.parent FROM credentials c JOIN chain ON c.kind = 'session' AND c.digest = chain.digest
 )
@@ -53,7 +55,9 @@ UPDATE credentials SET parent = ?2 WHERE kind = 'session' AND digest = ?1;
 -- End a token or a session, and every link and session that was made from it, however indirectly.
 -- Tokens that were made from it stay.
 WITH RECURSIVE ended(digest) AS (
-    VALUES (?1)
+    SELECT digest FROM credentials WHERE digest = ?1
+    UNION
+    SELECT parent FROM credentials WHERE parent = ?1
     UNION
     SELECT c.digest FROM credentials c JOIN ended ON c.parent = ended.digest
     WHERE c.kind <> 'token'

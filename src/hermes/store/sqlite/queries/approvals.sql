@@ -43,7 +43,7 @@ WHERE state = 'waiting' AND NOT EXISTS (
 
 -- name: was_asked
 -- Whether a tool ever asked somebody; the ids of such questions begin with q.
-SELECT 1 FROM approvals WHERE requester = ?1 AND id GLOB 'q_*' LIMIT 1;
+SELECT 1 FROM approvals WHERE requester = ?1 AND id >= 'q_' AND id < 'q`' LIMIT 1;
 
 -- name: standing
 -- Whether somebody has said "always" to something.

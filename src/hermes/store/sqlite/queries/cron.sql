@@ -50,17 +50,17 @@ SELECT min(next_at) FROM cron_jobs WHERE next_at IS NOT NULL AND paused_at IS NU
 -- name: set
 -- A job that is moved, paused or resumed, unless it has moved on or was changed before.
 UPDATE cron_jobs SET next_at = ?3, paused_at = ?4, reason = ?5
-WHERE id = ?1 AND next_at IS ?2 AND paused_at IS ?6;
+WHERE id = ?1 AND next_at IS NOT DISTINCT FROM ?2 AND paused_at IS NOT DISTINCT FROM ?6;
 
 -- name: move
 -- A job whose instant has had its message already.
-UPDATE cron_jobs SET next_at = ?3 WHERE id = ?1 AND next_at IS ?2;
+UPDATE cron_jobs SET next_at = ?3 WHERE id = ?1 AND next_at IS NOT DISTINCT FROM ?2;
 
 -- name: run
 -- A job that runs: it moves on, and what was missed is counted.
 UPDATE cron_jobs SET next_at = ?3, last_at = ?4, last_message = ?5, runs = runs + 1,
     missed = missed + ?6, missed_at = CASE WHEN ?6 > 0 THEN ?4 ELSE missed_at END
-WHERE id = ?1 AND next_at IS ?2 AND person_id = ?7 AND (paused_at IS NULL OR ?8);
+WHERE id = ?1 AND next_at IS NOT DISTINCT FROM ?2 AND person_id = ?7 AND (paused_at IS NULL OR ?8 = 1);
 
 -- name: remove
 -- A job that is no more.

@@ -1,7 +1,7 @@
 -- name: chats
 -- Every chat that is known by name, or those of one platform.
 SELECT platform, chat_id, owner, sealed, is_listed FROM directory
-WHERE ?1 IS NULL OR platform = ?1 ORDER BY platform, chat_id;
+WHERE platform = coalesce(?1, platform) ORDER BY platform, chat_id;
 
 -- name: put
 -- Keep a chat.
@@ -9,7 +9,8 @@ INSERT INTO directory (platform, chat_id, owner, sealed, is_listed, seen_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (platform, chat_id) DO UPDATE SET
     owner = excluded.owner, sealed = excluded.sealed,
-    is_listed = max(directory.is_listed, excluded.is_listed), seen_at = excluded.seen_at;
+    is_listed = CASE WHEN excluded.is_listed > directory.is_listed
+        THEN excluded.is_listed ELSE directory.is_listed END, seen_at = excluded.seen_at;
 
 -- name: drop
 -- Forget a chat.

@@ -30,7 +30,7 @@ SELECT id, erased_at IS NULL AND blocked_at IS NULL AND job.due_at IS NULL
                 WHERE inbox.person_id = people.id AND control = 0
                     AND seq > coalesce(job.covered, 0)
                 ORDER BY seq DESC LIMIT 200
-            ) WHERE outcome = 'answered' AND platform <> 'v1' AND instr(lane, '/') = 0
+            ) WHERE outcome = 'answered' AND platform <> 'v1' AND lane NOT LIKE '%/%'
         )
     )
 FROM people LEFT JOIN jobs AS job ON job.key = 'dream:' || people.id
@@ -41,7 +41,7 @@ WHERE id > ?2 ORDER BY id LIMIT ?3;
 INSERT INTO jobs (key, kind, lane, epoch, person_id, due_at, latest_at)
 VALUES (?1, 'dream', '', 0, ?2, ?3, ?3)
 ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at, latest_at = excluded.latest_at,
-    attempts = 0, touched = touched + 1, failure = NULL
+    attempts = 0, touched = jobs.touched + 1, failure = NULL
 RETURNING attempts, touched, covered;
 
 -- name: said
@@ -49,7 +49,7 @@ RETURNING attempts, touched, covered;
 SELECT seq, body, received_at FROM (
     SELECT seq, body, received_at, outcome, platform, lane FROM inbox
     WHERE person_id = ?1 AND control = 0 AND seq > ?2 ORDER BY seq DESC LIMIT 200
-) WHERE outcome IN ('answered', 'merged') AND platform <> 'v1' AND instr(lane, '/') = 0
+) WHERE outcome IN ('answered', 'merged') AND platform <> 'v1' AND lane NOT LIKE '%/%'
 ORDER BY seq DESC LIMIT ?3;
 
 -- name: is_known

@@ -37,7 +37,8 @@ SELECT reply_body, result_body FROM inbox WHERE id = ?1;
 
 -- name: open_shares
 -- Whose the messages are that have no outcome yet. Which are commands is not kept.
-SELECT id, iif(came_by = '', platform || ':' || account || ':' || route || ':', came_by), person_id, lane
+SELECT id, person_id, lane,
+    CASE came_by WHEN '' THEN platform || ':' || account || ':' || route || ':' ELSE came_by END
 FROM inbox INDEXED BY inbox_open WHERE state <> 'done' ORDER BY lane, seq;
 
 -- name: refuse

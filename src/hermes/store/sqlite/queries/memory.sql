@@ -9,7 +9,7 @@ SELECT sealed FROM facts WHERE id = ?1 AND person_id = ?2;
 -- name: put_fact
 -- A fact, new or in the place of the one with its id.
 INSERT INTO facts (id, person_id, at, sealed) VALUES (?1, ?2, ?3, ?4)
-ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed WHERE person_id = excluded.person_id;
+ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed WHERE facts.person_id = excluded.person_id;
 
 -- name: forget_fact
 -- A fact that is no longer known.
@@ -34,7 +34,7 @@ WHERE excluded.epoch > souls.epoch
 -- name: said_before
 -- The newest messages of a person outside of one conversation and of subagents.
 SELECT body, received_at FROM inbox
-WHERE person_id = ?1 AND control = 0 AND NOT (lane = ?2 AND epoch = ?3) AND instr(lane, '/') = 0
+WHERE person_id = ?1 AND control = 0 AND NOT (lane = ?2 AND epoch = ?3) AND lane NOT LIKE '%/%'
 ORDER BY seq DESC LIMIT ?4;
 
 -- name: put_job
@@ -42,10 +42,10 @@ ORDER BY seq DESC LIMIT ?4;
 INSERT INTO jobs (key, kind, lane, epoch, person_id, due_at, latest_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
 ON CONFLICT (key) DO UPDATE SET
-    latest_at = CASE WHEN due_at IS NULL THEN excluded.latest_at ELSE latest_at END,
-    due_at = CASE WHEN due_at IS NULL OR attempts > 0 THEN excluded.due_at
-        ELSE min(excluded.due_at, latest_at) END,
-    attempts = 0, touched = touched + 1, failure = NULL;
+    latest_at = CASE WHEN jobs.due_at IS NULL THEN excluded.latest_at ELSE jobs.latest_at END,
+    due_at = CASE WHEN jobs.due_at IS NULL OR jobs.attempts > 0
+        OR excluded.due_at < jobs.latest_at THEN excluded.due_at ELSE jobs.latest_at END,
+    attempts = 0, touched = jobs.touched + 1, failure = NULL;
 
 -- name: due_jobs
 -- Jobs of some kinds, or of all, that are due, the longest first.

@@ -12,7 +12,7 @@ DELETE FROM paused_channels WHERE platform = ?1 RETURNING at;
 
 -- name: spare
 -- The time of a rest makes no reply older; ?2 is when it began, ?3 when it ended.
-UPDATE outbox SET created_at = created_at + (?3 - max(created_at, ?2))
+UPDATE outbox SET created_at = created_at + (?3 - CASE WHEN created_at > ?2 THEN created_at ELSE ?2 END)
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND created_at < ?3;
 
 -- name: last_in
@@ -34,12 +34,12 @@ SELECT max(ended_at) FROM (
         SELECT key FROM lanes INDEXED BY lanes_used
         WHERE platform = ?1 ORDER BY used_at DESC LIMIT 8
     ) AS used
-    CROSS JOIN inbox INDEXED BY inbox_lane ON inbox.lane = used.key
+    JOIN inbox INDEXED BY inbox_lane ON inbox.lane = used.key
         AND inbox.seq >= coalesce((
             SELECT seq FROM inbox INDEXED BY inbox_lane
             WHERE lane = used.key ORDER BY seq DESC LIMIT 1 OFFSET 8
         ), 0)
-    CROSS JOIN outbox INDEXED BY outbox_message ON outbox.message_id = inbox.id
+    JOIN outbox INDEXED BY outbox_message ON outbox.message_id = inbox.id
     WHERE outbox.platform = ?1 AND outbox.state = 'sent'
     UNION ALL
     SELECT ended_at FROM outbox
@@ -98,7 +98,7 @@ SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL O
 )
 FROM lanes
 WHERE (?1 = '' OR platform = ?1) AND ended_at IS NULL AND head > 0
-    AND instr(key, '/') = 0 AND instr(key, '#') = 0
+    AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
 ORDER BY used_at DESC LIMIT ?2;
 
 -- name: session
@@ -107,4 +107,4 @@ SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL O
     SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = lanes.key AND state <> 'done'
 )
 FROM lanes
-WHERE key = ?1 AND ended_at IS NULL AND head > 0 AND instr(key, '/') = 0 AND instr(key, '#') = 0;
+WHERE key = ?1 AND ended_at IS NULL AND head > 0 AND key NOT LIKE '%/%' AND key NOT LIKE '%#%';

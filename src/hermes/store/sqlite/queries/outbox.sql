@@ -2,10 +2,10 @@
 -- A reply to send, or the final form of the preview that has the same id.
 INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, body, state, purpose,
     next_at, created_at, ended_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE ?8 WHEN 'sent' THEN ?10 END)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE CAST(?8 AS TEXT) WHEN 'sent' THEN CAST(?10 AS DOUBLE PRECISION) END)
 ON CONFLICT (id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at,
     next_at = excluded.next_at,
-    state = CASE state WHEN 'preview' THEN excluded.state ELSE state END;
+    state = CASE outbox.state WHEN 'preview' THEN excluded.state ELSE outbox.state END;
 
 -- name: insert_preview
 -- A preview, before its first send.
@@ -97,8 +97,8 @@ WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending');
 -- name: chunk_sent
 -- A chunk has arrived; the first one's id is the reply's, and the next chunk is not on the wire.
 UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_message_id, ?3),
-    state = CASE WHEN ?4 THEN 'sent' ELSE 'pending' END,
-    ended_at = CASE WHEN ?4 THEN ?5 END, failure = NULL
+    state = CASE WHEN ?4 = 1 THEN 'sent' ELSE 'pending' END,
+    ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL
 WHERE id = ?1 AND state = 'sending';
 
 -- name: retry
@@ -122,7 +122,7 @@ WHERE id = ?1 AND state NOT IN ('sent', 'dead');
 
 -- name: returned
 -- The platform had taken it, or a part of it, and brought it back: sent again, it begins with that.
-UPDATE outbox SET state = 'dead', failure = ?3, held = 0, ended_at = ?4, chunk = min(chunk, ?5),
+UPDATE outbox SET state = 'dead', failure = ?3, held = 0, ended_at = ?4, chunk = CASE WHEN chunk < ?5 THEN chunk ELSE ?5 END,
     platform_message_id = CASE WHEN ?5 > 0 THEN platform_message_id END
 WHERE id = ?1 AND platform = ?2 AND state NOT IN ('dead', 'preview') AND sending_at IS NOT NULL
 RETURNING message_id;
@@ -161,7 +161,7 @@ RETURNING id;
 -- name: count_waiting
 -- How many replies are still on their way.
 SELECT count(*) FROM outbox
-WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown' AND (?1 IS NULL OR platform = ?1);
+WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown' AND platform = coalesce(?1, platform);
 
 -- name: recover
 -- What a dead process had on the wire is unknown.

@@ -42,7 +42,7 @@ SELECT turns FROM bot_turns WHERE chat = ?1;
 -- name: count_bot_turn
 -- A bot gets one more.
 INSERT INTO bot_turns (chat, turns) VALUES (?1, 1)
-ON CONFLICT (chat) DO UPDATE SET turns = turns + 1;
+ON CONFLICT (chat) DO UPDATE SET turns = bot_turns.turns + 1;
 
 -- name: person_wrote
 -- A person wrote there.

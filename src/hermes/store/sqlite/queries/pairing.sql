@@ -30,7 +30,7 @@ WHERE platform = ?1 AND state = 'waiting' AND expires_at > ?2;
 
 -- name: settle
 -- A waiting request is decided; its code is worth nothing any more.
-UPDATE pairings SET state = ?3, digest = x'' WHERE platform = ?1 AND user_id = ?2 AND state = 'waiting';
+UPDATE pairings SET state = ?3, digest = ?4 WHERE platform = ?1 AND user_id = ?2 AND state = 'waiting';
 
 -- name: where_asked
 -- Where the reply to a message went, if it went over a wire at all.
@@ -44,8 +44,10 @@ DELETE FROM pairings WHERE expires_at <= ?1;
 
 -- name: add_link_code
 -- A code with which a person links another channel.
-INSERT OR REPLACE INTO link_codes (digest, person_id, made_at, expires_at, lets_in)
-VALUES (?1, ?2, ?3, ?4, ?5);
+INSERT INTO link_codes (digest, person_id, made_at, expires_at, lets_in)
+VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (digest) DO UPDATE SET person_id = excluded.person_id, made_at = excluded.made_at,
+    expires_at = excluded.expires_at, lets_in = excluded.lets_in;
 
 -- name: drop_unused
 -- The code that a person had before.

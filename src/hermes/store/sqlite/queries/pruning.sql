@@ -46,7 +46,7 @@ WHERE lane = ?1 AND epoch = ?2 AND state = 'done' ORDER BY seq LIMIT ?3;
 -- name: has_open_replies
 -- Whether a reply of a conversation is still on its way, or a dead letter.
 SELECT EXISTS (
-    SELECT 1 FROM inbox INDEXED BY inbox_lane CROSS JOIN outbox ON outbox.message_id = inbox.id
+    SELECT 1 FROM inbox INDEXED BY inbox_lane JOIN outbox ON outbox.message_id = inbox.id
     WHERE lane = ?1 AND epoch = ?2 AND outbox.state <> 'sent'
         AND NOT (outbox.state = 'dead' AND coalesce(outbox.failure, '') = 'dropped')
 );

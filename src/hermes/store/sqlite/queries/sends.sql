@@ -12,7 +12,7 @@ SELECT key, lanes.person_id, lanes.used_at, lanes.epoch, (
     SELECT account FROM inbox WHERE lane = lanes.key ORDER BY seq DESC LIMIT 1
 )
 FROM lanes JOIN people ON people.id = lanes.person_id AND people.erased_at IS NULL
-WHERE key >= ?1 || ':' AND key < ?1 || ';' AND instr(key, '/') = 0 AND instr(key, '#') = 0
+WHERE key >= ?1 || ':' AND key < ?1 || ';' AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
 ORDER BY used_at DESC LIMIT ?2;
 
 -- name: lanes_of_late

@@ -2,7 +2,7 @@
 -- Sessions of a platform that were last used in a stretch of time and have not ended since.
 SELECT key, epoch, used_at, person_id FROM lanes INDEXED BY lanes_used
 WHERE platform = ?1 AND used_at >= ?2 AND used_at < ?3 AND ended_at IS NULL AND head > 0
-    AND instr(key, '/') = 0 AND instr(key, '#') = 0
+    AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
 ORDER BY used_at LIMIT ?4;
 
 -- name: usage

@@ -32,7 +32,7 @@ WHERE interactions.message_id = ?1;
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
     platform, outcome, done_at, merged_into, interrupted_by, epoch
 FROM inbox INDEXED BY inbox_lane
-WHERE lane = ?1 AND seq < ?2 AND control = 0 AND (epoch = ?3 OR ?4 IS NULL OR person_id = ?4)
+WHERE lane = ?1 AND seq < ?2 AND control = 0 AND (epoch = ?3 OR person_id = coalesce(?4, person_id))
 ORDER BY seq DESC LIMIT ?5;
 
 -- name: has_row
@@ -46,7 +46,7 @@ WHERE rtrim(name, '0123456789') = ?1 || '#' AND id <= ?2 ORDER BY id DESC LIMIT 
 
 -- name: first_graph
 -- The oldest graph of a session in which words of a person are left.
-SELECT name FROM graphs CROSS JOIN refs ON refs.graph = graphs.id
+SELECT name FROM graphs JOIN refs ON refs.graph = graphs.id
 WHERE rtrim(name, '0123456789') = ?1 || '#' AND refs.branch = 'main' AND refs.length > 0
     AND EXISTS (
         SELECT 1 FROM blobs

@@ -80,19 +80,25 @@ UPDATE lanes SET expires = ?5 WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND e
 -- name: release
 -- End a lease that still stands; a turn of a conversation that has ended adds nothing to the next.
 UPDATE lanes SET owner = NULL, expires = NULL, head = head + ?5, used_at = ?6, waiting_on = ?7,
-    restarts = max(restarts - (?7 IS NULL), 0),
-    ended_at = CASE WHEN ?7 IS NULL AND epoch = ?8 THEN NULL ELSE ended_at END,
-    end_reason = CASE WHEN ?7 IS NULL AND epoch = ?8 THEN NULL ELSE end_reason END,
-    turns = turns + (epoch = ?8) * ?9, tokens_in = tokens_in + (epoch = ?8) * ?10,
-    tokens_out = tokens_out + (epoch = ?8) * ?11, cached_in = cached_in + (epoch = ?8) * ?12,
-    cache_written = cache_written + (epoch = ?8) * ?13, cost_usd = cost_usd + (epoch = ?8) * ?14,
-    unpriced = unpriced + (epoch = ?8) * ?15, choices = coalesce(?16, choices)
+    restarts = CASE WHEN CAST(?7 AS TEXT) IS NULL AND restarts > 0 THEN restarts - 1
+        ELSE restarts END,
+    ended_at = CASE WHEN CAST(?7 AS TEXT) IS NULL AND epoch = ?8 THEN NULL ELSE ended_at END,
+    end_reason = CASE WHEN CAST(?7 AS TEXT) IS NULL AND epoch = ?8 THEN NULL ELSE end_reason END,
+    turns = turns + CASE epoch WHEN ?8 THEN ?9 ELSE 0 END,
+    tokens_in = tokens_in + CASE epoch WHEN ?8 THEN ?10 ELSE 0 END,
+    tokens_out = tokens_out + CASE epoch WHEN ?8 THEN ?11 ELSE 0 END,
+    cached_in = cached_in + CASE epoch WHEN ?8 THEN ?12 ELSE 0 END,
+    cache_written = cache_written + CASE epoch WHEN ?8 THEN ?13 ELSE 0 END,
+    cost_usd = cost_usd + CASE epoch WHEN ?8 THEN ?14 ELSE 0 END,
+    unpriced = unpriced + CASE epoch WHEN ?8 THEN ?15 ELSE 0 END,
+    choices = coalesce(?16, choices)
 WHERE key = ?1 AND owner = ?2 AND fence = ?3 AND expires > ?4
 RETURNING head;
 
 -- name: start_message
 -- The message's turn runs from now on.
-UPDATE inbox SET state = 'running', attempts = attempts + (state <> 'parked'), started_at = coalesce(started_at, ?2)
+UPDATE inbox SET state = 'running', started_at = coalesce(started_at, ?2),
+    attempts = CASE state WHEN 'parked' THEN attempts ELSE attempts + 1 END
 WHERE id = ?1 AND state IN ('new', 'running', 'parked');
 
 -- name: finish_message
@@ -139,7 +145,7 @@ UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND st
 -- The session starts afresh; what was said stays stored.
 UPDATE lanes SET epoch = epoch + 1, restarts = 0, choices = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
     cached_in = 0, cache_written = 0, cost_usd = 0, unpriced = 0, end_reason = ?2,
-    ended_at = CASE WHEN ?2 IS NULL THEN NULL ELSE ?3 END
+    ended_at = CASE WHEN CAST(?2 AS TEXT) IS NULL THEN NULL ELSE CAST(?3 AS DOUBLE PRECISION) END
 WHERE key = ?1 RETURNING epoch;
 
 -- name: start_step

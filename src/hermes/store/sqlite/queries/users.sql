@@ -31,9 +31,9 @@ FROM people WHERE erased_at IS NULL AND blocked_at IS NULL AND NOT EXISTS (
 -- People who were let in, the newest first.
 SELECT DISTINCT id, created_at, tier, may_train, blocked_at, erased_at, 1
 FROM user_channels AS channel INDEXED BY user_channels_active
-    CROSS JOIN people ON id = person_id
+    JOIN people ON id = person_id
 WHERE activated_at IS NOT NULL AND erased_at IS NULL AND blocked_at IS NULL
-ORDER BY channel.person_id DESC LIMIT ?1;
+ORDER BY id DESC LIMIT ?1;
 
 -- name: page_blocked
 -- People who are blocked, the newest first.

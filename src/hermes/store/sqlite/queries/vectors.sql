@@ -44,13 +44,15 @@ SELECT 1 FROM vectors_wanted WHERE person_id = ?1 AND fact_id = ?2;
 
 -- name: want
 -- A fact of a person whose vector is to be made.
-INSERT OR IGNORE INTO vectors_wanted (person_id, fact_id)
-SELECT person_id, id FROM facts WHERE id = ?2 AND person_id = ?1;
+INSERT INTO vectors_wanted (person_id, fact_id)
+SELECT person_id, id FROM facts WHERE id = ?2 AND person_id = ?1
+ON CONFLICT DO NOTHING;
 
 -- name: want_all
 -- The vectors of all facts of a person are to be made.
-INSERT OR IGNORE INTO vectors_wanted (person_id, fact_id)
-SELECT person_id, id FROM facts WHERE person_id = ?1;
+INSERT INTO vectors_wanted (person_id, fact_id)
+SELECT person_id, id FROM facts WHERE person_id = ?1
+ON CONFLICT DO NOTHING;
 
 -- name: unwant
 -- A fact whose vector is made, or that is gone.

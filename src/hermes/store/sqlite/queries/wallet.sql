@@ -93,7 +93,7 @@ UPDATE wallets SET referred = referred + 1 WHERE person_id = ?1 RETURNING referr
 -- The wallets with the least in them, and the users they belong to.
 WITH few AS (
     SELECT person_id, balance, is_limited, code, referred_by, referred FROM wallets
-    WHERE ?1 IS NULL OR balance < ?1 ORDER BY balance, person_id LIMIT ?2
+    WHERE balance < coalesce(?1, balance + 1) ORDER BY balance, person_id LIMIT ?2
 )
 SELECT few.person_id, balance,
     (SELECT coalesce(sum(amount), 0) FROM holds WHERE holds.person_id = few.person_id),
