@@ -54,7 +54,7 @@ class Gate:
         await self._open.wait()
 
 
-@pytest.mark.req("J19")
+@pytest.mark.req("W19")
 async def test_the_end_of_a_turn_is_heard_that_ends_while_its_state_is_read() -> None:
     gate, hub = Gate(), WatchHub()
     gate.shut()
@@ -115,7 +115,7 @@ class Crowd:
         return SimpleNamespace(person_id=None)
 
 
-@pytest.mark.req("A27")
+@pytest.mark.req("J2", "A28")
 async def test_a_share_holds_though_many_senders_are_looked_up_at_once() -> None:
     gate = Gate()
     gate.shut()
@@ -207,7 +207,7 @@ async def test_nothing_is_begun_by_a_pass_that_a_drain_finds_under_way() -> None
     await bench.stop()
 
 
-@pytest.mark.req("W15")
+@pytest.mark.req("A12")
 async def test_a_person_is_placed_once_though_two_turns_ask_at_once() -> None:
     gate, placed = Gate(), list[str]()
     gate.shut()
@@ -236,7 +236,7 @@ async def test_a_person_is_placed_once_though_two_turns_ask_at_once() -> None:
     assert placed == ["p_1"]
 
 
-@pytest.mark.req("W26")
+@pytest.mark.req("W23")
 async def test_of_two_orders_about_platforms_the_later_one_holds() -> None:
     gate, stored, applied = Gate(), {"rest"}, list[frozenset[str]]()
 
@@ -275,7 +275,7 @@ async def test_of_two_orders_about_platforms_the_later_one_holds() -> None:
     assert applied[-1] == frozenset(stored)
 
 
-@pytest.mark.req("W13")
+@pytest.mark.req("W27")
 async def test_schedules_go_on_after_a_store_that_could_not_say_when_the_next_is_due(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

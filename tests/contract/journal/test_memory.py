@@ -391,7 +391,7 @@ async def test_nothing_is_learnt_unless_it_is_turned_on_and_the_kill_switch_stop
         assert await known(rig) == {"diet": "vegan"}
 
 
-@pytest.mark.req("A14", "J23")
+@pytest.mark.req("A14")
 async def test_what_is_committed_between_two_reads_is_learnt_by_the_next_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
