@@ -15,10 +15,12 @@ from bench.calm import Rounds
 from bench.conversations import MODEL, NAME, SAMPLING, USAGE, answer, grown, open_grown, question
 from bench.graph_costs import expect, timed_rounds
 from hermes.graph import MessageGraph
-from hermes.graph.storage import Batch
+from hermes.store.sql.graph_storage import SqlGraphStorage
+from hermes.store.sql.queries import load
+from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, Synchronous, open_database
-from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.seal import Sealer, make_store_keys
+from hermes.store.sqlite.tx import SqliteTx
+from tests.graph_files import WritableGraph
 
 SYNCHRONOUS: Synchronous = "FULL"
 # As group commit does under load. A round is long enough for the write-ahead log to be taken back
@@ -26,6 +28,7 @@ SYNCHRONOUS: Synchronous = "FULL"
 SAVES, TRANSACTIONS = 50, 5
 RECORD_ROUNDS = 15
 _PERSON = "p_bench"
+_PEOPLE = load("people")
 _SCHEMA = resources.files("hermes.store.sqlite").joinpath("schema.sql").read_text("utf-8")
 
 
@@ -33,15 +36,7 @@ class Opened(msgspec.Struct, frozen=True, eq=False):
     """One connection to the file, and the storage of a conversation over it."""
 
     db: Database
-    storage: SqliteGraphStorage
-
-
-class InUnit(SqliteGraphStorage):
-    """As a unit of the gateway keeps what a turn said: the transaction around it undoes it."""
-
-    def write(self, batch: Batch) -> None:
-        """Keep all of `batch`."""
-        self.put(batch)
+    storage: SqlGraphStorage
 
 
 @contextmanager
@@ -51,9 +46,11 @@ def fresh_file() -> Iterator[Opened]:
         path, sealer = Path(folder, "graph.db"), Sealer(make_store_keys())
         with closing(open_database(path, synchronous=SYNCHRONOUS, vfs=None)) as db:
             db.execute(_SCHEMA)
-            sealer.load_digest_key(db)
-            sealer.make_key(db, _PERSON)
-            yield Opened(db, InUnit(db, NAME, sealer=sealer, person_id=_PERSON))
+            db.execute(_PEOPLE["set_digest_key"], (sealer.make_digest_key(),))
+            sealer.make_key(SqliteTx(db), _PERSON)
+            # As a unit of the gateway keeps what a turn said: the transaction around it undoes it.
+            storage = WritableGraph(db, NAME, sealer=sealer, person_id=_PERSON, in_unit=True)
+            yield Opened(db, storage)
 
 
 def grown_in(opened: Opened, size: int) -> MessageGraph:

@@ -33,10 +33,10 @@ Send = Callable[[int], Outcome]
 _PARTS = (
     ("waiting", r"Condition\.wait|_worker \(concurrent|Event\.wait"),
     ("log line", r"structlog/|hermes/ops/log|hermes/ops/masker"),
-    ("seal and open bodies", r"hermes/store/sqlite/seal\.py"),
+    ("seal and open bodies", r"hermes/store/sql/seal\.py"),
     ("store: COMMIT in its thread", r"_WorkItem\.run"),
     ("store: reads beside the writer", r"Database\.(?:row|rows|one)|_read_view"),
-    ("store: statements of the units", r"hermes/store/sqlite"),
+    ("store: statements of the units", r"hermes/store/sql"),
     ("HTTP client (aiohttp)", r"aiohttp/|yarl/|multidict/"),
     (
         "model call: our side",

@@ -23,7 +23,7 @@ from hermes.ports.memory import Decide, Fact, FactChange
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 
 DIMENSIONS = 384

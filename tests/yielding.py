@@ -13,9 +13,12 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import ParamSpec, TypeVar
 
-from hermes.store import sqlite
+from hermes.store import sql, sqlite
+from hermes.store.sqlite.tx import SqliteReads, SqliteTx
 
 VARIABLE = "HERMES_TEST_YIELDING"
+# What is given a transaction or a connection runs inside a unit of work.
+_INSIDE = frozenset({"tx", "db"})
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
@@ -24,19 +27,39 @@ def make_reads_yield() -> int:
     """Change every part of the store, if the environment asks for it; return how many methods."""
     if not os.environ.get(VARIABLE):  # noqa: TID251  the environment of the test run
         return 0
-    changed = 0
-    for module in pkgutil.iter_modules(sqlite.__path__, f"{sqlite.__name__}."):
-        for name, part in vars(import_module(module.name)).items():
-            if name.startswith("Sqlite") and part.__module__ == module.name:
-                changed += _change(part)
+    changed = _change_reads()
+    for package in (sql, sqlite):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            changed += _change_module(module.name)
     return changed
+
+
+def _change_reads() -> int:
+    """Let every read outside a unit of work wait; inside one the transaction is waited for."""
+    names = [name for name, one in vars(SqliteReads).items() if inspect.iscoroutinefunction(one)]
+    for name in names:
+        method = vars(SqliteReads)[name]
+        setattr(SqliteReads, name, _yielding(method))
+        setattr(SqliteTx, name, method)
+    return len(names)
+
+
+def _change_module(module: str) -> int:
+    parts = [
+        part
+        for name, part in vars(import_module(module)).items()
+        if name.startswith("Sql") and isinstance(part, type) and part.__module__ == module
+    ]
+    return sum(_change(part) for part in parts if not issubclass(part, SqliteReads))
 
 
 def _change(part: type) -> int:
     methods = [
         (name, method)
         for name, method in vars(part).items()
-        if not name.startswith("_") and inspect.iscoroutinefunction(method)
+        if not name.startswith("_")
+        and inspect.iscoroutinefunction(method)
+        and not _INSIDE.intersection(inspect.signature(method).parameters)
     ]
     for name, method in methods:
         setattr(part, name, _yielding(method))

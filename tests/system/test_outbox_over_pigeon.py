@@ -19,7 +19,7 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.turns import Begin, Commit, TurnResult
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.faults import Fault, FaultKind
@@ -82,7 +82,7 @@ class Gateway:
     async def crash(self) -> None:
         assert self.sender is not None
         await self.sender.stop()
-        await self.store.recover()
+        await self.store.fleet.join(make_id("n"))
 
     async def reply(self, name: str, *, chat: str = "c1") -> None:
         now = self.clock.now()
@@ -106,7 +106,7 @@ class Gateway:
                 lane=name,
                 owner="w",
                 fence=view.fence,
-                expires=self.clock.monotonic() + 99.0,
+                head=view.head,
                 message_id=f"m_{name}",
                 person_id=person_id,
                 at=now,
@@ -137,8 +137,8 @@ class Gateway:
         for kind in kinds:
             self.pigeon.faults.plan(Fault(op="send", kind=kind))
 
-    def state(self, name: str) -> str:
-        return self.store.outbox.of_message(f"m_{name}")[0].state.value
+    async def state(self, name: str) -> str:
+        return (await self.store.outbox.of_message(f"m_{name}"))[0].state.value
 
     def texts(self) -> list[str]:
         return [post.text for post in self.pigeon.state.posted]
@@ -155,6 +155,13 @@ async def until(claim: Callable[[], bool]) -> None:
     """Wait for a claim to become true; the time limit is only for a broken test."""
     async with asyncio.timeout(20):
         while not claim():  # noqa: ASYNC110 - the store tells nobody of its writes
+            await asyncio.sleep(0)
+
+
+async def until_sent(gateway: Gateway, *names: str) -> None:
+    """Wait until deliveries are sent."""
+    async with asyncio.timeout(20):
+        while {await gateway.state(name) for name in names} != {"sent"}:  # noqa: ASYNC110  as above
             await asyncio.sleep(0)
 
 
@@ -190,7 +197,7 @@ async def test_with_keys_every_reply_stands_exactly_once_in_spite_of_faults(make
         await gateway.reply(name, chat=f"c{number % 3 + 1}")
 
     await gateway.start()
-    await until(lambda: all(gateway.state(name) == "sent" for name in names))
+    await until_sent(gateway, *names)
 
     assert sorted(gateway.texts()) == names
     lines = read_tally(gateway.count_file)
@@ -207,9 +214,9 @@ async def test_with_keys_a_crash_on_the_wire_repeats_nothing(make) -> None:
     await until(lambda: gateway.texts() == ["once"])
 
     await gateway.crash()
-    assert gateway.state("once") == "unknown"
+    assert await gateway.state("once") == "unknown"
     await gateway.start()
-    await until(lambda: gateway.state("once") == "sent")
+    await until_sent(gateway, "once")
 
     assert gateway.texts() == ["once"]
 
@@ -221,7 +228,7 @@ async def test_without_keys_a_lost_answer_is_repeated_once_and_says_so(make) -> 
     await gateway.reply("hello")
 
     await gateway.start()
-    await until(lambda: gateway.state("hello") == "sent")
+    await until_sent(gateway, "hello")
 
     assert gateway.texts() == ["hello", "(possibly a repeat) hello"]
 
@@ -233,7 +240,7 @@ async def test_with_history_a_lost_answer_is_looked_up(make) -> None:
     await gateway.reply("hello")
 
     await gateway.start()
-    await until(lambda: gateway.state("hello") == "sent")
+    await until_sent(gateway, "hello")
 
     assert gateway.texts() == ["hello"]
 
@@ -246,7 +253,7 @@ async def test_a_platform_that_stays_down_ends_in_the_dead_letters(make) -> None
     await gateway.reply("next")
 
     await gateway.start()
-    await until(lambda: gateway.state("next") == "sent")
+    await until_sent(gateway, "next")
 
-    row = gateway.store.outbox.of_message("m_doomed")[0]
+    row = (await gateway.store.outbox.of_message("m_doomed"))[0]
     assert (row.state, row.failure, gateway.texts()) == ("dead", "service_unavailable", ["next"])

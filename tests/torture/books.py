@@ -11,9 +11,9 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
+from hermes.store.sql.graph_reader import SqlGraphReader
+from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.graph_reader import SqliteGraphReader
-from hermes.store.sqlite.seal import Sealer
 from hermes.testing.push.tally import read_tally
 from tests.torture.homes import Home
 
@@ -174,8 +174,8 @@ class Books:
 
     def _read_entries(self) -> list[EntryRow]:
         """Return what the graphs hold, turn by turn; their calls and what is wrong with them beside."""
-        self._sealer.load_digest_key(self._db)
-        reader = SqliteGraphReader(self._db, sealer=self._sealer)
+        self._sealer.read_digest_key(self._db)
+        reader = SqlGraphReader(self._db, sealer=self._sealer)
         self.calls: list[str] = []
         self.graph_problems: list[str] = []
         entries: list[EntryRow] = []
@@ -222,7 +222,7 @@ class Books:
 
     def _read_facts(self) -> list[Fact]:
         rows = self._db.rows("SELECT person_id, sealed FROM facts")
-        opened = [self._sealer.open(self._db, person, sealed) for person, sealed in rows]
+        opened = [self._sealer.open_at_once(self._db, person, sealed) for person, sealed in rows]
         assert None not in opened, "a fact cannot be opened"
         return [msgspec.json.decode(content or b"", type=Fact) for content in opened]
 
@@ -231,7 +231,7 @@ class Books:
 
     # Any: apsw's value; the column holds a body's id.
     def _content(self, body: Any) -> bytes:
-        content = self._sealer.get(self._db, body)
+        content = self._sealer.get_at_once(self._db, body)
         assert content is not None, f"body {body} is gone"
         return content
 

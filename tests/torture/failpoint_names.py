@@ -322,6 +322,10 @@ def _direct_writes(source: Source) -> Iterator[str]:
     for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "_db" and not _is_safe(source, node):
             yield f"{source.at(node)}: uses the writable connection outside a unit"
+    for call, name in source.calls:
+        # The adoption of old conversations is part of the guarded opening.
+        if name.endswith("SqliteTx") and not source.path.endswith("sqlite/adoption.py"):
+            yield f"{source.at(call)}: makes a transaction outside the writer"
 
 
 def _is_safe(source: Source, node: ast.Attribute) -> bool:

@@ -31,7 +31,7 @@ async def prepare_preview(store: SqliteStore, clock: ManualClock) -> None:
 
 async def _open(store: SqliteStore, _clock: ManualClock) -> None:
     lease = Lease(LANE, "w", (await store.turns.view(LANE)).fence)
-    (row,) = store.outbox.of_message("m_shown")
+    (row,) = await store.outbox.of_message("m_shown")
     if not row.more:
         await store.outbox.preview_opens(lease, SHOWN, number=1)
 

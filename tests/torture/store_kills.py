@@ -30,7 +30,7 @@ from hermes.ports.sends import NewSend
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
-from hermes.store.sqlite.seal import add_store_key
+from hermes.store.sql.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.torture import (

@@ -75,7 +75,7 @@ async def begin(
             lane=lane,
             owner=owner,
             fence=view.fence,
-            expires=clock.monotonic() + LEASE_S,
+            head=view.head,
             message_id=message.id,
             person_id=message.person_id,
             at=clock.now(),

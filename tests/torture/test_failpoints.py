@@ -30,6 +30,7 @@ def test_no_write_and_no_outside_effect_lacks_a_failpoint() -> None:
     [
         ("store/sqlite/x.py", "class A:\n def f(self):\n  self._db.execute(Q['a'])"),
         ("store/sqlite/x.py", "def f(db):\n db.execute('UPDATE inbox SET state = 1')"),
+        ("store/sqlite/x.py", "def f(db):\n return SqliteTx(db)"),
         ("store/sqlite/x.py", "async def f(self, n):\n await self._engine.writer.run(n, g)"),
         ("pipeline/x.py", "async def f(p):\n async with a():\n  p.stream(1)"),
         ("tools/x.py", "async def f(tool):\n await tool.run(1, 2)"),

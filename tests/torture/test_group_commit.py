@@ -1,49 +1,52 @@
 """Fifty units in one commit: one that fails does so alone, and nobody's cancelling undoes one."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from hermes.errors import GuardFailed, HermesError, StorageFull, StoreError
-from hermes.store.sqlite.connection import Database, open_database
+from hermes.store.sql.tx import Tx, Unit
+from hermes.store.sqlite.connection import open_database
 from hermes.store.sqlite.writer import Writer
 
 UNITS = 50
 BAD = 23
 
 
-def insert(number: int) -> Callable[[Database], int]:
-    def unit(db: Database) -> int:
-        db.execute("INSERT INTO t VALUES (?1)", (number,))
+def insert(number: int) -> Unit[int]:
+    async def unit(tx: Tx) -> int:
+        tx.put("INSERT INTO t VALUES (?1)", number)
         return number
 
     return unit
 
 
-def breaks_a_rule(db: Database) -> int:
-    db.execute("INSERT INTO t VALUES (?1)", (BAD,))
-    db.execute("INSERT INTO t VALUES (?1)", (BAD,))
+async def breaks_a_rule(tx: Tx) -> int:
+    tx.put("INSERT INTO t VALUES (?1)", BAD)
+    tx.put("INSERT INTO t VALUES (?1)", BAD)
     return BAD
 
 
-def raises(db: Database) -> int:
-    db.execute("INSERT INTO t VALUES (?1)", (BAD,))
+async def raises(tx: Tx) -> int:
+    tx.put("INSERT INTO t VALUES (?1)", BAD)
     raise ZeroDivisionError("a defect inside a unit")
 
 
-def guards(db: Database) -> int:
-    db.execute("INSERT INTO t VALUES (?1)", (BAD,))
-    db.execute("UPDATE t SET n = n WHERE n = -1")
-    if db.changes() != 1:
-        raise GuardFailed("row -1 is not there")
+async def guards(tx: Tx) -> int:
+    tx.put("INSERT INTO t VALUES (?1)", BAD)
+    tx.must("UPDATE t SET n = n WHERE n = -1", error=GuardFailed("row -1 is not there"))
     return BAD
 
 
-def runs_of(runs: list[int]) -> Callable[[Database], None]:
+def runs_of(runs: list[int]) -> Unit[None]:
     """Return a unit that counts how often it ran."""
-    return lambda db: runs.append(db.changes())
+
+    async def unit(_tx: Tx) -> None:
+        runs.append(1)
+
+    return unit
 
 
 class File:
@@ -85,7 +88,7 @@ async def file(tmp_path: Path) -> AsyncIterator[File]:
     [(breaks_a_rule, StoreError), (raises, StoreError), (guards, GuardFailed)],
 )
 async def test_one_failing_unit_has_49_good_neighbours(
-    file: File, unit: Callable[[Database], int], error: type[HermesError]
+    file: File, unit: Unit[int], error: type[HermesError]
 ) -> None:
     units = [unit if number == BAD else insert(number) for number in range(UNITS)]
 
@@ -135,8 +138,8 @@ async def test_nobody_is_told_before_the_commit(file: File) -> None:
 async def test_a_batch_with_a_failure_runs_again_from_a_clean_start(file: File) -> None:
     found: list[set[int]] = []
 
-    def looks(db: Database) -> None:
-        found.append({int(row[0]) for row in db.rows("SELECT n FROM t")})
+    async def looks(tx: Tx) -> None:
+        found.append({int(row[0]) for row in await tx.rows("SELECT n FROM t")})
 
     results = await asyncio.gather(
         file.writer.run("unit", looks),

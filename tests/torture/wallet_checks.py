@@ -12,8 +12,8 @@ import apsw
 
 from hermes.message.referral_code import LETTERS
 from hermes.pipeline.targets import reply_id
+from hermes.store.sql.wallet import audit_books
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.wallet import audit_books
 from hermes.testing.push.state import PostedMessage
 from tests.torture.books import Books, Message
 

@@ -62,8 +62,8 @@ from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
+from hermes.store.sql.transcripts import no_listener
 from hermes.store.sqlite.store import SqliteStore
-from hermes.store.sqlite.transcripts import no_listener
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -176,7 +176,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     observing = make_observing(
         settings, store, client=adapters.client, clock=clock, logs=context.logs
     )
-    context.run_state.found(await store.recover())
+    context.run_state.found(await store.fleet.join(make_id("n")))
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)

@@ -15,7 +15,7 @@ from hermes.app.store_files import KEY_FILE
 from hermes.config import read_or_create_secret_file
 from hermes.config.home import replace_secret_file
 from hermes.control.store_keys import RotationReport
-from hermes.store.sqlite.seal import add_store_key, make_store_keys, newest_store_key
+from hermes.store.sql.seal import add_store_key, make_store_keys, newest_store_key
 
 _log = structlog.get_logger(__name__)
 Replace = Callable[[Path, bytes], None]

@@ -227,7 +227,7 @@ def make_services(
         questions=entrance.questions,
         reload_mcp=given.reload_mcp,
         on_record=given.on_record,
-        owner=given.make_id("w"),
+        owner=base.store.fleet.node,
         observer=given.observer,
         hooks=sessions.hooks,
         search=given.search,

@@ -7,7 +7,7 @@ from hermes.config import Settings, read_or_create_secret_file
 from hermes.ports.clock import Clock
 from hermes.store.search.notes import Notes
 from hermes.store.search.search import SqliteSearch
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 
 SEARCH = "search.db"
 

@@ -12,11 +12,11 @@ from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
-from hermes.store.sqlite.graph_reader import SqliteGraphReader
+from hermes.store.sql.graph_reader import SqlGraphReader
+from hermes.store.sql.seal import make_store_keys
+from hermes.store.sql.transcripts import OnCommit, no_listener
 from hermes.store.sqlite.open_file import newest_rescued
-from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
-from hermes.store.sqlite.transcripts import OnCommit, no_listener
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
@@ -49,6 +49,7 @@ def open_store(
             group_commit_max=settings.store.group_commit_max,
             disk_reserve_mb=settings.store.disk_reserve_mb,
             is_new=is_first,
+            lease_s=settings.lanes.lease_s,
         ),
         on_commit=on_commit,
     )
@@ -58,7 +59,7 @@ def open_store(
     return store
 
 
-def open_graph_reader(home: Path) -> SqliteGraphReader:
+def open_graph_reader(home: Path) -> SqlGraphReader:
     """Open the message graphs of a home for reading."""
     try:
         key_file = (home / KEY_FILE).read_bytes()
@@ -67,7 +68,7 @@ def open_graph_reader(home: Path) -> SqliteGraphReader:
             f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
             "restore it from a backup, or run the command as the user of the gateway"
         ) from error
-    return SqliteGraphReader.read(home / DATABASE, key_file=key_file)
+    return SqlGraphReader.read(home / DATABASE, key_file=key_file)
 
 
 def lost_database(home: Path) -> str | None:

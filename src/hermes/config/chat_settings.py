@@ -48,7 +48,8 @@ class LaneSettings(Section):
     """The lanes that keep each session in order."""
 
     lease_s: Seconds = 30
-    """How long a worker owns a lane without renewing its lease."""
+    """How long a gateway may be silent before another one on the same store takes over its sessions.
+    A gateway on SQLite is alone with its store, and nobody takes over from it."""
     max_attempts: Count = 5
     """A message whose turn was cut off this often fails for good."""
     max_restarts: Whole = 3

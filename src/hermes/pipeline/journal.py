@@ -27,13 +27,10 @@ _log = structlog.get_logger(__name__)
 class Journal:
     """Writes the steps of one turn under its lease."""
 
-    def __init__(
-        self, store: Store, view: LaneView, *, owner: str, lease_s: float, clock: Clock
-    ) -> None:
+    def __init__(self, store: Store, view: LaneView, *, owner: str, clock: Clock) -> None:
         self._store = store
         self._view = view
         self._owner = owner
-        self._lease_s = lease_s
         self._clock = clock
         self._next = 1 + max((step.ordinal for step in view.steps), default=-1)
         self._open: dict[int, Step] = {
@@ -288,7 +285,7 @@ class Journal:
                 lane=self._view.lane,
                 owner=self._owner,
                 fence=self._view.fence,
-                expires=self._clock.monotonic() + self._lease_s,
+                head=self._view.head,
                 message_id=turn.id,
                 person_id=turn.person_id,
                 at=now,

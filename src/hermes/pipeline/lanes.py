@@ -35,7 +35,6 @@ from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
 from hermes.ports.observer import current_turn
 from hermes.ports.signals import Signals
-from hermes.ports.steps import Lease
 from hermes.ports.turns import LaneView
 
 _RETRY_S = 1.0
@@ -84,14 +83,14 @@ class Lanes:
         self._places: Shares[str] = Shares(settings.max_running, each=1)
         self._started = False
         self._stopping = False
-        self._renewer: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self._stuck = StuckTurns()
         signals.add_lanes(self)
 
     async def start(self) -> None:
-        """Take up every lane that has unfinished messages, and keep leases alive."""
+        """Take up every lane that has unfinished messages, and keep this node alive."""
         self._started = True
-        self._renewer = asyncio.create_task(self._renew(), name="lease-renewer")
+        self._watcher = asyncio.create_task(self._watch(), name="lane-watch")
         for lane in await self._services.store.turns.lanes_with_work():
             self.wake(lane)
 
@@ -194,7 +193,7 @@ class Lanes:
     async def stop(self) -> None:
         """Cancel every task now; a turn that is cut off resumes at the next start."""
         self._stopping, self._started = True, False
-        tasks = [*self._tasks.values(), *(() if self._renewer is None else (self._renewer,))]
+        tasks = [*self._tasks.values(), *(() if self._watcher is None else (self._watcher,))]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -346,23 +345,16 @@ class Lanes:
             if above.ctx is not None and above.ctx.interrupt.by and is_below(lane, ancestor=name):
                 ctx.interrupt.press(above.ctx.interrupt.by)
 
-    async def _renew(self) -> None:
-        """Extend the leases of long turns; one that ran out is not revived."""
-        lease_s = self._settings.lease_s
+    async def _watch(self) -> None:
+        """Keep this node alive, and end turns that are stuck."""
         while True:
-            await asyncio.sleep(lease_s / 3)
+            await asyncio.sleep(self._settings.lease_s / 3)
             self.end_stuck(self._services.clock.monotonic())
-            leases = self.leases()
-            if not leases:
-                continue
-            expires = self._services.clock.monotonic() + lease_s
             try:
-                lost = await self._services.store.turns.renew(leases, expires=expires)
-            except Exception:  # noqa: BLE001  renewer boundary: leases that run out are taken anew
-                _log.exception("leases_not_renewed")
-                continue
-            for lease in lost:
-                _log.warning("lease_expired", lane=lease.lane, fence=lease.fence)
+                await self._services.store.fleet.beat()
+                await self._services.store.feed.catch_up()
+            except Exception:  # noqa: BLE001  watch boundary: the next beat may succeed
+                _log.exception("node_not_alive", node=self._services.owner)
 
     def end_stuck(self, now: float) -> None:
         """End turns that make no step for longer than any limit allows, each with a reason."""
@@ -389,12 +381,6 @@ class Lanes:
             and not any(is_below(child, ancestor=lane) for child in children)
             and questions.at(root_lane(lane)) is None
         }
-
-    def leases(self) -> tuple[Lease, ...]:
-        """Return the leases of the turns that run now."""
-        contexts = [running.ctx for running in self._running.values()]
-        leases = [ctx.journal.lease for ctx in contexts if ctx is not None]
-        return tuple(lease for lease in leases if lease is not None)
 
 
 async def _pressed(button: asyncio.Event) -> None:

@@ -53,7 +53,6 @@ class TurnRunner:
             services.store,
             view,
             owner=services.owner,
-            lease_s=services.settings.lanes.lease_s,
             clock=services.clock,
         )
         if services.observer.traces:

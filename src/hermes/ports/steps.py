@@ -26,11 +26,15 @@ class TimelineEvent(msgspec.Struct, frozen=True):
 
 
 class Lease(msgspec.Struct, frozen=True):
-    """The right to write on a lane: every write of a turn carries it."""
+    """The right to write on a lane: every write of a turn carries it.
+
+    `head` is where the lane's transcript was when the lease began: only its holder moves it.
+    """
 
     lane: str
     owner: str
     fence: int
+    head: int = 0
 
 
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -13,6 +13,8 @@ from hermes.ports.audit import AuditStore
 from hermes.ports.cron import CronStore
 from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
+from hermes.ports.feed import ChangeFeed
+from hermes.ports.fleet import Fleet
 from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
@@ -60,6 +62,16 @@ class Store(Protocol):
     @property
     def outbox(self) -> OutboxStore:
         """Replies on their way out."""
+        ...
+
+    @property
+    def feed(self) -> ChangeFeed:
+        """Rare changes, as caches hear of them."""
+        ...
+
+    @property
+    def fleet(self) -> Fleet:
+        """The processes that work on it."""
         ...
 
     @property
@@ -170,10 +182,6 @@ class Store(Protocol):
     @property
     def access(self) -> AccessStore:
         """Credentials as hashes."""
-        ...
-
-    async def recover(self) -> tuple[str, ...]:
-        """Void the leases of dead incarnations, mark what they left half done; returns their lanes."""
         ...
 
     def digest(self, content: bytes) -> bytes:

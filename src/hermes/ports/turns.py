@@ -1,6 +1,5 @@
 """Turns over the store port: lanes, the view of a message, and the commit that ends its turn."""
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -89,7 +88,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
     lane: str
     owner: str
     fence: int
-    expires: float
+    head: int
     message_id: str
     person_id: str
     at: float
@@ -205,10 +204,6 @@ class TurnStore(Protocol):
 
         With a limited hold that the balance does not cover it raises `NoCredits`.
         """
-        ...
-
-    async def renew(self, leases: Sequence[Lease], *, expires: float) -> tuple[Lease, ...]:
-        """Extend leases that have not expired; return those that were lost."""
         ...
 
     async def step(self, lease: Lease, write: StepWrite) -> None:

@@ -142,7 +142,7 @@ async def open_calls(
         make_id=make_id,
         options=StoreOptions(disk_reserve_mb=1),
     )
-    await store.recover()
+    await store.fleet.join(make_id("n"))
     layer = make_model_layer(
         store,
         settings_of(home, {**PRICES, "TIME_ZONE": "UTC", **(settings or {})}),

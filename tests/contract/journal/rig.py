@@ -32,9 +32,9 @@ from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import StoredAccess
 from hermes.store.search.notes import Notes
 from hermes.store.search.search import SqliteSearch
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
+from hermes.store.sql.transcripts import no_listener
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
-from hermes.store.sqlite.transcripts import no_listener
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
@@ -315,7 +315,7 @@ async def open_rig(
         measure=measure,
         on_commit=notes.add if search else no_listener,
     )
-    await store.recover()
+    await store.fleet.join(make_id("n"))
     lifecycle = Lifecycle()
     lifecycle.own("store", store.close)
     index = _index(home, notes, keys=keys, clock=clock) if search else None

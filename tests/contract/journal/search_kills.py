@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 
 from hermes.ports.search import SearchAsk
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from tests.contract.journal.rig import Rig, open_rig
 
 _TURNS = 3
@@ -76,17 +76,17 @@ async def _check(home: Path, keys: bytes) -> str:
         await _take_in(rig)
         result = await rig.core.search.find(SearchAsk(text="needle", limit=200))
         said = [(one.message_id, one.role) for one in result.found]
-        kept = _kept(rig)
+        kept = await _kept(rig)
     if sorted(said) != sorted(kept):
         return f"found {sorted(said)}, the graphs hold {sorted(kept)}"
     return ""
 
 
-def _kept(rig: Rig) -> list[tuple[str, str]]:
+async def _kept(rig: Rig) -> list[tuple[str, str]]:
     """Return every message of those who were not erased, read from the graphs."""
     found = []
     for entry in rig.store.graphs.graphs():
-        if any(rig.store.people.erased(person) for person in entry.people):
+        if any([await rig.store.people.erased(person) for person in entry.people]):
             continue
         graph = rig.store.graphs.open(entry.name)
         for version in graph.versions():

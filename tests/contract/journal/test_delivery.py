@@ -10,6 +10,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Capabilities, Target
 from hermes.ports.outbox import NewDelivery
+from hermes.ports.steps import Lease
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, equals, has, open_rig, some
@@ -61,7 +62,7 @@ async def test_j16_a_preview_whose_id_was_lost_in_a_crash_is_unknown(tmp_path: P
         await rig.until(lambda: len(rig.model.calls) == 1)
         view = await rig.store.turns.view(rig.lane(platform="push"))
         assert view.message is not None
-        lease = rig.core.lanes.leases()[0]
+        lease = Lease(view.lane, rig.store.fleet.node, view.fence, view.head)
         await rig.store.outbox.open_preview(
             lease,
             NewDelivery(

@@ -310,9 +310,9 @@ async def test_they_stand_in_the_conversation_though_stopped_before_they_were_pr
         await rig.store.turns.begin(
             Begin(
                 lane=view.lane,
-                owner="w_dead",
+                owner=rig.store.fleet.node,
                 fence=view.fence,
-                expires=clock.monotonic() + 30,
+                head=view.head,
                 message_id=host,
                 person_id=view.message.person_id,
                 at=clock.now(),

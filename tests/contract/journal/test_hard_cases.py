@@ -8,8 +8,8 @@ import pytest
 from hermes.message.parts import ToolResultPart, tool_calls_of
 from hermes.ports.inbox import NewMessage
 from hermes.ports.tool import ToolContext, ToolTraits
-from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.inbox import WrittenMessage
+from hermes.store.sql.inbox import WrittenMessage
+from hermes.store.sql.tx import Tx
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import RunTool, open_rig, some
@@ -25,9 +25,9 @@ async def test_a_sender_who_leaves_during_the_accept_is_answered_all_the_same(
     async with open_rig(tmp_path) as rig:
         keep, is_written = rig.store.inbox.keep, asyncio.Event()
 
-        def noted(db: Database, message: NewMessage) -> WrittenMessage:
+        async def noted(tx: Tx, message: NewMessage) -> WrittenMessage:
             is_written.set()
-            return keep(db, message)
+            return await keep(tx, message)
 
         monkeypatch.setattr(rig.store.inbox, "keep", noted)
         leaving = asyncio.create_task(rig.say("hello", name="one"))

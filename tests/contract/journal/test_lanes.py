@@ -12,7 +12,7 @@ from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 
-async def begin(rig: Rig, message_id: str, *, owner: str, lease_s: float = 30.0) -> Lease:
+async def begin(rig: Rig, message_id: str, *, owner: str) -> Lease:
     view = await rig.store.turns.view(rig.lane())
     assert view.message is not None
     return await rig.store.turns.begin(
@@ -20,7 +20,7 @@ async def begin(rig: Rig, message_id: str, *, owner: str, lease_s: float = 30.0)
             lane=view.lane,
             owner=owner,
             fence=view.fence,
-            expires=rig.clock.monotonic() + lease_s,
+            head=view.head,
             message_id=message_id,
             person_id=view.message.person_id,
             at=rig.clock.now(),
@@ -73,20 +73,19 @@ async def test_j4_sessions_do_not_wait_for_each_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J4")
-async def test_j4_a_lease_that_ran_out_cannot_write_anything(tmp_path: Path) -> None:
+async def test_j4_the_lease_of_a_node_that_was_buried_cannot_write_anything(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say("hello")
-        frozen = await begin(rig, message_id, owner="frozen", lease_s=30)
-        rig.clock.advance(31)
+        buried = await begin(rig, message_id, owner=rig.store.fleet.node)
+        await rig.store.fleet.join("n_next")
 
         write = StepWrite(message_id=message_id, person_id="p")
         with pytest.raises(LeaseLost):
-            await rig.store.turns.step(frozen, write)
+            await rig.store.turns.step(buried, write)
         with pytest.raises(LeaseLost):
-            await rig.store.turns.commit(frozen, await ending(rig, message_id))
-        assert await rig.store.turns.renew([frozen], expires=rig.clock.monotonic() + 30) == (
-            frozen,
-        )
+            await rig.store.turns.commit(buried, await ending(rig, message_id))
+        with pytest.raises(LeaseLost):
+            await begin(rig, message_id, owner=buried.owner)
 
 
 @pytest.mark.req("J4")
@@ -95,15 +94,16 @@ async def test_j4_the_next_owner_gets_a_higher_fence_and_the_old_one_stays_out(
 ) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say("hello")
-        old = await begin(rig, message_id, owner="old", lease_s=30)
-        rig.clock.advance(31)
-        new = await begin(rig, message_id, owner="new")
+        old = await begin(rig, message_id, owner=rig.store.fleet.node)
+        assert await rig.store.fleet.join("n_next") == (rig.lane(),)
+        new = await begin(rig, message_id, owner="n_next")
 
         with pytest.raises(LeaseLost):
             await rig.store.turns.commit(old, await ending(rig, message_id))
         await rig.store.turns.commit(new, await ending(rig, message_id))
 
-        assert new.fence == old.fence + 1
+        # One for the burial, one for the next lease.
+        assert new.fence == old.fence + 2
         record = await rig.store.inbox.get(message_id)
         assert record is not None
         assert record.outcome is Outcome.ANSWERED
@@ -123,7 +123,7 @@ async def test_j4_two_workers_cannot_both_take_a_lane(tmp_path: Path) -> None:
 async def test_j4_at_boot_the_leases_of_the_dead_are_void_at_once(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say("hello")
-        await begin(rig, message_id, owner="dead", lease_s=10_000)
+        await begin(rig, message_id, owner=rig.store.fleet.node)
 
     async with open_rig(tmp_path) as rig:
         assert await rig.outcome(message_id) == "answered"

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.control.channels import ChannelOperations
 from hermes.control.runtime import RuntimeHandles
-from hermes.store.sqlite.queries import load
+from hermes.store.sql.queries import load
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, equals, open_rig
 
@@ -32,7 +32,7 @@ async def test_a_restart_forgets_neither_what_came_nor_what_went(tmp_path: Path)
         message_id = await rig.say("hello", platform="push")
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
         await rig.until(equals(rig.store.outbox.waiting, 0))
-        (row,) = rig.store.outbox.of_message(message_id)
+        (row,) = await rig.store.outbox.of_message(message_id)
         clock.advance(HOUR_S)
         # Much else happens afterwards, and says nothing of the platform.
         for number in range(12):
@@ -56,7 +56,7 @@ async def test_what_an_operator_sent_counts_as_taken(tmp_path: Path) -> None:
     async with open_rig(tmp_path, clock=clock, sending=False) as rig:
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        (row,) = rig.store.outbox.of_message(message_id)
+        (row,) = await rig.store.outbox.of_message(message_id)
         await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
         dead = await times(rig)
         clock.advance(HOUR_S)

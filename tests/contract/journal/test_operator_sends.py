@@ -81,7 +81,7 @@ async def test_w27_a_gateway_sends_it_at_once_to_chats_that_nobody_wrote_in(
         person = await rig.store.people.find("operator", "ops")
         assert person is not None
         await rig.store.people.erase(person.id, at=rig.clock.now())
-        (kept,) = rig.store.outbox.of_message(chat.id)
+        (kept,) = await rig.store.outbox.of_message(chat.id)
         assert not kept.parts
 
 
@@ -114,7 +114,7 @@ async def test_w27_what_cannot_be_sent_is_refused_with_what_can(tmp_path: Path) 
         for text in ("", " \n", "x" * 200_001):
             with pytest.raises(BadRequest):
                 await desk.send(msgspec.structs.replace(order, text=text))
-        assert rig.store.outbox.of_message("") == ()
+        assert await rig.store.outbox.of_message("") == ()
 
 
 @pytest.mark.req("W27", "J1")
@@ -123,11 +123,16 @@ async def test_w27_what_was_sent_is_forgotten_in_time(tmp_path: Path) -> None:
         desk = desk_of(rig.store, tmp_path, rig.clock, rig)
         old = await desk.send(SendOrder(to="push:c1", text="old", by="ops"))
         await rig.until(lambda: rig.push.texts("c1") == ["old"])
-        await rig.until(lambda: rig.store.outbox.of_message(old.id)[0].state.value == "sent")
+
+        async def is_sent() -> bool:
+            (row,) = await rig.store.outbox.of_message(old.id)
+            return row.state.value == "sent"
+
+        await rig.until(is_sent)
         rig.clock.advance(2 * WEEK)
         new = await desk.send(SendOrder(to="push:c1", text="new", by="ops"))
 
         assert await rig.store.purge(rig.clock.now() - WEEK, limit=100) == 1
 
-        assert rig.store.outbox.of_message(old.id) == ()
-        assert len(rig.store.outbox.of_message(new.id)) == 1
+        assert await rig.store.outbox.of_message(old.id) == ()
+        assert len(await rig.store.outbox.of_message(new.id)) == 1

@@ -12,7 +12,7 @@ from hermes.message.session_key import graph_name
 from hermes.ports.search import SearchAsk
 from hermes.ports.sessions import OldConversation
 from hermes.schedule.pruning import SessionPruner
-from hermes.store.sqlite.pruning import SqlitePruning
+from hermes.store.sql.pruning import SqlPruning
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -178,7 +178,7 @@ async def test_w24_a_crash_before_the_index_heard_of_it_is_made_up_for(tmp_path:
 class FailingOnce:
     """Fits `ports.sessions.PruningStore`: the real one, on a disk that fails once."""
 
-    def __init__(self, real: SqlitePruning) -> None:
+    def __init__(self, real: SqlPruning) -> None:
         self._real = real
         self.begin, self.old, self.find = real.begin, real.old, real.find
         self._failures = 1

@@ -13,7 +13,7 @@ import pytest
 from hermes.control.search import SearchOperations, SearchOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.search import Search, SearchAsk, Searcher
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 

@@ -138,7 +138,7 @@ async def test_the_store_lets_no_message_join_a_turn_of_another_person(tmp_path:
             lane=lane,
             owner="test",
             fence=view.fence,
-            expires=rig.clock.monotonic() + 60,
+            head=view.head,
             message_id=host,
             person_id=view.message.person_id,
             at=rig.clock.now(),

@@ -92,8 +92,8 @@ async def test_j8_each_of_them_has_its_own_step_before_any_of_them_starts(tmp_pa
     seen: list[list[tuple[str, str, str]]] = []
     rigs: list[Rig] = []
 
-    def look(context: ToolContext) -> str:
-        steps = rigs[0].store.turns.steps(context.turn_id)
+    async def look(context: ToolContext) -> str:
+        steps = await rigs[0].store.turns.steps(context.turn_id)
         seen.append(
             [
                 (step.name, step.state, "" if step.facts is None else step.facts.call_id)
@@ -365,7 +365,7 @@ async def test_a_whole_result_outlives_a_crash_and_goes_with_the_message(tmp_pat
 
         clock.advance(60)
         assert await rig.store.purge(clock.now(), limit=10) == 1
-        assert rig.store.turns.steps(message_id) == ()
+        assert (await rig.store.turns.steps(message_id)) == ()
 
 
 @pytest.mark.req("A17", "W1")

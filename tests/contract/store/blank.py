@@ -5,9 +5,9 @@ That they run on a file of its own, step by step, is shown by `test_schema` and 
 
 from pathlib import Path
 
+from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate
-from hermes.store.sqlite.seal import Sealer, make_store_keys
 
 
 def _made() -> bytes:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.message.ids import make_id
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.blank import blank

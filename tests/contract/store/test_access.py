@@ -12,7 +12,7 @@ from hermes.errors import StorageFull, Unauthenticated
 from hermes.message.ids import make_id
 from hermes.ports.access import AccessStore, credential_id
 from hermes.server.auth import StoredAccess
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.manual_time import ManualClock

@@ -10,9 +10,10 @@ from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.ids import make_id
 from hermes.message.parts import TextPart
+from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, open_database
-from hermes.store.sqlite.seal import Sealer, make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.store.sqlite.tx import SqliteTx, drive
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import KEYS
 
@@ -38,16 +39,19 @@ class OldFile:
             self.db.execute(MIGRATIONS.joinpath(name).read_text())
         self.db.execute("PRAGMA user_version = 2")
         self.sealer = Sealer(KEYS)
-        self.sealer.load_digest_key(self.db)
+        self.db.execute(
+            "INSERT INTO meta (key, value) VALUES ('digest_key', ?)",
+            (self.sealer.make_digest_key(),),
+        )
         for person_id in ("p_ann", "p_bob"):
             self.db.execute("INSERT INTO people (id, created_at) VALUES (?, 1.0)", (person_id,))
-            self.sealer.make_key(self.db, person_id)
+            self.sealer.make_key(SqliteTx(self.db), person_id)
         self.position = 0
 
     def turn(self, name: str, *messages: object, person_id: str = "p_ann", epoch: int = 0) -> None:
         for message in messages:
             content = msgspec.json.encode(message)
-            sealed = self.sealer.seal(self.db, person_id, content)
+            sealed = drive(self.sealer.seal(SqliteTx(self.db), person_id, content))
             self.db.execute(
                 "INSERT INTO bodies (person_id, sealed, kept) VALUES (?, ?, 1)", (person_id, sealed)
             )

@@ -9,16 +9,13 @@ from importlib import resources
 
 import pytest
 
-from hermes.store.sqlite import queries
-from hermes.store.sqlite.queries import load
+from hermes.store.sql import queries
+from hermes.store.sql.queries import load
 
 DAMAGED = "reads damaged text as bytes"
 LISTS = "takes a list as JSON"
-PARTS = "edits the JSON list `outbox.more`"
-OLD_FILES = "reads a table of old files that no other engine has"
 CLASHES = "passes over a row that is there already"
 ONLY_HERE = {
-    "adoption.drop_transcript": OLD_FILES,
     "graph.blobs": LISTS,
     "graph.chunks": LISTS,
     "graph.counted_calls": DAMAGED,
@@ -29,10 +26,6 @@ ONLY_HERE = {
     "memory.due_jobs": LISTS,
     "outbox.expire": LISTS,
     "outbox.has_expired": LISTS,
-    "outbox.preview_not_sent": PARTS,
-    "outbox.preview_opens": PARTS,
-    "outbox.preview_went_on": PARTS,
-    "outbox.recover": PARTS,
     "people.forget_writing": CLASHES,
     "people.name_body": CLASHES,
     "pruning.page": DAMAGED,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.memory import Fact, FactChange
-from hermes.store.sqlite.facts import RecentFacts
+from hermes.store.sql.facts import RecentFacts
 from hermes.store.sqlite.store import SqliteStore
 from tests.contract.store.opening import opened
 from tests.contract.store.people import person

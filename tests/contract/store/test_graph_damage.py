@@ -10,11 +10,12 @@ from hermes.control.graph_export import GraphExportPlan, export_graphs, write_ro
 from hermes.errors import HermesError, StoreError
 from hermes.graph import MessageGraph
 from hermes.graph.records import Link
+from hermes.store.sql.graph_reader import SqlGraphReader
+from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import migrate, open_database
-from hermes.store.sqlite.graph_reader import SqliteGraphReader
-from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.seal import Sealer, make_store_keys
+from hermes.store.sqlite.tx import SqliteTx
+from tests.graph_files import WritableGraph
 from tests.unit.graph.said import assistant, tool_call, user
 
 KEYS = make_store_keys()
@@ -38,7 +39,7 @@ class Home:
                 "INSERT INTO people (id, created_at, may_train, consent_at) VALUES (?, 1, 1, 1)",
                 (person_id,),
             )
-            self.sealer.make_key(self.db, person_id)
+            self.sealer.make_key(SqliteTx(self.db), person_id)
         self._talk(SUB, "p_ann")
         ann = self._talk(ANN, "p_ann")
         call = ann.record_call(tool_call("t1"), model="m")
@@ -48,7 +49,7 @@ class Home:
         self._talk(BOB, "p_bob")
 
     def _talk(self, name: str, person_id: str) -> MessageGraph:
-        storage = SqliteGraphStorage(self.db, name, sealer=self.sealer, person_id=person_id)
+        storage = WritableGraph(self.db, name, sealer=self.sealer, person_id=person_id)
         graph = MessageGraph(name=name, storage=storage, hasher=self.sealer.hasher())
         for turn in range(3):
             graph.append(user(f"{turn}"))
@@ -59,8 +60,8 @@ class Home:
         graph.save()
         return graph
 
-    def reader(self) -> SqliteGraphReader:
-        return SqliteGraphReader.read(self.path, key_file=KEYS)
+    def reader(self) -> SqlGraphReader:
+        return SqlGraphReader.read(self.path, key_file=KEYS)
 
     def check(self) -> CheckReport:
         reader = self.reader()
@@ -199,7 +200,7 @@ def test_an_erased_person_has_not_agreed(home: Home) -> None:
 
 @pytest.mark.req("G7")
 def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
-    storage = SqliteGraphStorage(home.db, ANN, sealer=home.sealer, person_id="p_ann")
+    storage = WritableGraph(home.db, ANN, sealer=home.sealer, person_id="p_ann")
     graph = MessageGraph.open(ANN, storage, hasher=home.sealer.hasher())
     call = graph.calls()[-1]
     graph.link("t1", call=call, child="agent:main:rest:dm:ann/m.1#0")
@@ -228,14 +229,14 @@ def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
 )
 def test_a_key_file_of_something_else_is_said_to_be_none(home: Home, keys: bytes) -> None:
     with pytest.raises(StoreError, match=r"not a key: .* restore it from a backup"):
-        SqliteGraphReader.read(home.path, key_file=keys)
+        SqlGraphReader.read(home.path, key_file=keys)
 
 
 @pytest.mark.req("G7")
 def test_a_file_that_is_no_database_and_one_without_its_key(home: Home, tmp_path: Path) -> None:
     (tmp_path / "none.db").write_bytes(b"not a database, " * 100)
     with pytest.raises(HermesError, match=r"damaged .* put a backup in its place"):
-        SqliteGraphReader.read(tmp_path / "none.db", key_file=KEYS)
+        SqlGraphReader.read(tmp_path / "none.db", key_file=KEYS)
     home.db.execute("DELETE FROM meta WHERE key = 'digest_key'")
     with pytest.raises(StoreError, match="lost the key of its digests"):
-        SqliteGraphReader.read(home.path, key_file=KEYS)
+        SqlGraphReader.read(home.path, key_file=KEYS)

@@ -9,10 +9,11 @@ from hermes.errors import BadRequest, Conflict, NotFound, PersonErased
 from hermes.graph import MemoryStorage, MessageGraph, keyed_hasher
 from hermes.graph.hasher import Hasher
 from hermes.graph.storage import GraphStorage
+from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate, open_database
-from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.seal import Sealer, make_store_keys
+from hermes.store.sqlite.tx import SqliteTx
+from tests.graph_files import WritableGraph
 from tests.unit.graph.said import assistant, user
 
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
@@ -27,11 +28,11 @@ class Files:
         migrate(self.db, steps_beside(self.sealer))
         for person_id in ("p_ann", "p_bob"):
             self.db.execute("INSERT INTO people (id, created_at) VALUES (?, 1)", (person_id,))
-            self.sealer.make_key(self.db, person_id)
+            self.sealer.make_key(SqliteTx(self.db), person_id)
         self.hasher: Hasher = self.sealer.hasher()
 
-    def storage(self, name: str = "talk", person_id: str = "p_ann") -> SqliteGraphStorage:
-        return SqliteGraphStorage(self.db, name, sealer=self.sealer, person_id=person_id)
+    def storage(self, name: str = "talk", person_id: str = "p_ann") -> WritableGraph:
+        return WritableGraph(self.db, name, sealer=self.sealer, person_id=person_id)
 
     def erase(self, person_id: str) -> None:
         self.db.execute("UPDATE people SET erased_at = 2 WHERE id = ?", (person_id,))

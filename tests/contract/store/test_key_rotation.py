@@ -8,8 +8,8 @@ from hermes.app.key_rotation import KeyRotation
 from hermes.config.home import replace_secret_file
 from hermes.errors import StoreError
 from hermes.ports.search import SearchAsk
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.inspection import inspect
-from hermes.store.sqlite.seal import make_store_keys
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.store.people import person
 

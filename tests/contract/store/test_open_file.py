@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from hermes.message.ids import make_id
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.open_file import newest_rescued
-from hermes.store.sqlite.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.blank import blank

@@ -6,7 +6,7 @@ import pytest
 
 from hermes.errors import StoreError
 from hermes.message.ids import make_id
-from hermes.store.sqlite.seal import add_store_key, make_store_keys
+from hermes.store.sql.seal import add_store_key, make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import KEYS, open_rig
@@ -56,7 +56,7 @@ async def test_j24_erasing_a_person_makes_every_body_of_theirs_unreadable(tmp_pa
         assert gone is not None
         assert gone.event is None
         assert await rig.store.inbox.result(message_id) is None
-        assert rig.store.people.erased(record.person_id)
+        assert await rig.store.people.erased(record.person_id)
         assert (
             await rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9)
         ).messages == ()

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from hermes.store.search.file import open_index
-from hermes.store.sqlite.queries import load
+from hermes.store.sql.queries import load
 
 PACKAGE = "hermes.store.search"
 FILES = resources.files(PACKAGE)

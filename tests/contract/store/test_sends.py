@@ -82,7 +82,7 @@ async def test_w27_a_delivery_and_its_mirrors_are_kept_once_and_sealed(tmp_path:
         assert await store.sends.put(send, kept=told.append)
         assert not await store.sends.put(send, kept=told.append)
 
-        (delivery,) = store.outbox.of_message("m_1")
+        (delivery,) = await store.outbox.of_message("m_1")
         assert (delivery.parts, delivery.purpose) == ((TextPart(SECRET),), "tool")
         assert (told, store.inbox.waiting()) == ([(lane_of("bob"),)], 3)
         _, mirror = (await store.transcripts.conversation(lane_of("bob"), limit=9)).messages

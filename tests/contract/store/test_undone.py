@@ -8,11 +8,11 @@ import pytest
 
 from hermes.errors import GuardFailed
 from hermes.ports.directory import ChatEntry
-from hermes.store.sqlite.connection import Database
+from hermes.store.sql.tx import Tx
 from tests.contract.store.opening import opened
 
 
-def fails(_db: Database) -> NoReturn:
+async def fails(_tx: Tx) -> NoReturn:
     raise GuardFailed("row -1 is not there")
 
 

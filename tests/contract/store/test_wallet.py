@@ -12,10 +12,12 @@ from hermes.message.outcome import Outcome
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Begin, CreditHold, Interaction, MessageRecord
 from hermes.ports.wallet import LedgerLine, NewGrant, NewReferral, NewRefund, Wallet
+from hermes.store.sql.seal import Sealer, make_store_keys
+from hermes.store.sql.wallet import move_credits
+from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate, open_database
-from hermes.store.sqlite.seal import Sealer, make_store_keys
 from hermes.store.sqlite.store import SqliteStore
-from hermes.store.sqlite.wallet import add_codes, move_credits
+from hermes.store.sqlite.tx import SqliteTx
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.opening import opened
 from tests.torture.store_rig import accept, answer, ending, new_message
@@ -52,7 +54,7 @@ async def begin(store: SqliteStore, lane: str, hold: CreditHold) -> tuple[Lease,
             lane=lane,
             owner="w",
             fence=view.fence,
-            expires=CLOCK.monotonic() + 30,
+            head=view.head,
             message_id=view.message.id,
             person_id=view.message.person_id,
             at=3.0,
@@ -229,7 +231,9 @@ async def test_credits_go_along_with_a_linked_channel_and_the_start_grant_does_n
         await store.wallets.grant(grant(bob, 30))
     db = open_database(tmp_path / "hermes.db", synchronous="NORMAL", vfs=None)
 
-    moved = [move_credits(db, bob, ann, name=name, at=1.0) for name in ("one", "two")]
+    moved = [
+        await move_credits(SqliteTx(db), bob, ann, name=name, at=1.0) for name in ("one", "two")
+    ]
 
     db.close()
     assert moved == [29, 0]
@@ -371,7 +375,8 @@ async def test_an_older_database_gets_balances_and_codes(tmp_path: Path) -> None
         old.append("filled")
 
     sealer = Sealer(make_store_keys())
-    migrate(db, {"0003_graph.sql": remember, "0005_credits.sql": lambda db: add_codes(db, sealer)})
+    credits_step = steps_beside(sealer)["0005_credits.sql"]
+    migrate(db, {"0003_graph.sql": remember, "0005_credits.sql": credits_step})
 
     assert old == ["filled"]
     rows = db.rows("SELECT person_id, balance, is_limited, code IS NULL FROM wallets")

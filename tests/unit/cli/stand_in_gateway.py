@@ -44,7 +44,7 @@ from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
-from hermes.store.sqlite.seal import make_store_keys
+from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.gateway_api import Hold, MemoryGatewayApi, Note, Script

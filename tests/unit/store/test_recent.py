@@ -10,7 +10,7 @@ from hermes.graph.sequence import Sequence
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ToolResultPart
 from hermes.ports.transcripts import VisibleHistory
-from hermes.store.sqlite.recent_sessions import RecentSession, RecentTranscripts, window_start
+from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts, window_start
 
 LANE = "agent:main:rest:dm:ann"
 RESULT = ChatMessage("tool", (ToolResultPart("c", "clock", "noon"),))
@@ -40,7 +40,7 @@ def session(
 
 
 def extend(recent: RecentTranscripts, *entries: ChatMessage, head: int, length: int) -> None:
-    recent.extend(LANE, entries, tip=tip(length), graph=1, head=head)
+    recent.extend(LANE, entries, tip=tip(length), written=(1, 0, head))
 
 
 @pytest.mark.req("A15", "G7")

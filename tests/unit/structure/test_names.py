@@ -39,8 +39,8 @@ CLASS_NOUNS = {
     "OutboxTiming": "the noun: the numbers of the outbox",
     "PreviewTiming": "the noun: the numbers of the previews",
     "Pricing": "the noun",
-    "SqlitePairing": "the name of the feature, and of its command",
-    "SqlitePruning": "the name of the setting",
+    "SqlPairing": "the name of the feature, and of its command",
+    "SqlPruning": "the name of the setting",
 }
 CLASS_VERB_FORMS = re.compile(
     r"(ing|[^e]ed|Told|Heard|Said|Given|Kept|Shown|Seen|Written|Spoken|Sent|Taken|Spent|Brought"

@@ -12,8 +12,8 @@ import structlog
 
 from hermes.errors import StoreError
 from hermes.store.search.text_folds import FOLDING
+from hermes.store.sql.queries import load
 from hermes.store.sqlite.connection import Database, translate
-from hermes.store.sqlite.queries import load
 
 PACKAGE = "hermes.store.search"
 SQL = load("index", package=PACKAGE)

@@ -16,10 +16,10 @@ from hermes.graph.records import Move
 from hermes.graph.sequence import Sequence as Messages
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
+from hermes.store.sql.graph_storage import SqlGraphStorage
+from hermes.store.sql.queries import load
+from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import open_reader
-from hermes.store.sqlite.graph_storage import SqliteGraphStorage
-from hermes.store.sqlite.queries import load
-from hermes.store.sqlite.seal import Sealer
 
 _SQL = load("following", package="hermes.store.search")
 _GRAPH = load("graph")
@@ -94,9 +94,7 @@ class Graphs:
 
     def moves(self, branch: BranchState, after: int) -> list[Move]:
         """Return the versions of a branch up to its head, beginning with `after`."""
-        storage = SqliteGraphStorage(
-            self._db, branch.name, sealer=self._sealer, number=branch.graph
-        )
+        storage = SqlGraphStorage(self._db, branch.name, sealer=self._sealer, number=branch.graph)
         # The branch may have advanced meanwhile.
         with self._db:
             ref = storage.ref(branch.branch)
@@ -106,7 +104,7 @@ class Graphs:
 
     def spoken(self, addition: Addition, *, name: str) -> Iterator[IndexMessage]:
         """Return what a version added and can still be decrypted."""
-        storage = SqliteGraphStorage(self._db, name, sealer=self._sealer, number=addition.graph)
+        storage = SqlGraphStorage(self._db, name, sealer=self._sealer, number=addition.graph)
         sequence = Messages.read(addition.root, ObjectReader(storage, self._sealer.hasher()))
         names = [one.id for one in sequence.names(addition.start, addition.start + addition.added)]
         opened = self._open(addition, names)
@@ -127,7 +125,7 @@ class Graphs:
             # If several people said the same, it belongs to the person whose turn it was.
             if name in opened and person != addition.person:
                 continue
-            content = self._sealer.open(self._db, person, sealed)
+            content = self._sealer.open_at_once(self._db, person, sealed)
             if content is not None:
                 opened[name] = (person, _decode(content))
         return opened

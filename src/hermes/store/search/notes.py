@@ -10,7 +10,7 @@ from hermes.graph.records import Move
 from hermes.ports.turns import Commit
 from hermes.store.search.graph_reader import Addition, IndexMessage, additions, spoken_of
 from hermes.store.search.text_folds import MOST_BYTES
-from hermes.store.sqlite.transcripts import GraphWrite
+from hermes.store.sql.transcripts import GraphWrite
 
 _MOST_TURNS = 4_000
 _MOST_CHARS = 2_000_000

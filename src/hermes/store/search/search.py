@@ -28,8 +28,8 @@ from hermes.store.search.fill import Filler
 from hermes.store.search.graph_reader import Graphs
 from hermes.store.search.lookup import Finder, Hits
 from hermes.store.search.notes import Note, Notes
+from hermes.store.sql.queries import load
 from hermes.store.sqlite.connection import open_reader, translate
-from hermes.store.sqlite.queries import load
 
 _PEOPLE = load("people")
 _LONGEST_S = 1.0

@@ -57,8 +57,17 @@ class Database(apsw.Connection):
         return self.rows(sql, bindings)[0][0]
 
 
-def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None) -> Database:
-    """Open (or create) the database for writing, in WAL mode; only its owner can read it."""
+def open_database(
+    path: Path | str,
+    *,
+    synchronous: Synchronous,
+    vfs: str | None,
+    now: Callable[[], float] | None = None,
+) -> Database:
+    """Open (or create) the database for writing, in WAL mode; only its owner can read it.
+
+    `now` is the store's clock, which statements know as `hermes_now()`.
+    """
     if vfs is None:
         _keep_private(Path(path))
     try:
@@ -69,9 +78,15 @@ def open_database(path: Path | str, *, synchronous: Synchronous, vfs: str | None
         db.pragma("cache_size", -_WRITER_CACHE_KIB)
         db.pragma("temp_store", "memory")
         db.pragma("wal_autocheckpoint", 4_000)
+        _set_clock(db, now)
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db
+
+
+def _set_clock(db: Database, now: Callable[[], float] | None) -> None:
+    if now is not None:
+        db.create_scalar_function("hermes_now", lambda *_: now(), 0)
 
 
 def _keep_private(path: Path) -> None:
@@ -85,13 +100,16 @@ def _keep_private(path: Path) -> None:
         raise StoreError(f"open {path}: {error.strerror}") from error
 
 
-def open_reader(path: Path | str, *, vfs: str | None) -> Database:
+def open_reader(
+    path: Path | str, *, vfs: str | None, now: Callable[[], float] | None = None
+) -> Database:
     """Open the database a second time, for reading beside the writer."""
     try:
         db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=512)
         db.set_busy_timeout(5_000)
         db.pragma("query_only", True)
         db.pragma("cache_size", -_READER_CACHE_KIB)
+        _set_clock(db, now)
     except apsw.Error as error:
         raise translate(error, f"open {path}") from error
     return db

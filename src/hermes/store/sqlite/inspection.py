@@ -10,8 +10,8 @@ import apsw
 import msgspec
 
 from hermes.errors import StoreError, StoreRejected
+from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import Database, newest_version, open_reader
-from hermes.store.sqlite.seal import Sealer
 
 _MOST_FAULTS = 20
 # SQLite reports progress after this many of its steps.

@@ -189,7 +189,6 @@ CREATE TABLE lanes (
     chat_id TEXT NOT NULL,
     fence INTEGER NOT NULL DEFAULT 0,
     owner TEXT,
-    expires REAL,
     waiting_on TEXT,
     epoch INTEGER NOT NULL DEFAULT 0,
     head INTEGER NOT NULL DEFAULT 0,
@@ -316,14 +315,24 @@ CREATE TABLE outbox (
     ended_at REAL,
     failure TEXT,
     held INTEGER NOT NULL DEFAULT 0,
-    more TEXT NOT NULL DEFAULT '[]',
     fresh INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0,
-    story BLOB
+    story BLOB,
+    owner TEXT,
+    more INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
+
+-- The further messages of a delivery, one row each; the delivery counts them. One without an id may
+-- have been posted.
+CREATE TABLE outbox_more (
+    delivery TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    platform_message_id TEXT,
+    PRIMARY KEY (delivery, number)
+) WITHOUT ROWID;
 
 -- Questions to a person before a tool may run.
 CREATE TABLE approvals (
@@ -339,7 +348,9 @@ CREATE TABLE approvals (
     expires_at REAL NOT NULL,
     state TEXT NOT NULL,
     decided_by TEXT,
-    decided_at REAL
+    decided_at REAL,
+    owner TEXT,
+    answer INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX approvals_waiting ON approvals (lane) WHERE state = 'waiting';
 CREATE INDEX approvals_message ON approvals (message_id);
@@ -589,3 +600,27 @@ CREATE TABLE bot_turns (
     chat TEXT PRIMARY KEY,
     turns INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Processes that work on this store. One that is silent for too long is buried: its lanes and claims
+-- are freed, and it can write nothing any more.
+CREATE TABLE nodes (
+    id TEXT PRIMARY KEY,
+    started_at REAL NOT NULL,
+    expires REAL NOT NULL,
+    buried_at REAL
+) WITHOUT ROWID;
+
+-- What one node at a time does: a channel's poller, the leader's work.
+CREATE TABLE claims (
+    name TEXT PRIMARY KEY,
+    node TEXT,
+    fence INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Rare changes that other nodes have to hear of, so that their caches follow.
+CREATE TABLE feed (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL
+);

@@ -11,19 +11,18 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import apsw
 import structlog
 
 from hermes import failpoints
 from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
+from hermes.store.sql.tx import Result, Unit
 from hermes.store.sqlite.connection import Database, translate
+from hermes.store.sqlite.tx import SqliteTx, drive
 
 _log = structlog.get_logger(__name__)
-
-Result = TypeVar("Result")
-Unit = Callable[[Database], Result]
 # A failure seldom comes alone: this many batches after it run with savepoints.
 _WARY_BATCHES = 16
 
@@ -61,6 +60,7 @@ class Writer:
         on_undone: Callable[[], None],
     ) -> None:
         self._db = db
+        self._tx = SqliteTx(db)
         self._on_full = on_full
         # Called after a rollback: what was learned meanwhile may be wrong.
         self._on_undone = on_undone
@@ -119,7 +119,7 @@ class Writer:
         for job in batch:
             failpoints.hit(f"store.{job.name}.before")
             try:
-                job.result = job.unit(self._db)
+                job.result = drive(job.unit(self._tx))
             except Exception:  # noqa: BLE001  unit boundary: all run again, the failing one gets its error
                 self._wary = _WARY_BATCHES
             if self._wary or not self._db.in_transaction:
@@ -144,7 +144,7 @@ class Writer:
     def _run_unit(self, job: _Job[Any]) -> None:
         self._db.execute("SAVEPOINT unit")
         try:
-            job.result = job.unit(self._db)
+            job.result = drive(job.unit(self._tx))
         except HermesError as error:
             job.error = error
         except apsw.Error as error:

@@ -1,0 +1,295 @@
+"""Accepting messages: the unique row, its person, its encrypted body, and refusals."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from hermes.errors import Conflict
+from hermes.message.chat import ChatMessage
+from hermes.message.event import MessageEvent
+from hermes.message.ids import MakeId
+from hermes.message.missed_messages import missed_note
+from hermes.message.outcome import MessageState
+from hermes.message.thoughts import without_thoughts
+from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
+from hermes.ports.sessions import EndReason
+from hermes.ports.shares import Share, ShareCounts, way_of
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.turns import LaneView, MessageRecord, TurnResult
+from hermes.store.sql.engine import Engine, decode_event, encode, read_choices
+from hermes.store.sql.group_context import count_bots, keep_overheard, take_missed
+from hermes.store.sql.newcomers import find_or_add_person
+from hermes.store.sql.queries import load
+from hermes.store.sql.tx import Tx
+
+_SQL = load("inbox")
+_OVERHEARD = load("overheard")
+_MAX_NOTES = 20
+_TURNS = load("turns")
+_decode_result = msgspec.json.Decoder(TurnResult).decode
+_decode_chat = msgspec.json.Decoder(ChatMessage).decode
+
+
+class WrittenMessage(NamedTuple):
+    """What an accept wrote, and the view of its lane if nothing else is open there."""
+
+    result: AcceptResult
+    view: LaneView | None = None
+    share: Share | None = None
+    lane: str = ""
+
+
+class SqlInbox:
+    """Implements `ports.inbox.InboxStore`."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._make_id = make_id
+
+    async def accept(
+        self, message: NewMessage, *, kept: Callable[[AcceptResult], None]
+    ) -> AcceptResult:
+        """Write the message; the same id with another body raises `Conflict`.
+
+        `kept` is called once the message is on disk, even if the caller no longer waits.
+        """
+
+        def after(written: WrittenMessage) -> None:
+            self.count(written)
+            kept(written.result)
+
+        written = await self._engine.writer.run(
+            "accept", lambda tx: self.keep(tx, message), after=after
+        )
+        return written.result
+
+    async def knows(self, event: MessageEvent) -> bool:
+        """Return True if a message of this id was accepted before, the same way."""
+        name = (event.account, event.source.platform, event.route, event.external_id)
+        return await self._engine.reads.row(_SQL["find_external"], *name) is not None
+
+    async def keep(self, tx: Tx, message: NewMessage) -> WrittenMessage:
+        """Write a message inside the current transaction; call `count` once it is on disk."""
+        event = message.event
+        source = event.source
+        digest = self._engine.sealer.digest(message.identity)
+        person_id = await find_or_add_person(
+            tx,
+            source.platform,
+            source.user_id,
+            sealer=self._engine.sealer,
+            make_id=self._make_id,
+            at=message.received_at,
+            name=source.user_name,
+        )
+        name = (event.account, source.platform, event.route, event.external_id)
+        known = await tx.row(_SQL["find_external"], *name)
+        if known is not None:
+            return WrittenMessage(_answer_again(known, digest, external_id=event.external_id))
+        group = message.group
+        if group is not None and group.bot_turns:
+            await count_bots(tx, group)
+        if group is not None and group.is_kept:
+            return await self._overhear(tx, message, group, person_id=person_id, digest=digest)
+        # Locked first: the messages of a lane are then numbered in the order of their commits.
+        lane = await tx.locked(_TURNS["lane"], message.lane)
+        busy_with = await tx.row(_SQL["under_way"], message.lane)
+        event = await self._with_missed(
+            tx, message, for_other=busy_with not in (None, (person_id,))
+        )
+        if lane is None:
+            lane = _add_lane(tx, message, person_id)
+        content = encode(event)
+        body = await self._engine.sealer.put(tx, person_id, content)
+        row = (message.id, *name, digest, message.lane, message.control, message.busy.value)
+        came = (person_id, body, message.received_at, lane[1], _came_by(event))
+        seq = await tx.one(_SQL["accept"], *row, *came)
+        result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+        share = _share_of(message, person_id)
+        if busy_with is not None:
+            return WrittenMessage(result, share=share, lane=message.lane)
+        view = _view(message, lane, person_id=person_id, seq=seq, content=content)
+        return WrittenMessage(result, view, share, message.lane)
+
+    async def _overhear(
+        self, tx: Tx, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
+    ) -> WrittenMessage:
+        """Write a message that is not a turn, and its text as later context."""
+        event, at = message.event, message.received_at
+        name = (event.account, event.source.platform, event.route, event.external_id)
+        body = await self._engine.sealer.put(tx, person_id, encode(event))
+        tx.put(
+            _OVERHEARD["add_message"], message.id, *name, digest, message.lane, person_id, body, at
+        )
+        await keep_overheard(
+            tx,
+            group,
+            message_id=message.id,
+            person_id=person_id,
+            body=body,
+            event=event,
+            at=at,
+        )
+        return WrittenMessage(
+            AcceptResult(message_id=message.id, duplicate=False, state=MessageState.DONE)
+        )
+
+    async def _with_missed(self, tx: Tx, message: NewMessage, *, for_other: bool) -> MessageEvent:
+        """Return the event with what its group said since the bot was last addressed.
+
+        If the lane works `for_other`, a person other than its sender, a `/steer` is held back.
+        """
+        event, group = message.event, message.group
+        if message.steers and for_other:
+            event = msgspec.structs.replace(event, is_held_back=True)
+        if group is None or group.takes is None:
+            return event
+        said = await take_missed(tx, group, sealer=self._engine.sealer, at=message.received_at)
+        told = "\n\n".join(filter(None, (event.channel_context, missed_note(said))))
+        return msgspec.structs.replace(event, channel_context=told or None)
+
+    def count(self, kept: WrittenMessage) -> None:
+        """Record that what `keep` wrote is on disk."""
+        if not kept.result.duplicate and kept.result.state is MessageState.NEW:
+            self._engine.waiting += 1
+            if kept.share is not None:
+                self._engine.shares.add(kept.result.message_id, kept.share, lane=kept.lane)
+        if kept.view is not None:
+            self._engine.fresh.put(kept.view, commits=self._engine.writer.commits)
+
+    def waiting(self) -> int:
+        """Return how many accepted messages have no outcome yet."""
+        return self._engine.waiting
+
+    def shares(self) -> ShareCounts:
+        """Return the owners of waiting messages that came over a channel."""
+        return self._engine.shares.counts
+
+    def came_by(self, lane: str) -> str:
+        """Return how the first waiting message of a lane came; empty if over no channel."""
+        return self._engine.shares.came_by(lane)
+
+    async def get(self, message_id: str) -> MessageRecord | None:
+        """Return one message."""
+        row = await self._engine.reads.row(_SQL["get"], message_id)
+        return None if row is None else await self._engine.message(row)
+
+    async def state(self, message_id: str) -> MessageState | None:
+        """Return the state of one message, without decrypting it."""
+        row = await self._engine.reads.row(_SQL["state"], message_id)
+        return None if row is None else MessageState(row[0])
+
+    async def result(self, message_id: str) -> TurnResult | None:
+        """Return the answer to a finished message."""
+        return await read_result(self._engine, message_id)
+
+    async def refuse(self, refusal: RefusedMessage, *, keep: int) -> None:
+        """Record a refusal, keeping only the newest `keep`."""
+
+        async def unit(tx: Tx) -> None:
+            tx.put(_SQL["refuse"], *msgspec.structs.astuple(refusal))
+            tx.put(_SQL["trim_refusals"], keep)
+
+        await self._engine.writer.run("refuse", unit)
+
+    async def note(self, message_id: str, event: TimelineEvent) -> None:
+        """Add an event to a message's timeline; only the first of a kind are kept."""
+        known = (message_id, event.kind)
+
+        async def unit(tx: Tx) -> None:
+            if await tx.one(_SQL["count_events"], *known) < _MAX_NOTES:
+                self._engine.add_events(tx, message_id, (event,))
+
+        await self._engine.writer.run("note", unit)
+
+
+async def read_result(engine: Engine, message_id: str) -> TurnResult | None:
+    """Return the answer to a finished message."""
+    reads, sealer = engine.reads, engine.sealer
+    row = await reads.row(_SQL["result"], message_id)
+    if row is None or row[1] is None:
+        return None
+    content = await sealer.get(reads, row[1])
+    reply = None if row[0] is None else await sealer.get(reads, row[0])
+    return decode_result(content, reply)
+
+
+def decode_result(content: bytes | None, reply: bytes | None) -> TurnResult | None:
+    """Return the answer to a finished message from its decrypted bodies."""
+    if content is None:
+        return None
+    text = "" if reply is None else without_thoughts(_decode_chat(reply).text)
+    return msgspec.structs.replace(_decode_result(content), text=text)
+
+
+def _came_by(event: MessageEvent) -> str:
+    """Return how a message with a token or a key came; other ways are in the row."""
+    return way_of(event) if event.token or event.key else ""
+
+
+def _share_of(message: NewMessage, person_id: str) -> Share | None:
+    """Return the owner of a message whose person is known now."""
+    share = message.share
+    return None if share is None else Share(share.account, person_id, share.is_command)
+
+
+# A lane's row: fence, epoch, head, and the approval that it waits on.
+_Lane = tuple[int, int, int, str | None, float, EndReason | None, str | None]
+
+
+def _add_lane(tx: Tx, message: NewMessage, person_id: str) -> _Lane:
+    source = message.event.source
+    tx.put(
+        _SQL["add_lane"],
+        message.lane,
+        person_id,
+        source.platform,
+        source.chat_id,
+        message.received_at,
+    )
+    return 0, 0, 0, None, message.received_at, None, None
+
+
+def _view(
+    message: NewMessage, lane: _Lane, *, person_id: str, seq: int, content: bytes
+) -> LaneView:
+    """Return what a read of the lane would find, with the event as its body decodes."""
+    fence, epoch, head, waiting_on, used_at, end_reason, choices = lane
+    record = MessageRecord(
+        id=message.id,
+        seq=seq,
+        lane=message.lane,
+        person_id=person_id,
+        event=decode_event(content),
+        state=MessageState.NEW,
+        busy=message.busy,
+        control=message.control,
+        received_at=message.received_at,
+        attempts=0,
+        external_id=message.event.external_id,
+        platform=message.event.source.platform,
+    )
+    return LaneView(
+        lane=message.lane,
+        fence=fence,
+        epoch=epoch,
+        head=head,
+        message=record,
+        waiting_on=waiting_on,
+        used_at=used_at,
+        end_reason=end_reason,
+        choices=read_choices(choices),
+    )
+
+
+def _answer_again(
+    known: tuple[str, bytes, str], digest: bytes, *, external_id: str
+) -> AcceptResult:
+    message_id, known_digest, state = known
+    if known_digest != digest:
+        raise Conflict(
+            f"id {external_id!r} was already used for another message ({message_id}); "
+            "send a new message under a new id"
+        )
+    return AcceptResult(message_id=message_id, duplicate=True, state=MessageState(state))

@@ -1,0 +1,69 @@
+-- name: accept
+-- Keep a message; its unique name was looked up before, in the same transaction.
+INSERT INTO inbox (id, account, platform, route, external_id, digest, lane, control, busy,
+    person_id, body, state, received_at, epoch, came_by)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14)
+RETURNING seq;
+
+-- name: find_external
+-- Find the message that already has this id.
+SELECT id, digest, state FROM inbox
+WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
+
+-- name: add_lane
+-- The lane of a new session.
+INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: under_way
+-- Whose is the oldest open message of a lane; the index is in that order, asking for it costs 20 us.
+SELECT person_id FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done' LIMIT 1;
+
+-- name: get
+-- One message by its id.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox WHERE id = ?1;
+
+-- name: state
+-- Where one message stands.
+SELECT state FROM inbox WHERE id = ?1;
+
+-- name: by_external
+-- The newest message that a caller named so.
+SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
+
+-- name: result
+-- The sealed result of a finished message.
+SELECT reply_body, result_body FROM inbox WHERE id = ?1;
+
+-- name: open_shares
+-- Whose the messages are that have no outcome yet. Which are commands is not kept.
+SELECT id, person_id, lane,
+    CASE came_by WHEN '' THEN platform || ':' || account || ':' || route || ':' ELSE came_by END
+FROM inbox INDEXED BY inbox_open WHERE state <> 'done' ORDER BY lane, seq;
+
+-- name: refuse
+-- Note a refusal.
+INSERT INTO refusals (id, at, platform, code, text, external_id, message_id)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: trim_refusals
+-- Keep only the newest refusals.
+DELETE FROM refusals WHERE seq <= (SELECT max(seq) FROM refusals) - ?1;
+
+-- name: refusal
+-- A refusal by its own id, or the newest one of an external id.
+SELECT id, at, platform, code, text, external_id, message_id FROM refusals
+WHERE id = ?1 OR external_id = ?1 ORDER BY seq DESC LIMIT 1;
+
+-- name: add_event
+-- One line of a timeline.
+INSERT INTO events (message_id, at, kind, data) VALUES (?1, ?2, ?3, ?4);
+
+-- name: count_events
+-- How many lines of a kind a timeline has.
+SELECT count(*) FROM events WHERE message_id = ?1 AND kind = ?2;
+
+-- name: events
+-- The timeline of a message.
+SELECT kind, at, data FROM events WHERE message_id = ?1 ORDER BY id;

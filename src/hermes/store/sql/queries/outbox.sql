@@ -1,0 +1,192 @@
+-- name: insert
+-- A reply to send, or the final form of the preview that has the same id.
+INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, body, state, purpose,
+    next_at, created_at, ended_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10, CASE CAST(?8 AS TEXT) WHEN 'sent' THEN CAST(?10 AS DOUBLE PRECISION) END)
+ON CONFLICT (id) DO UPDATE SET body = excluded.body, created_at = excluded.created_at,
+    next_at = excluded.next_at,
+    state = CASE outbox.state WHEN 'preview' THEN excluded.state ELSE outbox.state END;
+
+-- name: insert_preview
+-- A preview, before its first send.
+INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, state, purpose,
+    next_at, created_at, owner)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'preview', ?7, ?8, ?8, ?9)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: preview_sent
+-- The platform's id of a preview; one that a crash had made unknown is found again by it.
+UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL
+WHERE id = ?1 AND state IN ('preview', 'unknown');
+
+-- name: preview_opens
+-- One more message is about to be sent to show a reply: it may stand from now on.
+UPDATE outbox SET more = ?2
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2 - 1;
+
+-- name: add_more
+-- The row of that message; it has no id yet.
+INSERT INTO outbox_more (delivery, number) VALUES (?1, ?2);
+
+-- name: preview_not_sent
+-- The message that was about to be sent certainly was not.
+UPDATE outbox SET more = ?2 - 1
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2
+    AND EXISTS (SELECT 1 FROM outbox_more
+        WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL);
+
+-- name: drop_more
+-- The row of a message that was not sent.
+DELETE FROM outbox_more WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL;
+
+-- name: preview_went_on
+-- The platform's id of one more message; a row that a crash had made unknown is found again by it.
+UPDATE outbox SET state = 'preview', failure = NULL
+WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2
+    AND EXISTS (SELECT 1 FROM outbox_more
+        WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL);
+
+-- name: name_more
+-- The platform's id of that message.
+UPDATE outbox_more SET platform_message_id = ?3 WHERE delivery = ?1 AND number = ?2;
+
+-- name: more
+-- The platform's ids of the further messages of a delivery, in order.
+SELECT platform_message_id FROM outbox_more WHERE delivery = ?1 ORDER BY number;
+
+-- name: fresh
+-- What shows the reply is too old: it is sent anew, and what showed it is taken back afterwards.
+UPDATE outbox SET fresh = 1 WHERE id = ?1 AND state IN ('pending', 'retry');
+
+-- name: is_shown
+-- Whether a delivery has a message on its platform.
+SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
+
+-- name: get
+-- One delivery.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
+FROM outbox WHERE id = ?1;
+
+-- name: of_message
+-- The deliveries of a message.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
+FROM outbox WHERE message_id = ?1 ORDER BY seq;
+
+-- name: due
+-- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
+FROM outbox AS reply
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
+    AND (next_at <= ?2 OR next_at > ?2 + ?4)
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox AS earlier
+        WHERE earlier.platform = reply.platform AND earlier.chat_id = reply.chat_id
+            AND earlier.seq < reply.seq AND earlier.state NOT IN ('sent', 'dead')
+            AND earlier.state IN ('pending', 'sending', 'retry')
+    )
+ORDER BY seq LIMIT ?3;
+
+-- name: next_due_at
+-- When the next waiting reply of a platform becomes due.
+SELECT min(next_at) FROM outbox
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry');
+
+-- name: unsettled
+-- Replies of which nobody knows whether they arrived and which policy may still settle.
+SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
+    attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
+    story, ended_at
+FROM outbox
+WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
+    AND body IS NOT NULL
+ORDER BY seq LIMIT 100;
+
+-- name: sending
+-- A chunk is on the wire of this node from now on.
+UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4
+WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
+    AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ?4 AND nodes.buried_at IS NOT NULL);
+
+-- name: chunk_sent
+-- A chunk has arrived; the first one's id is the reply's, and the next chunk is not on the wire.
+UPDATE outbox SET chunk = ?2 + 1, platform_message_id = coalesce(platform_message_id, ?3),
+    state = CASE WHEN ?4 = 1 THEN 'sent' ELSE 'pending' END,
+    ended_at = CASE WHEN ?4 = 1 THEN CAST(?5 AS DOUBLE PRECISION) END, failure = NULL
+WHERE id = ?1 AND state = 'sending';
+
+-- name: retry
+-- Try again later.
+UPDATE outbox SET state = 'retry', next_at = ?2, failure = ?3, attempts = attempts + ?4
+WHERE id = ?1 AND state IN ('pending', 'sending', 'retry', 'unknown');
+
+-- name: unknown
+-- Nobody knows whether it arrived; a failure that says how it was sent stays.
+UPDATE outbox SET state = 'unknown', failure = coalesce(failure, 'network_timeout'), next_at = ?2
+WHERE id = ?1 AND state IN ('sending', 'preview');
+
+-- name: hold
+-- Leave it to the operator.
+UPDATE outbox SET held = 1, next_at = ?2 WHERE id = ?1 AND state = 'unknown';
+
+-- name: dead
+-- It will not be sent.
+UPDATE outbox SET state = 'dead', failure = ?2, ended_at = ?3
+WHERE id = ?1 AND state NOT IN ('sent', 'dead');
+
+-- name: returned
+-- The platform had taken it, or a part of it, and brought it back: sent again, it begins with that.
+UPDATE outbox SET state = 'dead', failure = ?3, held = 0, ended_at = ?4, chunk = CASE WHEN chunk < ?5 THEN chunk ELSE ?5 END,
+    platform_message_id = CASE WHEN ?5 > 0 THEN platform_message_id END
+WHERE id = ?1 AND platform = ?2 AND state NOT IN ('dead', 'preview') AND sending_at IS NOT NULL
+RETURNING message_id;
+
+-- name: story
+-- What is noted of a delivery, and whose key opens it.
+SELECT person_id, story FROM outbox WHERE id = ?1;
+
+-- name: tell
+-- One more note of a delivery, and one more failed send if it was one.
+UPDATE outbox SET failed = failed + ?2, story = ?3 WHERE id = ?1;
+
+-- name: on_the_wire
+-- What a dead node had on the wire.
+SELECT id FROM outbox
+WHERE state NOT IN ('sent', 'dead') AND state = 'sending' AND owner = ?1;
+
+-- name: close_preview
+-- What a message that is abandoned had shown is not followed by a reply.
+UPDATE outbox SET state = 'dead', failure = 'rejected', ended_at = ?2
+WHERE message_id = ?1 AND state NOT IN ('sent', 'dead') AND body IS NULL;
+
+-- name: has_expired
+-- Whether a platform that nobody serves has a reply that is too old.
+SELECT 1 FROM outbox INDEXED BY outbox_open
+WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
+    AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?2))
+LIMIT 1;
+
+-- name: expire
+-- Replies of platforms that nobody serves die of age too.
+UPDATE outbox INDEXED BY outbox_open SET state = 'dead', failure = 'too_old', ended_at = ?2
+WHERE state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry', 'unknown') AND held = 0
+    AND created_at < ?1 AND platform NOT IN (SELECT value FROM json_each(?3))
+RETURNING id;
+
+-- name: count_waiting
+-- How many replies are still on their way.
+SELECT count(*) FROM outbox
+WHERE state NOT IN ('sent', 'dead') AND state <> 'unknown' AND platform = coalesce(?1, platform);
+
+-- name: recover
+-- What a dead node had on the wire is unknown.
+UPDATE outbox SET state = 'unknown', failure = coalesce(failure, 'network_timeout')
+WHERE state NOT IN ('sent', 'dead') AND owner = ?1
+    AND (state = 'sending' OR (state = 'preview' AND (platform_message_id IS NULL
+        OR EXISTS (SELECT 1 FROM outbox_more WHERE delivery = outbox.id
+            AND number = outbox.more AND platform_message_id IS NULL))));

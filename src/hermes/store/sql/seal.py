@@ -1,0 +1,238 @@
+"""Encryption at rest: bodies are encrypted with a data key per person, wrapped by the store key.
+
+Erasing a person deletes their wrapped key. Rotating the store's key rewraps the data keys and
+changes no body. Digests in the database are keyed, so they tell an outsider nothing.
+"""
+
+import hashlib
+import os
+from collections import OrderedDict
+
+from cryptography.exceptions import InvalidTag
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from hermes.errors import PersonErased, StoreError, StoreRejected
+from hermes.graph.hasher import Hasher, keyed_hasher
+from hermes.message.randomness import RandomBytes
+from hermes.store.sql.numbers import Numbers
+from hermes.store.sql.queries import load
+from hermes.store.sql.tx import Reads, Row, Rows, Tx
+
+_SQL = load("people")
+_NONCE = 12
+# Each holds an expanded key of 2.5 kB; unwrapping one again costs microseconds.
+_CACHED_KEYS = 200
+_nonces = RandomBytes(_NONCE)
+
+
+def make_store_keys() -> bytes:
+    """Return the content of a new key file: the newest Fernet key on its first line."""
+    return Fernet.generate_key() + b"\n"
+
+
+def add_store_key(content: bytes) -> bytes:
+    """Return the key file's content with a new first key; the old ones still decrypt."""
+    return Fernet.generate_key() + b"\n" + content
+
+
+def newest_store_key(content: bytes) -> bytes:
+    """Return the key file's content with only its first key."""
+    return content.split()[0] + b"\n"
+
+
+def _opener(key_file: bytes) -> MultiFernet:
+    keys = key_file.split()
+    if not keys:
+        raise StoreError("the store's key file is empty; restore it from a backup")
+    try:
+        return MultiFernet([Fernet(key) for key in keys])
+    except ValueError as error:
+        raise StoreError(
+            "the store's key file contains something that is not a key: each line is one, of 44 "
+            "letters; restore it from a backup"
+        ) from error
+
+
+class Sealer:
+    """Encrypts and decrypts bodies."""
+
+    def __init__(self, key_file: bytes) -> None:
+        self._wrap = _opener(key_file)
+        self._digest_key = b""
+        self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
+        # Counts what was dropped: a key that was read before is not cached after it.
+        self._drops = 0
+        self._bodies = Numbers()
+
+    def use_keys(self, key_file: bytes) -> None:
+        """Use another key file; it must also contain the old keys until a rewrap."""
+        self._wrap = _opener(key_file)
+
+    def make_digest_key(self) -> bytes:
+        """Create the digest key of a new database; return it wrapped, to be stored."""
+        self._digest_key = os.urandom(32)
+        return self.wrapped_digest_key()
+
+    def load_digest_key(self, wrapped: bytes) -> None:
+        """Use the digest key of a database."""
+        self._digest_key = self._unwrap(wrapped)
+
+    def read_digest_key(self, db: Rows) -> None:
+        """Load the digest key of a database that is only read."""
+        row = db.row(_SQL["digest_key"])
+        if row is None:
+            raise StoreError(
+                "the database has lost the key of its digests, so nothing in it can be checked; "
+                "put a backup in its place"
+            )
+        self.load_digest_key(row[0])
+
+    def wrapped_digest_key(self) -> bytes:
+        """Return the digest key, wrapped with the newest store key."""
+        return self._wrap.encrypt(self._digest_key)
+
+    def number_bodies(self, last: int) -> None:
+        """Give new bodies the numbers after `last`."""
+        self._bodies.begin_after(last)
+
+    def hasher(self) -> Hasher:
+        """Return the hasher that names the messages of this database."""
+        return keyed_hasher(self._digest_key)
+
+    def digest(self, content: bytes) -> bytes:
+        """Return a keyed digest of `content`."""
+        return hashlib.blake2b(content, key=self._digest_key, digest_size=20).digest()
+
+    def make_key(self, tx: Tx, person_id: str) -> None:
+        """Create and store a person's data key; `forget_all` is called if that is undone."""
+        key = os.urandom(32)
+        tx.put(_SQL["add_key"], person_id, self._wrap.encrypt(key))
+        self._keep(person_id, AESGCM(key))
+
+    async def seal(self, db: Reads, person_id: str, content: bytes) -> bytes:
+        """Return `content` encrypted with a person's key."""
+        cipher = self._ciphers.get(person_id) or await self._cipher(db, person_id)
+        return _encrypt(cipher, person_id, content)
+
+    async def put(self, tx: Tx, person_id: str, content: bytes) -> int:
+        """Encrypt `content` for a person and return the body's id."""
+        cipher = self._ciphers.get(person_id) or await self._cipher(tx, person_id)
+        body = self._bodies.take()
+        tx.put(_SQL["add_body"], body, person_id, _encrypt(cipher, person_id, content))
+        return body
+
+    async def put_blob(
+        self, tx: Tx, person_id: str, content: bytes, *, graph: int, name: bytes
+    ) -> None:
+        """Encrypt a message of a graph for a person; the same message is kept once."""
+        sealed = await self.seal(tx, person_id, content)
+        tx.put(_SQL["add_blob"], self._bodies.take(), person_id, sealed, graph, name)
+
+    def put_tools(self, tx: Tx, name: bytes, content: bytes) -> None:
+        """Store tools that calls were given; they are nobody's and not encrypted."""
+        tx.put(_SQL["add_tools"], self._bodies.take(), name, content)
+
+    async def open(self, db: Reads, person_id: str, sealed: bytes) -> bytes | None:
+        """Return the content of an encrypted body, or None if the person was erased."""
+        cipher = self._ciphers.get(person_id) or await self._cipher(db, person_id)
+        return _decrypt(cipher, person_id, sealed)
+
+    def open_at_once(self, db: Rows, person_id: str, sealed: bytes) -> bytes | None:
+        """Do the same as `open` for code that reads plainly."""
+        cipher = self._ciphers.get(person_id)
+        if cipher is None:
+            drops = self._drops
+            cipher = self._found(person_id, db.row(_SQL["key"], (person_id,)), drops=drops)
+        return _decrypt(cipher, person_id, sealed)
+
+    async def get(self, db: Reads, body_id: int) -> bytes | None:
+        """Return the content of a body by its id, or None if it is gone."""
+        row = await db.row(_SQL["body"], body_id)
+        return None if row is None else await self.open(db, row[0], row[1])
+
+    def get_at_once(self, db: Rows, body_id: int) -> bytes | None:
+        """Do the same as `get` for code that reads plainly."""
+        row = db.row(_SQL["body"], (body_id,))
+        return None if row is None else self.open_at_once(db, row[0], row[1])
+
+    def forget(self, person_id: str) -> None:
+        """Drop a cached data key."""
+        self._drops += 1
+        self._ciphers.pop(person_id, None)
+
+    def forget_all(self) -> None:
+        """Drop every cached data key: one of them may never have reached the disk."""
+        self._drops += 1
+        self._ciphers.clear()
+
+    def try_all(self, db: Rows) -> int:
+        """Decrypt every data key as a check; return how many there are."""
+        rows = db.rows(_SQL["keys"])
+        for _, wrapped in rows:
+            self._unwrap(wrapped)
+        return len(rows)
+
+    def rewrap_digest_key(self, tx: Tx) -> None:
+        """Wrap the key of the digests with the newest store key."""
+        tx.put(_SQL["set_digest_key"], self.wrapped_digest_key())
+
+    async def rewrap_some(self, tx: Tx, after: str, *, limit: int) -> tuple[int, str]:
+        """Wrap the next data keys with the newest store key; return how many, and the last."""
+        rows = await tx.rows(_SQL["keys_after"], after, limit)
+        for person_id, wrapped in rows:
+            try:
+                tx.put(_SQL["rewrap"], person_id, self._wrap.rotate(wrapped))
+            except InvalidToken as error:
+                raise StoreRejected(
+                    f"the key of person {person_id} opens with none of the store's keys, so the "
+                    "old keys stay in the key file; restore the key file that was made with this "
+                    "database"
+                ) from error
+        return len(rows), str(rows[-1][0]) if rows else after
+
+    async def _cipher(self, db: Reads, person_id: str) -> AESGCM | None:
+        drops = self._drops
+        return self._found(person_id, await db.row(_SQL["key"], person_id), drops=drops)
+
+    def _found(self, person_id: str, row: Row | None, *, drops: int) -> AESGCM | None:
+        """Return the cipher of a key that was read; cached unless one was dropped meanwhile."""
+        if row is None:
+            return None
+        cipher = AESGCM(self._unwrap(row[0]))
+        if drops == self._drops:
+            self._keep(person_id, cipher)
+        return cipher
+
+    def _keep(self, person_id: str, cipher: AESGCM) -> None:
+        self._ciphers[person_id] = cipher
+        if len(self._ciphers) > _CACHED_KEYS:
+            self._ciphers.popitem(last=False)
+
+    def _unwrap(self, wrapped: bytes) -> bytes:
+        try:
+            return self._wrap.decrypt(wrapped)
+        except (InvalidToken, TypeError) as error:
+            raise StoreError(
+                "the key file does not open this database's keys; "
+                "restore the key file that was made with it"
+            ) from error
+
+
+def _encrypt(cipher: AESGCM | None, person_id: str, content: bytes) -> bytes:
+    if cipher is None:
+        raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
+    nonce = _nonces.take()
+    return nonce + cipher.encrypt(nonce, content, person_id.encode())
+
+
+def _decrypt(cipher: AESGCM | None, person_id: str, sealed: bytes) -> bytes | None:
+    if cipher is None:
+        return None
+    try:
+        return cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], person_id.encode())
+    except (InvalidTag, TypeError, ValueError) as error:
+        raise StoreError(
+            f"a body of person {person_id} does not open: it was changed on disk, "
+            "or the key file belongs to another database"
+        ) from error

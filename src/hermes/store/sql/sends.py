@@ -1,0 +1,111 @@
+"""Deliveries that are not replies: the row to send, and the mirrors for the chat's sessions."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hermes.message.chat import ChatMessage
+from hermes.message.ids import MakeId
+from hermes.message.session_key import SessionKey, depth_of, is_direct
+from hermes.ports.channel import Target
+from hermes.ports.outbox import NewDelivery
+from hermes.ports.sends import KnownSession, NewSend
+from hermes.store.sql.commit import write_delivery
+from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.mirrors import DeliveredMessage, Mirrors
+from hermes.store.sql.queries import load
+from hermes.store.sql.tx import Tx
+
+_SQL = load("sends")
+_OUTBOX = load("outbox")
+_IN_A_GROUP = 20
+_NO_ACCOUNT = "default"
+
+
+class SqlSends:
+    """Implements `ports.sends.SendStore`."""
+
+    def __init__(self, engine: Engine, *, make_id: MakeId) -> None:
+        self._engine = engine
+        self._mirrors = Mirrors(engine, make_id=make_id)
+
+    async def sessions(
+        self, platform: str, chat_id: str, *, thread_id: str | None, agents: Sequence[str]
+    ) -> tuple[KnownSession, ...]:
+        """Return the sessions of a chat with an owner, most recently used first."""
+        reads, rows = self._engine.reads, []
+        chat = Target(platform=platform, account="", chat_id=chat_id, thread_id=thread_id)
+        for agent in agents:
+            kind = "dm" if thread_id is None else "thread"
+            rows += await reads.rows(_SQL["session"], _lane(agent, chat, kind=kind))
+            for shared in ("group", "channel") if thread_id is None else ():
+                lane = _lane(agent, chat, kind=shared)
+                rows += await reads.rows(_SQL["sessions_of_group"], lane, _IN_A_GROUP)
+        return tuple(map(_known, sorted(rows, key=lambda row: -row[2])))
+
+    async def direct_chats(self, person_id: str, *, limit: int) -> tuple[KnownSession, ...]:
+        """Return the direct chats in which a person wrote recently, newest first."""
+        reads = self._engine.reads
+        lanes = [str(row[0]) for row in await reads.rows(_SQL["lanes_of_late"], person_id)]
+        rows = [
+            row
+            for lane in lanes
+            if is_direct(lane) and depth_of(lane) == 0
+            for row in await reads.rows(_SQL["session"], lane)
+        ]
+        return tuple(_known(row) for row in rows if row[1] == person_id)[:limit]
+
+    async def put(self, send: NewSend, *, kept: Callable[[tuple[str, ...]], None]) -> bool:
+        """Write a delivery and its mirrors in one transaction; False if its id exists already."""
+
+        def after(lanes: tuple[str, ...] | None) -> None:
+            if lanes is not None:
+                self._engine.waiting += len(lanes)
+                self._engine.fresh.clear()
+                kept(lanes)
+
+        lanes = await self._engine.writer.run("send", lambda tx: self.write(tx, send), after=after)
+        return lanes is not None
+
+    async def write(self, tx: Tx, send: NewSend) -> tuple[str, ...] | None:
+        """Write a delivery and its mirrors inside a transaction; None if its id exists already.
+
+        Each returned lane has one more open message: the caller counts them (`Engine.waiting`),
+        clears `Engine.fresh` and wakes them.
+        """
+        if await tx.row(_OUTBOX["get"], send.id) is not None:
+            return None
+        said = ChatMessage("assistant", send.parts)
+        delivery = NewDelivery(
+            id=send.id,
+            target=send.target,
+            parts=send.parts,
+            state=send.state,
+            purpose=send.purpose,
+        )
+        write_delivery(
+            tx,
+            delivery,
+            message_id=send.message_id,
+            person_id=send.person_id,
+            body=await self._engine.sealer.put(tx, send.person_id, encode(said)),
+            at=send.at,
+        )
+        delivered = DeliveredMessage(send.id, send.target.account, said, send.at)
+        return await self._mirrors.write(tx, send.mirrors, delivered)
+
+
+def _lane(agent: str, target: Target, *, kind: str) -> str:
+    key = SessionKey(
+        agent=agent,
+        platform=target.platform,
+        chat_type=kind,
+        chat_id=target.chat_id,
+        thread=target.thread_id,
+    )
+    return str(key)
+
+
+def _known(row: tuple[Any, ...]) -> KnownSession:
+    return KnownSession(
+        lane=row[0], person_id=row[1], account=row[4] or _NO_ACCOUNT, used_at=row[2]
+    )

@@ -1,0 +1,102 @@
+"""Reads conversations out of their message graphs, plainly: it follows names as it reads."""
+
+from collections.abc import Sequence
+
+import msgspec
+import structlog
+
+from hermes.errors import StoreError
+from hermes.graph.growth import Tip, no_tip, read_tip
+from hermes.graph.hasher import Hasher
+from hermes.graph.reader import ObjectReader
+from hermes.message.chat import ChatMessage
+from hermes.message.session_key import graph_name
+from hermes.ports.transcripts import VisibleHistory
+from hermes.store.sql.graph_storage import SqlGraphStorage
+from hermes.store.sql.recent_sessions import RecentSession, window_start, without_answers
+from hermes.store.sql.seal import Sealer
+from hermes.store.sql.session_history import MAIN, SessionHistory
+from hermes.store.sql.tx import Rows
+
+_log = structlog.get_logger(__name__)
+_decode = msgspec.json.Decoder(ChatMessage).decode
+
+
+class TranscriptReader:
+    """Reads the graphs of sessions over a connection."""
+
+    def __init__(self, db: Rows, *, sealer: Sealer, hasher: Hasher) -> None:
+        self.db = db
+        self.sealer = sealer
+        self._hasher = hasher
+
+    def storage(self, name: str) -> SqlGraphStorage:
+        """Return the graph of this name."""
+        return SqlGraphStorage(self.db, name, sealer=self.sealer)
+
+    def tip(self, name: str, storage: SqlGraphStorage | None = None) -> Tip:
+        """Return the end of a graph's branch `main`."""
+        kept = storage or self.storage(name)
+        reader, ref = ObjectReader(kept, self._hasher), kept.ref(MAIN)
+        if ref is None:
+            return no_tip(name, MAIN, reader)
+        return read_tip(name, MAIN, ref=ref, reader=reader)
+
+    def past(self, lane: str, epoch: int) -> SessionHistory:
+        """Return the past of a conversation."""
+        name = graph_name(lane, epoch)
+        storage = self.storage(name)
+        return SessionHistory(
+            storage,
+            self.tip(name, storage),
+            opened=lambda names: self.messages(storage, names, lane=lane),
+        )
+
+    def session(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> RecentSession:
+        """Return a session with at most `limit` of its newest messages, without the last `cut`."""
+        name = graph_name(lane, epoch)
+        storage = self.storage(name)
+        tip = self.tip(name, storage)
+        stop = max(0, len(tip) - cut)
+        start = window_start(stop, limit)
+        names = [blob.id for blob in tip.sequence.names(start, stop)]
+        found = self.messages(storage, names, lane=lane)
+        readable = tuple(message for message in found if message is not None)
+        messages = without_answers(readable) if start else readable
+        first = start + len(readable) - len(messages)
+        said = VisibleHistory(first if len(readable) == len(names) else None, messages)
+        return RecentSession(
+            epoch=epoch,
+            head=head,
+            limit=limit,
+            said=said,
+            tip=tip,
+            graph=storage.number,
+            calls=storage.calls_made(MAIN),
+        )
+
+    def first_message(self, name: str, *, lane: str) -> ChatMessage | None:
+        """Return the first message of a graph."""
+        storage = self.storage(name)
+        first = next(iter(self.tip(name, storage).sequence.names(0, 1)))
+        (message,) = self.messages(storage, [first.id], lane=lane)
+        return message
+
+    def messages(
+        self, storage: SqlGraphStorage, names: Sequence[bytes], *, lane: str
+    ) -> list[ChatMessage | None]:
+        """Return messages; an unreadable one must not end the whole conversation."""
+        try:
+            found, erased = storage.open_blobs(names)
+        except StoreError as error:
+            _log.error("message_does_not_open", lane=lane, problem=str(error))
+            return [
+                self.messages(storage, [name], lane=lane)[0] if len(names) > 1 else None
+                for name in names
+            ]
+        for name in names:
+            if name not in found and name not in erased:
+                _log.error("message_is_missing", lane=lane, name=name.hex())
+        return [_decode(found[name]) if name in found else None for name in names]

@@ -1,0 +1,266 @@
+"""What was said in a session: the message graph behind the store port, with a cache.
+
+A session's conversation, from one `/new` to the next, is one graph; every turn moves its branch
+`main` once. This module reads what a turn sees and plans what its commit writes.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, NamedTuple
+
+import msgspec
+import structlog
+
+from hermes.errors import NotFound, StoreError
+from hermes.graph.growth import Growth, Tip, grow
+from hermes.message.event import MessageEvent
+from hermes.message.session_key import graph_name
+from hermes.ports.session_history import ConversationPage, PastExchange
+from hermes.ports.transcripts import VisibleHistory
+from hermes.ports.turns import Commit
+from hermes.store.sql.conversation_pages import ConversationPages, read_place
+from hermes.store.sql.engine import Engine
+from hermes.store.sql.graph_names import GraphNames, call_views
+from hermes.store.sql.graph_writer import GraphWriter
+from hermes.store.sql.queries import load
+from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts
+from hermes.store.sql.session_history import SessionHistory
+from hermes.store.sql.transcript_reader import TranscriptReader
+from hermes.store.sql.tx import Rows, Tx
+
+_SQL = load("transcripts")
+_log = structlog.get_logger(__name__)
+_decode_event = msgspec.json.Decoder(MessageEvent).decode
+_TITLE_CHARS = 80
+
+
+class GraphWrite(NamedTuple):
+    """What a commit wrote to a graph: its number, its calls, and the lane's head after it."""
+
+    growth: Growth
+    graph: int
+    calls: int | None
+    head: int
+
+
+# Called for every turn that is on disk; it must cost next to nothing.
+OnCommit = Callable[[Commit, GraphWrite], None]
+
+
+def no_listener(_commit: Commit, _written: GraphWrite) -> None:
+    """Do nothing for a turn that is on disk."""
+
+
+class SqlTranscripts:
+    """Implements `ports.session_history.TranscriptStore`."""
+
+    def __init__(self, engine: Engine, *, on_commit: OnCommit) -> None:
+        self._on_commit = on_commit
+        self._engine = engine
+        self._recent = RecentTranscripts()
+        engine.feed.on("erasure", lambda _key: self._recent.clear())
+        self._names = GraphNames(engine.sealer.hasher())
+        self._tools_kept: set[bytes] = set()
+
+    def _reader(self, db: Rows) -> TranscriptReader:
+        return TranscriptReader(db, sealer=self._engine.sealer, hasher=self._names.hasher)
+
+    async def history(
+        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+    ) -> VisibleHistory:
+        """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
+        session = None if cut else self._recent.get(lane, epoch=epoch, head=head)
+        if session is not None and session.limit == limit:
+            return session.said
+        stamp = self._recent.stamp
+
+        def read(db: Rows) -> RecentSession:
+            return self._reader(db).session(lane, epoch=epoch, head=head, limit=limit, cut=cut)
+
+        session = await self._engine.reads.look(read)
+        if not cut and stamp == self._recent.stamp:
+            self._recent.put(lane, session)
+        return session.said
+
+    async def exchanges(
+        self, lane: str, *, epoch: int, since: int = 0, limit: int
+    ) -> tuple[PastExchange, ...]:
+        """Return the newest exchanges that begin at `since` or later, newest first."""
+
+        def read(db: Rows) -> tuple[PastExchange, ...]:
+            past = self._reader(db).past(lane, epoch)
+            return tuple(islice(past.exchanges(since=since), limit))
+
+        return await self._engine.reads.look(read)
+
+    async def states(self, lane: str, *, epoch: int) -> dict[str, int]:
+        """Return the saved states, by name, with their lengths."""
+        return await self._engine.reads.look(lambda db: self._reader(db).past(lane, epoch).states())
+
+    async def is_kept(self, lane: str, *, epoch: int) -> bool:
+        """Return whether the current state is saved already, or is empty."""
+        return await self._engine.reads.look(
+            lambda db: self._reader(db).past(lane, epoch).is_kept()
+        )
+
+    async def rewind(self, tx: Tx, lane: str, commit: Commit, *, head: int) -> GraphWrite | None:
+        """Change what was said before, inside the commit's transaction; advance the session.
+
+        Returns None if its branch stays where it is.
+        """
+        rewind = commit.rewind
+        assert rewind is not None
+        writer = self._writer(tx, lane, commit)
+        past = await tx.look(lambda db: self._reader(db).past(lane, commit.epoch))
+        if rewind.keeps:
+            await writer.put(past.kept(commit, rewind.keeps))
+        if rewind.goes_to:
+            goes_to = rewind.goes_to
+            growth = await tx.look(lambda _db: past.gone_to(commit, goes_to))
+        elif rewind.cut or commit.entries:
+            growth = await tx.look(lambda _db: self._replace(past, commit))
+        else:
+            return None
+        self._put_tools(tx, commit)
+        await writer.put(growth.batch)
+        return GraphWrite(growth, await writer.number(), None, head)
+
+    def _replace(self, past: SessionHistory, commit: Commit) -> Growth:
+        assert commit.rewind is not None
+        blobs = [self._names.kept(entry.message) for entry in commit.entries]
+        first = past.length - commit.rewind.cut
+        views = call_views(commit, blobs, first=first, names=self._names)
+        growth = past.replaced(commit, blobs, views)
+        growth.batch.links.extend(commit.links)
+        return growth
+
+    def _writer(
+        self, tx: Tx, lane: str, commit: Commit, *, known: RecentSession | None = None
+    ) -> GraphWriter:
+        return GraphWriter(
+            tx,
+            graph_name(lane, commit.epoch),
+            sealer=self._engine.sealer,
+            numbers=self._engine.graph_numbers,
+            person_id=commit.person_id,
+            number=None if known is None else known.graph,
+            calls=None if known is None else known.calls,
+        )
+
+    async def write(self, tx: Tx, lane: str, commit: Commit, *, head: int) -> GraphWrite:
+        """Advance a session inside its commit; `head` is the lane's after the commit.
+
+        The commit stores the entries' content: it has it already or knows whose it is.
+        """
+        known = self._recent.get(lane, epoch=commit.epoch, head=head - len(commit.entries))
+        if known is None:
+            tip = await tx.look(lambda db: self._reader(db).tip(graph_name(lane, commit.epoch)))
+        else:
+            tip = known.tip
+        writer = self._writer(tx, lane, commit, known=known)
+        growth = await tx.look(lambda _db: self._grow(tip, commit))
+        self._put_tools(tx, commit)
+        await writer.put(growth.batch)
+        calls = None
+        if known is not None and known.calls is not None:
+            calls = known.calls + len(growth.batch.calls)
+        return GraphWrite(growth, await writer.number(), calls, head)
+
+    def _grow(self, tip: Tip, commit: Commit) -> Growth:
+        blobs = [self._names.kept(entry.message) for entry in commit.entries]
+        growth = grow(
+            tip,
+            blobs,
+            views=call_views(commit, blobs, first=len(tip), names=self._names),
+            actor=commit.person_id,
+            reason=commit.message_id,
+            at=commit.at,
+        )
+        growth.batch.links.extend(commit.links)
+        return growth
+
+    def _put_tools(self, tx: Tx, commit: Commit) -> None:
+        for call in commit.calls:
+            if call.tools:
+                name, data = self._names.tools(call.tools)
+                if name not in self._tools_kept:
+                    self._engine.sealer.put_tools(tx, name, data)
+
+    def extend(self, lane: str, commit: Commit, written: GraphWrite) -> None:
+        """Record that what `write` wrote is on disk."""
+        self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
+        tip = written.growth.kept()
+        if commit.rewind is not None:
+            self._recent.drop(lane)
+        entries = tuple(entry.message for entry in commit.entries)
+        self._recent.extend(
+            lane, entries, tip=tip, written=(written.graph, written.calls, written.head)
+        )
+        self._on_commit(commit, written)
+
+    def drop(self, lane: str) -> None:
+        """Drop a session that has ended from the cache."""
+        self._recent.drop(lane)
+
+    async def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:
+        """Return sessions, most recently used first."""
+        reads = self._engine.reads
+        if platform is None:
+            rows = await reads.rows(_SQL["sessions"], limit)
+        else:
+            rows = await reads.rows(_SQL["sessions_of_platform"], platform, limit)
+        return tuple(
+            [
+                {
+                    "lane": row[0],
+                    "platform": row[1],
+                    "chat_id": row[2],
+                    "person_id": row[3],
+                    "epoch": row[4],
+                    "entries": row[5],
+                    "used_at": row[6],
+                    "title": await self._safe_title(row[0], row[3], event_body=row[7]),
+                }
+                for row in rows
+            ]
+        )
+
+    async def _safe_title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
+        """Return the title; a damaged session must not hide the others."""
+        try:
+            return await self._title(lane, person_id, event_body=event_body)
+        except (NotFound, StoreError) as error:
+            _log.error("session_does_not_open", lane=lane, problem=str(error))
+            return ""
+
+    async def _title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
+        """Return the first words of a session over all its epochs, from a graph or the inbox."""
+        reads, sealer = self._engine.reads, self._engine.sealer
+        found = await reads.row(_SQL["first_graph"], lane, person_id)
+        if found is not None:
+            name = str(found[0])
+            message = await reads.look(lambda db: self._reader(db).first_message(name, lane=lane))
+            return "" if message is None else message.text[:_TITLE_CHARS]
+        content = None if event_body is None else await sealer.get(reads, event_body)
+        return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
+
+    async def conversation(
+        self,
+        lane: str,
+        *,
+        limit: int,
+        person_id: str | None = None,
+        before: str | None = None,
+    ) -> ConversationPage:
+        """Return the newest messages of a session over all its epochs, oldest first."""
+        place = read_place(before)
+        row = await self._engine.reads.row(_SQL["epoch"], lane)
+        if row is None:
+            return ConversationPage()
+        epoch = int(row[0])
+
+        def read(db: Rows) -> ConversationPage:
+            pages = ConversationPages(self._reader(db), lane, epoch=epoch, person_id=person_id)
+            return pages.page(limit, place)
+
+        return await self._engine.reads.look(read)
