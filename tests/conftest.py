@@ -47,7 +47,10 @@ structlog.configure(
 
 # The environment of `make test-training` has no hypothesis.
 if find_spec("hypothesis") is not None:
-    from hypothesis import settings
+    from hypothesis import HealthCheck, settings
 
-    settings.register_profile("steady", derandomize=True)
+    # How long an example takes says something about the machine: it may be busy with other tests.
+    settings.register_profile(
+        "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
     settings.load_profile("steady")
