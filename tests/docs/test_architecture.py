@@ -73,3 +73,27 @@ def test_a_map_names_every_file_once(heading: str, folders: tuple[str, ...]) -> 
     files = [name for [name] in rows_of(heading.strip("`"))]
 
     assert sorted(files) == sorted(chain.from_iterable(map(files_below, folders)))
+
+
+def test_the_state_of_one_process_that_the_page_names_exists() -> None:
+    """Each name stands in the file before it, so that a renamed or removed cache is noticed."""
+    named = list(chain.from_iterable(rows_of("State of one process")))
+    file, missing = "", []
+    for name in named:
+        if name.endswith(".py"):
+            file = name
+        elif not re.search(rf"\b{name}\b", (SOURCE / file).read_text(encoding="utf-8")):
+            missing.append(f"{file} {name}")
+
+    assert len([name for name in named if name.endswith(".py")]) >= 30
+    assert missing == []
+
+
+def test_every_cache_that_listens_to_the_feed_is_on_the_page() -> None:
+    listening = {
+        str(file.relative_to(SOURCE))
+        for file in (SOURCE / "store" / "sql").glob("*.py")
+        if "feed.on(" in file.read_text(encoding="utf-8")
+    }
+
+    assert listening <= set(chain.from_iterable(rows_of("State of one process")))
