@@ -13,9 +13,13 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import ParamSpec, TypeVar
 
-from hermes.store import sqlite
+from hermes import store
 
 VARIABLE = "HERMES_TEST_YIELDING"
+# What every engine shares is called Sql.., and what is one's own by the engine's name.
+_PREFIX = "Sql"
+# The search index has threads of its own, whatever the engine is.
+_NO_STORE = {"hermes.store.search"}
 _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
@@ -24,12 +28,23 @@ def make_reads_yield() -> int:
     """Change every part of the store, if the environment asks for it; return how many methods."""
     if not os.environ.get(VARIABLE):  # noqa: TID251  the environment of the test run
         return 0
-    changed = 0
-    for module in pkgutil.iter_modules(sqlite.__path__, f"{sqlite.__name__}."):
-        for name, part in vars(import_module(module.name)).items():
-            if name.startswith("Sqlite") and part.__module__ == module.name:
-                changed += _change(part)
-    return changed
+    return sum(
+        _change(part)
+        for package in pkgutil.iter_modules(store.__path__, f"{store.__name__}.")
+        if package.name not in _NO_STORE
+        for part in _parts(package.name)
+    )
+
+
+def _parts(package: str) -> list[type]:
+    """Return the classes that make up a store, by their name."""
+    modules = pkgutil.iter_modules(import_module(package).__path__, f"{package}.")
+    return [
+        part
+        for module in modules
+        for name, part in vars(import_module(module.name)).items()
+        if name.startswith(_PREFIX) and part.__module__ == module.name
+    ]
 
 
 def _change(part: type) -> int:
