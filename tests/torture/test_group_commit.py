@@ -10,6 +10,8 @@ from hermes.errors import GuardFailed, HermesError, StorageFull, StoreError
 from hermes.store.sqlite.connection import Database, open_database
 from hermes.store.sqlite.writer import Writer
 
+pytestmark = pytest.mark.sqlite_only
+
 UNITS = 50
 BAD = 23
 
