@@ -8,7 +8,6 @@ import pytest
 
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.event import MessageEvent
-from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -17,11 +16,10 @@ from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Begin, Commit, TurnResult
-from hermes.store.sqlite.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
-from tests.contract.store.blank import blank
+from tests.stores.engine import OpenStore
+from tests.stores.opening import open_store, raw_bytes
 
 Purpose = Literal["reply", "tool", "notice"]
 
@@ -58,28 +56,27 @@ class MemoryRig:
     async def lose(self, name: str) -> None:
         self.store.lease(name)
 
-    def row(self, name: str) -> DeliveryRecord:
+    async def row(self, name: str) -> DeliveryRecord:
         return self.store.get(name)
 
     async def close(self) -> None:
         """Nothing to close."""
 
 
-class SqliteRig:
+class StoreRig:
     """The real one; each delivery has a message and a turn of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.clock = ManualClock()
-        self.store = SqliteStore(
-            blank(folder / "hermes.db"),
-            key_file=make_store_keys(),
-            clock=self.clock,
-            make_id=make_id,
-            options=StoreOptions(synchronous="NORMAL"),
-        )
+    def __init__(self, store: OpenStore, clock: ManualClock) -> None:
+        self.clock = clock
+        self.store = store
         self.outbox: OutboxStore = self.store.outbox
         self.leases: dict[str, Lease] = {}
         self.people: dict[str, str] = {}
+
+    @classmethod
+    async def open(cls, folder: Path) -> "StoreRig":
+        clock = ManualClock()
+        return cls(await open_store(folder, clock=clock), clock)
 
     async def begin(self, name: str) -> Lease:
         source = Source(platform="memory", chat_id=name, user_id="u1")
@@ -146,19 +143,21 @@ class SqliteRig:
         await self.store.recover()
         await self._take(name)
 
-    def row(self, name: str) -> DeliveryRecord:
-        return self.store.outbox.of_message(f"m_{name}")[0]
+    async def row(self, name: str) -> DeliveryRecord:
+        timeline = await self.store.timeline(f"m_{name}")
+        assert timeline is not None
+        return timeline.deliveries[0]
 
     async def close(self) -> None:
         await self.store.close()
 
 
-Rig = MemoryRig | SqliteRig
+Rig = MemoryRig | StoreRig
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "store"])
 async def rig(request, tmp_path: Path) -> AsyncIterator[Rig]:
-    made: Rig = MemoryRig() if request.param == "memory" else SqliteRig(tmp_path)
+    made: Rig = MemoryRig() if request.param == "memory" else await StoreRig.open(tmp_path)
     yield made
     await made.close()
 
@@ -233,7 +232,7 @@ async def test_only_a_retry_that_counts_uses_up_an_attempt(rig) -> None:
     await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
     await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=True)
 
-    assert (rig.row("a1").attempts, rig.row("a1").failure) == (1, "rate_limited")
+    assert ((await rig.row("a1")).attempts, (await rig.row("a1")).failure) == (1, "rate_limited")
 
 
 @pytest.mark.req("J18")
@@ -245,7 +244,7 @@ async def test_after_a_chunk_the_row_waits_with_the_next_and_is_not_on_the_wire(
     await rig.outbox.chunk_sent("a1", chunk=0, platform_message_id="x1", last=False, at=now)
     await rig.recover()
 
-    row = rig.row("a1")
+    row = await rig.row("a1")
     assert (row.state, row.chunk, row.platform_message_id) == ("pending", 1, "x1")
 
 
@@ -257,7 +256,7 @@ async def test_what_was_on_the_wire_is_unknown_after_a_crash(rig) -> None:
     await rig.recover()
 
     assert [row.id for row in await rig.outbox.unsettled("memory")] == ["a1"]
-    assert rig.row("a1").failure == "network_timeout"
+    assert (await rig.row("a1")).failure == "network_timeout"
 
 
 @pytest.mark.req("J17")
@@ -273,7 +272,7 @@ async def test_a_mark_survives_a_crash_and_a_lost_answer(rig, mark) -> None:
     await rig.outbox.unknown("lost", at=now)
     await rig.recover()
 
-    assert [rig.row(name).failure for name in ("crashed", "lost")] == [mark, mark]
+    assert [(await rig.row(name)).failure for name in ("crashed", "lost")] == [mark, mark]
 
 
 @pytest.mark.req("J17")
@@ -284,7 +283,7 @@ async def test_a_held_reply_is_unknown_but_no_longer_unsettled(rig) -> None:
 
     await rig.outbox.hold("a1", at=rig.clock.now())
 
-    assert (rig.row("a1").state, await rig.outbox.unsettled("memory")) == ("unknown", ())
+    assert ((await rig.row("a1")).state, await rig.outbox.unsettled("memory")) == ("unknown", ())
 
 
 @pytest.mark.req("J16")
@@ -296,7 +295,7 @@ async def test_the_commit_gives_a_preview_its_parts_and_its_age(rig) -> None:
 
     await rig.commit("a1")
 
-    row = rig.row("a1")
+    row = await rig.row("a1")
     assert (row.state, row.platform_message_id, row.parts) == ("pending", "x1", (TextPart("a1"),))
     assert row.created_at == rig.clock.now()
 
@@ -307,12 +306,12 @@ async def test_a_preview_without_an_id_is_unknown_after_a_crash_and_unsettled_on
 ) -> None:
     await preview(rig, "a1")
     await rig.recover()
-    assert (rig.row("a1").state, await rig.outbox.unsettled("memory")) == ("unknown", ())
+    assert ((await rig.row("a1")).state, await rig.outbox.unsettled("memory")) == ("unknown", ())
 
     await rig.commit("a1")
 
     assert [row.id for row in await rig.outbox.unsettled("memory")] == ["a1"]
-    assert rig.row("a1").sending_at is None
+    assert (await rig.row("a1")).sending_at is None
 
 
 @pytest.mark.req("J16")
@@ -323,7 +322,10 @@ async def test_a_preview_that_was_found_again_is_a_preview(rig) -> None:
 
     await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
 
-    assert (rig.row("a1").state, rig.row("a1").platform_message_id) == ("preview", "x1")
+    assert ((await rig.row("a1")).state, (await rig.row("a1")).platform_message_id) == (
+        "preview",
+        "x1",
+    )
 
 
 @pytest.mark.req("J4", "J16")
@@ -345,7 +347,7 @@ async def test_what_is_sent_cannot_become_anything_else(rig) -> None:
     with pytest.raises(GuardFailed):
         await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
 
-    assert (rig.row("a1").state, await rig.outbox.waiting()) == ("sent", 0)
+    assert ((await rig.row("a1")).state, await rig.outbox.waiting()) == ("sent", 0)
 
 
 @pytest.mark.req("J16", "W19")
@@ -353,12 +355,12 @@ async def test_a_next_message_may_stand_from_before_its_send_and_its_id_is_kept(
     lease = await preview(rig, "a")
     await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")
     await rig.outbox.preview_opens(lease, "a", number=1)
-    opened = rig.row("a").more
+    opened = (await rig.row("a")).more
     await rig.outbox.preview_sent(lease, "a", platform_message_id='x"1', number=1)
     await rig.outbox.preview_opens(lease, "a", number=2)
     await rig.outbox.preview_opens(lease, "a", number=2, is_sent=False)
 
-    row = rig.row("a")
+    row = await rig.row("a")
     assert (opened, row.platform_message_id, row.more, row.state) == (
         (None,),
         "x0",
@@ -370,7 +372,7 @@ async def test_a_next_message_may_stand_from_before_its_send_and_its_id_is_kept(
     with pytest.raises(GuardFailed):
         await rig.outbox.preview_sent(lease, "a", platform_message_id="x9", number=1)
     await rig.recover()
-    assert rig.row("a").state == "preview"
+    assert (await rig.row("a")).state == "preview"
 
 
 @pytest.mark.req("J16", "W19")
@@ -380,10 +382,10 @@ async def test_a_next_message_without_an_id_is_unknown_after_a_crash_until_it_is
     await rig.outbox.preview_opens(lease, "a", number=1)
 
     await rig.recover()
-    assert rig.row("a").state == "unknown"
+    assert (await rig.row("a")).state == "unknown"
     await rig.commit("a")
 
-    row = rig.row("a")
+    row = await rig.row("a")
     assert (row.state, row.more) == ("unknown", (None,))
     assert [one.id for one in await rig.outbox.unsettled("memory")] == ["a"]
 
@@ -405,7 +407,7 @@ async def test_a_reply_that_is_sent_anew_stays_so(rig) -> None:
     await rig.outbox.sending("a", chunk=0, at=rig.clock.now())
     await rig.recover()
 
-    assert (rig.row("a").fresh, rig.row("a").state) == (True, "unknown")
+    assert ((await rig.row("a")).fresh, (await rig.row("a")).state) == (True, "unknown")
     with pytest.raises(GuardFailed):
         await rig.outbox.fresh("a")
 
@@ -423,7 +425,7 @@ async def test_what_came_back_after_it_was_sent_is_a_dead_letter_once(rig) -> No
     elsewhere = await _come_back(rig, platform="another")
     found = [await _come_back(rig) for _ in range(2)]
 
-    row = rig.row("a")
+    row = await rig.row("a")
     assert (early, elsewhere, found) == (None, None, [row.message_id, None])
     assert (row.state, row.failure, row.chunk, row.parts) == (
         "dead",
@@ -466,7 +468,7 @@ async def test_every_change_of_a_row_can_carry_a_note_and_only_tries_are_counted
     )
     await rig.outbox.dead("a1", failure="rejected", at=now + 9, note=notes[4])
 
-    row = rig.row("a1")
+    row = await rig.row("a1")
     assert row.story == tuple(notes)
     assert (row.failed, row.ended_at) == (4, now + 9)
 
@@ -479,7 +481,7 @@ async def test_of_a_long_story_the_last_notes_are_kept_and_all_tries_are_counted
             "a1", at=0.0, failure="rate_limited", counts=False, note=note(float(number))
         )
 
-    row = rig.row("a1")
+    row = await rig.row("a1")
     assert [told.at for told in row.story] == [float(number) for number in range(8, 40)]
     assert row.failed == 40
 
@@ -491,8 +493,8 @@ async def test_what_was_on_the_wire_says_so_after_a_crash(rig) -> None:
 
     await rig.recover()
 
-    (told,) = rig.row("a1").story
-    assert (told.then, told.tried, rig.row("a1").failed) == ("unknown", True, 1)
+    (told,) = (await rig.row("a1")).story
+    assert (told.then, told.tried, (await rig.row("a1")).failed) == ("unknown", True, 1)
     assert told.why == "the gateway ended while it was being sent"
 
 
@@ -502,36 +504,32 @@ async def test_a_reply_that_nobody_serves_says_that_it_grew_too_old(rig) -> None
 
     assert await rig.outbox.expire(rig.clock.now() + 1, served=(), at=5.0) == 1
 
-    (told,) = rig.row("a1").story
+    (told,) = (await rig.row("a1")).story
     assert (told.at, told.failure, told.then, told.tried) == (5.0, "too_old", "dead", False)
-
-
-def on_disk(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.glob("hermes.db*"))
 
 
 @pytest.mark.req("J24")
 async def test_what_a_platform_said_is_sealed_and_goes_with_the_person(tmp_path: Path) -> None:
-    rig = SqliteRig(tmp_path)
+    rig = await StoreRig.open(tmp_path)
     try:
         await rig.commit("a1")
         said = note(1.0, why="no mailbox of ada@example.org")
         await rig.outbox.retry("a1", at=0.0, failure="rate_limited", counts=False, note=said)
-        assert rig.row("a1").story == (said,)
+        assert (await rig.row("a1")).story == (said,)
 
-        assert b"ada@example.org" not in on_disk(tmp_path)
+        assert b"ada@example.org" not in raw_bytes(tmp_path)
 
         await rig.store.people.erase(rig.people["a1"], at=2.0)
         again = note(3.0, why="no mailbox of ada@example.org")
         await rig.outbox.retry("a1", at=0.0, failure="rate_limited", counts=False, note=again)
-        assert (rig.row("a1").story, rig.row("a1").failed) == ((), 2)
+        assert ((await rig.row("a1")).story, (await rig.row("a1")).failed) == ((), 2)
     finally:
         await rig.close()
 
 
 @pytest.mark.req("A28")
 async def test_a_replay_and_a_drop_are_part_of_the_story(tmp_path: Path) -> None:
-    rig = SqliteRig(tmp_path)
+    rig = await StoreRig.open(tmp_path)
     try:
         await rig.commit("a1")
         await rig.outbox.dead("a1", failure="rejected", at=1.0, note=note(1.0, then="dead"))
@@ -540,7 +538,7 @@ async def test_a_replay_and_a_drop_are_part_of_the_story(tmp_path: Path) -> None
         await rig.outbox.dead("a1", failure="rejected", at=3.0, note=note(3.0, then="dead"))
         assert await rig.store.dead_letters.drop("a1", at=4.0)
 
-        row = rig.row("a1")
+        row = await rig.row("a1")
         told = [(one.at, one.then, one.tried) for one in row.story]
         assert told == [
             (1.0, "dead", True),

@@ -12,6 +12,8 @@ import pytest
 from hermes.store.sqlite import queries
 from hermes.store.sqlite.queries import load
 
+pytestmark = pytest.mark.sqlite_only
+
 DAMAGED = "reads damaged text as bytes"
 LISTS = "takes a list as JSON"
 PARTS = "edits the JSON list `outbox.more`"

@@ -17,6 +17,8 @@ from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.seal import Sealer, make_store_keys
 from tests.unit.graph.said import assistant, tool_call, user
 
+pytestmark = pytest.mark.sqlite_only
+
 KEYS = make_store_keys()
 ANN, BOB, SUB = (
     "agent:main:rest:dm:ann#0",

@@ -15,6 +15,8 @@ from hermes.store.sqlite.graph_storage import SqliteGraphStorage
 from hermes.store.sqlite.seal import Sealer, make_store_keys
 from tests.unit.graph.said import assistant, user
 
+pytestmark = pytest.mark.sqlite_only
+
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
 
 

@@ -13,6 +13,8 @@ from hermes.store.sqlite.connection import Database, migrate, open_database
 from hermes.store.sqlite.queries import load
 from hermes.store.sqlite.seal import Sealer, make_store_keys
 
+pytestmark = pytest.mark.sqlite_only
+
 PACKAGE = resources.files("hermes.store.sqlite")
 TOPICS = (
     "access",
