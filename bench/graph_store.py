@@ -20,7 +20,7 @@ from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, Synchronous, open_database
 from hermes.store.sqlite.tx import SqliteTx
-from tests.graph_files import WritableGraph
+from tests.stores.graph_files import WritableGraph
 
 SYNCHRONOUS: Synchronous = "FULL"
 # As group commit does under load. A round is long enough for the write-ahead log to be taken back

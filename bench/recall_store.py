@@ -20,11 +20,12 @@ from hermes.message.trivial import is_trivial
 from hermes.ports.clock import SystemClock
 from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Decide, Fact, FactChange
+from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from tests.stores.engine import Options
+from tests.stores.opening import open_store
 
 DIMENSIONS = 384
 NAME = f"bench:{MODEL_NAME}"
@@ -67,16 +68,11 @@ class RealVector:
 
 
 @asynccontextmanager
-async def fresh_store() -> AsyncIterator[SqliteStore]:
+async def fresh_store() -> AsyncIterator[Store]:
     """Open a store as a gateway does; its file is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="hermes-bench-") as folder:
-        store = SqliteStore(
-            Path(folder, "hermes.db"),
-            key_file=make_store_keys(),
-            clock=SystemClock(),
-            make_id=make_id,
-            options=StoreOptions(),
-        )
+        options = Options(synchronous="FULL")
+        store = await open_store(Path(folder), clock=SystemClock(), options=options)
         try:
             yield store
         finally:
@@ -84,7 +80,7 @@ async def fresh_store() -> AsyncIterator[SqliteStore]:
 
 
 async def fill(
-    store: SqliteStore, people: int, *, facts_each: int, near: Sequence[float], say: Say
+    store: Store, people: int, *, facts_each: int, near: Sequence[float], say: Say
 ) -> list[str]:
     """Make people of whom much is known; returns their ids."""
     chance = np.random.default_rng(1)
@@ -104,7 +100,7 @@ def _deciding(change: FactChange) -> Decide:
     return lambda _: change
 
 
-async def _person(store: SqliteStore, number: int) -> str:
+async def _person(store: Store, number: int) -> str:
     user = f"person-{number}"
     key = CallerKey(id=f"k_{user}", label="", user=user, person_id="", hint="", created_at=1.0)
     return (await store.keys.add(key, digest=os.urandom(32), user=user)).person_id
@@ -134,7 +130,7 @@ def _page(ids: Sequence[str], *, near: Sequence[float], chance: np.random.Genera
     return Page.of(entries, f"{NAME}/{DIMENSIONS}")
 
 
-def recall_of(store: SqliteStore, embed: OneVector | RealVector) -> Recall:
+def recall_of(store: Store, embed: OneVector | RealVector) -> Recall:
     """Return the recall of a gateway over this store."""
     return Recall(
         store.facts,

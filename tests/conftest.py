@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.stores.choice import ENGINES, ONLY, choose, chosen, why_skipped
 from tests.yielding import make_reads_yield
 
 TESTS = Path(__file__).parent
@@ -21,9 +22,29 @@ gc.disable()
 make_reads_yield()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long ones, so that at the end no worker waits for another."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a run name the engine of its stores."""
+    parser.addoption(
+        "--store", choices=ENGINES, default=chosen(), help="the engine that tests open stores on"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the engine to everything that is started; a worker of xdist is given the option."""
+    choose(config.getoption("store"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the long ones, so that at the end no worker waits for another.
+
+    What is about another engine is skipped.
+    """
     items.sort(key=_rank)
+    for item in items:
+        for mark in ONLY:
+            reason = why_skipped(mark, config.getoption("store"))
+            if reason is not None and item.get_closest_marker(mark) is not None:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def _rank(item: pytest.Item) -> int:

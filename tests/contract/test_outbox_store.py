@@ -8,7 +8,6 @@ import pytest
 
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.event import MessageEvent
-from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -17,11 +16,10 @@ from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Begin, Commit, TurnResult
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
-from tests.contract.store.blank import blank
+from tests.stores.engine import OpenStore
+from tests.stores.opening import open_store, raw_bytes
 
 Purpose = Literal["reply", "tool", "notice"]
 
@@ -65,22 +63,21 @@ class MemoryRig:
         """Nothing to close."""
 
 
-class SqlRig:
+class StoreRig:
     """The real one; each delivery has a message and a turn of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.clock = ManualClock()
-        self.store = SqliteStore(
-            blank(folder / "hermes.db"),
-            key_file=make_store_keys(),
-            clock=self.clock,
-            make_id=make_id,
-            options=StoreOptions(synchronous="NORMAL"),
-        )
+    def __init__(self, store: OpenStore, clock: ManualClock) -> None:
+        self.clock = clock
+        self.store = store
         self.outbox: OutboxStore = self.store.outbox
         self.leases: dict[str, Lease] = {}
         self.people: dict[str, str] = {}
         self.nodes = 0
+
+    @classmethod
+    async def open(cls, folder: Path) -> "StoreRig":
+        clock = ManualClock()
+        return cls(await open_store(folder, clock=clock), clock)
 
     async def begin(self, name: str) -> Lease:
         if not self.nodes:
@@ -155,18 +152,20 @@ class SqlRig:
         await self._take(name)
 
     async def row(self, name: str) -> DeliveryRecord:
-        return (await self.store.outbox.of_message(f"m_{name}"))[0]
+        timeline = await self.store.timeline(f"m_{name}")
+        assert timeline is not None
+        return timeline.deliveries[0]
 
     async def close(self) -> None:
         await self.store.close()
 
 
-Rig = MemoryRig | SqlRig
+Rig = MemoryRig | StoreRig
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "store"])
 async def rig(request, tmp_path: Path) -> AsyncIterator[Rig]:
-    made: Rig = MemoryRig() if request.param == "memory" else SqlRig(tmp_path)
+    made: Rig = MemoryRig() if request.param == "memory" else await StoreRig.open(tmp_path)
     yield made
     await made.close()
 
@@ -517,20 +516,16 @@ async def test_a_reply_that_nobody_serves_says_that_it_grew_too_old(rig) -> None
     assert (told.at, told.failure, told.then, told.tried) == (5.0, "too_old", "dead", False)
 
 
-def on_disk(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.glob("hermes.db*"))
-
-
 @pytest.mark.req("J24")
 async def test_what_a_platform_said_is_sealed_and_goes_with_the_person(tmp_path: Path) -> None:
-    rig = SqlRig(tmp_path)
+    rig = await StoreRig.open(tmp_path)
     try:
         await rig.commit("a1")
         said = note(1.0, why="no mailbox of ada@example.org")
         await rig.outbox.retry("a1", at=0.0, failure="rate_limited", counts=False, note=said)
         assert (await rig.row("a1")).story == (said,)
 
-        assert b"ada@example.org" not in on_disk(tmp_path)
+        assert b"ada@example.org" not in raw_bytes(tmp_path)
 
         await rig.store.people.erase(rig.people["a1"], at=2.0)
         again = note(3.0, why="no mailbox of ada@example.org")
@@ -542,7 +537,7 @@ async def test_what_a_platform_said_is_sealed_and_goes_with_the_person(tmp_path:
 
 @pytest.mark.req("A28")
 async def test_a_replay_and_a_drop_are_part_of_the_story(tmp_path: Path) -> None:
-    rig = SqlRig(tmp_path)
+    rig = await StoreRig.open(tmp_path)
     try:
         await rig.commit("a1")
         await rig.outbox.dead("a1", failure="rejected", at=1.0, note=note(1.0, then="dead"))

@@ -12,6 +12,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.stores.opening import raw_bytes
 from tests.system.live import (
     Live,
     live_gateway,
@@ -208,7 +209,7 @@ async def test_the_first_start_makes_a_private_home_and_shows_the_token_once(
         for path in (home, home / "keys" / "store.keys", home / "run")
     }
     assert modes == {".": 0o700, "keys/store.keys": 0o600, "run": 0o700}
-    assert token.encode() not in b"".join(p.read_bytes() for p in home.glob("hermes.db*"))
+    assert token.encode() not in raw_bytes(home)
 
 
 @pytest.mark.req("W4", "J20")

@@ -10,6 +10,8 @@ import pytest
 from tests.system.live import live_gateway, model_server, with_model
 from tests.system.test_copied_home import run
 
+pytestmark = pytest.mark.sqlite_only
+
 
 async def until(claim: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(30):

@@ -17,16 +17,16 @@ from hermes.outbox.sender import OutboxSender
 from hermes.ports.channel import Acceptance, Target
 from hermes.ports.clock import SystemClock
 from hermes.ports.inbox import NewMessage
-from hermes.ports.outbox import NewDelivery
+from hermes.ports.outbox import DeliveryRecord, NewDelivery
+from hermes.ports.store import Store
 from hermes.ports.turns import Begin, Commit, TurnResult
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.push.channel import SampleChannel
 from hermes.testing.push.faults import Fault, FaultKind
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.settings import ChannelSettings
 from hermes.testing.push.state import SampleSettings
 from hermes.testing.push.tally import read_tally
+from tests.stores.opening import open_store
 
 TIMING = OutboxTiming(
     quick_delays_s=(0.0, 0.01, 0.01, 0.01),
@@ -46,19 +46,13 @@ async def accept(event: MessageEvent) -> Acceptance:
 class Gateway:
     """A store, a platform, and one process after the other that sends."""
 
-    def __init__(self, folder: Path, *, keys: bool, history: bool = False) -> None:
+    def __init__(self, folder: Path, store: Store, *, keys: bool, history: bool = False) -> None:
         self.clock = SystemClock()
         self.count_file = folder / "count.jsonl"
         self.pigeon = SamplePlatform(
             SampleSettings(token="t", signing_secret="s", keys=keys), count_file=self.count_file
         )
-        self.store = SqliteStore(
-            folder / "hermes.db",
-            key_file=make_store_keys(),
-            clock=self.clock,
-            make_id=make_id,
-            options=StoreOptions(synchronous="NORMAL"),
-        )
+        self.store = store
         self.client = HttpClient(HttpSettings(timeout_s=0.5))
         self.keys = keys
         self.history = history
@@ -137,8 +131,20 @@ class Gateway:
         for kind in kinds:
             self.pigeon.faults.plan(Fault(op="send", kind=kind))
 
+    async def row(self, name: str) -> DeliveryRecord:
+        timeline = await self.store.timeline(f"m_{name}")
+        assert timeline is not None
+        return timeline.deliveries[0]
+
     async def state(self, name: str) -> str:
-        return (await self.store.outbox.of_message(f"m_{name}"))[0].state.value
+        return (await self.row(name)).state.value
+
+    async def until_sent(self, *names: str) -> None:
+        """Wait until replies are sent; the time limit is only for a broken test."""
+        async with asyncio.timeout(20):
+            for name in names:
+                while await self.state(name) != "sent":  # noqa: ASYNC110  the store tells nobody
+                    await asyncio.sleep(0)
 
     def texts(self) -> list[str]:
         return [post.text for post in self.pigeon.state.posted]
@@ -170,7 +176,8 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Gateway]
     made: list[Gateway] = []
 
     async def build(**options: bool) -> Gateway:
-        gateway = Gateway(tmp_path, **options)
+        store = await open_store(tmp_path, clock=SystemClock())
+        gateway = Gateway(tmp_path, store, **options)
         made.append(gateway)
         await gateway.pigeon.start()
         return gateway
@@ -197,7 +204,7 @@ async def test_with_keys_every_reply_stands_exactly_once_in_spite_of_faults(make
         await gateway.reply(name, chat=f"c{number % 3 + 1}")
 
     await gateway.start()
-    await until_sent(gateway, *names)
+    await gateway.until_sent(*names)
 
     assert sorted(gateway.texts()) == names
     lines = read_tally(gateway.count_file)
@@ -216,7 +223,7 @@ async def test_with_keys_a_crash_on_the_wire_repeats_nothing(make) -> None:
     await gateway.crash()
     assert await gateway.state("once") == "unknown"
     await gateway.start()
-    await until_sent(gateway, "once")
+    await gateway.until_sent("once")
 
     assert gateway.texts() == ["once"]
 
@@ -228,7 +235,7 @@ async def test_without_keys_a_lost_answer_is_repeated_once_and_says_so(make) -> 
     await gateway.reply("hello")
 
     await gateway.start()
-    await until_sent(gateway, "hello")
+    await gateway.until_sent("hello")
 
     assert gateway.texts() == ["hello", "(possibly a repeat) hello"]
 
@@ -240,7 +247,7 @@ async def test_with_history_a_lost_answer_is_looked_up(make) -> None:
     await gateway.reply("hello")
 
     await gateway.start()
-    await until_sent(gateway, "hello")
+    await gateway.until_sent("hello")
 
     assert gateway.texts() == ["hello"]
 
@@ -253,7 +260,7 @@ async def test_a_platform_that_stays_down_ends_in_the_dead_letters(make) -> None
     await gateway.reply("next")
 
     await gateway.start()
-    await until_sent(gateway, "next")
+    await gateway.until_sent("next")
 
-    row = (await gateway.store.outbox.of_message("m_doomed"))[0]
+    row = await gateway.row("doomed")
     assert (row.state, row.failure, gateway.texts()) == ("dead", "service_unavailable", ["next"])

@@ -2,19 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
-import apsw
 import msgspec
 
 from hermes.message.chat import ChatMessage
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
-from hermes.store.sql.graph_reader import SqlGraphReader
-from hermes.store.sql.seal import Sealer
-from hermes.store.sqlite.connection import Database
 from hermes.testing.push.tally import read_tally
+from tests.stores.engine import OpenedTables
+from tests.stores.opening import opened_tables
 from tests.torture.homes import Home
 
 _decode = msgspec.json.Decoder(ChatMessage).decode
@@ -90,52 +86,55 @@ class Books:
         """Read them; `names` are the words of messages that platforms call something else."""
         self.home = home
         self._names = names or {}
-        db = Database(str(home.database), flags=apsw.SQLITE_OPEN_READWRITE)
-        try:
-            self._db = db
-            self._sealer = Sealer((home.folder / "keys" / "store.keys").read_bytes())
-            self.integrity = [str(row[0]) for row in db.rows("PRAGMA integrity_check")]
-            self.messages = self._read_messages()
-            self.steps = self._read_steps()
-            self.entries = self._read_entries()
-            self.deliveries = self._read_deliveries()
-            self.lanes = [
-                Lane(*row) for row in db.rows("SELECT key, owner, fence, head FROM lanes")
-            ]
-            self.holds = db.rows("SELECT message_id, amount FROM holds")
-            self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
-            self.balances = {
-                str(r[0]): int(r[1]) for r in db.rows("SELECT person_id, balance FROM wallets")
-            }
-            self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
-            self.used = db.rows(
-                "SELECT person_id, sum(tokens_in + tokens_out) FROM interactions"
-                " WHERE tokens_in + tokens_out > 0 GROUP BY 1"
-            )
-            self.used_in_vain = int(db.one("SELECT total(platform_tokens) FROM interactions"))
-            self.spent = db.rows(
-                "SELECT person_id, sum(tokens_in + tokens_out) FROM spend"
-                " WHERE channel <> 'extract' GROUP BY 1"
-            )
-            self.lessons = int(db.one("SELECT total(calls) FROM spend WHERE channel = 'extract'"))
-            self.learning_people = db.rows(
-                "SELECT DISTINCT person_id FROM spend WHERE channel = 'extract' AND person_id <> ?",
-                (PLATFORM,),
-            )
-            self.facts = self._read_facts()
-            self.job_failures = [
-                str(row[0])
-                for row in db.rows(
-                    "SELECT coalesce(failure, 'no end') FROM jobs"
-                    " WHERE due_at IS NOT NULL OR failure IS NOT NULL"
-                )
-            ]
-            self.endings = [
-                str(row[0]) for row in db.rows("SELECT message_id FROM events WHERE kind = 'ended'")
-            ]
-        finally:
-            db.close()
+        key_file = (home.folder / "keys" / "store.keys").read_bytes()
+        with opened_tables(home.folder, key_file=key_file) as opened:
+            self._read(opened)
         self.runs = read_tally(home.tool_counts)
+
+    def _read(self, opened: OpenedTables) -> None:
+        self._opened = opened
+        self._db = db = opened.tables
+        self.problems = opened.problems()
+        self.messages = self._read_messages()
+        self.steps = self._read_steps()
+        self.entries = self._read_entries()
+        self.deliveries = self._read_deliveries()
+        self.lanes = [Lane(*row) for row in db.rows("SELECT key, owner, fence, head FROM lanes")]
+        self.holds = db.rows("SELECT message_id, amount FROM holds")
+        self.ledger = db.rows("SELECT person_id, kind, amount, message_id FROM ledger")
+        self.balances = {
+            str(r[0]): int(r[1]) for r in db.rows("SELECT person_id, balance FROM wallets")
+        }
+        self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
+        self.used = db.rows(
+            "SELECT person_id, sum(tokens_in + tokens_out) FROM interactions"
+            " WHERE tokens_in + tokens_out > 0 GROUP BY 1"
+        )
+        self.used_in_vain = int(
+            db.one("SELECT coalesce(sum(platform_tokens), 0) FROM interactions")
+        )
+        self.spent = db.rows(
+            "SELECT person_id, sum(tokens_in + tokens_out) FROM spend"
+            " WHERE channel <> 'extract' GROUP BY 1"
+        )
+        self.lessons = int(
+            db.one("SELECT coalesce(sum(calls), 0) FROM spend WHERE channel = 'extract'")
+        )
+        self.learning_people = db.rows(
+            "SELECT DISTINCT person_id FROM spend WHERE channel = 'extract' AND person_id <> ?1",
+            (PLATFORM,),
+        )
+        self.facts = self._read_facts()
+        self.job_failures = [
+            str(row[0])
+            for row in db.rows(
+                "SELECT coalesce(failure, 'no end') FROM jobs"
+                " WHERE due_at IS NOT NULL OR failure IS NOT NULL"
+            )
+        ]
+        self.endings = [
+            str(row[0]) for row in db.rows("SELECT message_id FROM events WHERE kind = 'ended'")
+        ]
 
     def message(self, message_id: str) -> Message | None:
         """Return one message."""
@@ -174,8 +173,7 @@ class Books:
 
     def _read_entries(self) -> list[EntryRow]:
         """Return what the graphs hold, turn by turn; their calls and what is wrong with them beside."""
-        self._sealer.read_digest_key(self._db)
-        reader = SqlGraphReader(self._db, sealer=self._sealer)
+        reader = self._opened.graphs
         self.calls: list[str] = []
         self.graph_problems: list[str] = []
         entries: list[EntryRow] = []
@@ -222,20 +220,14 @@ class Books:
 
     def _read_facts(self) -> list[Fact]:
         rows = self._db.rows("SELECT person_id, sealed FROM facts")
-        opened = [self._sealer.open_at_once(self._db, person, sealed) for person, sealed in rows]
+        opened = [self._opened.unseal(person, sealed) for person, sealed in rows]
         assert None not in opened, "a fact cannot be opened"
         return [msgspec.json.decode(content or b"", type=Fact) for content in opened]
 
     def _text(self, body: int | None) -> str | None:
         return None if body is None else _decode(self._content(body)).text
 
-    # Any: apsw's value; the column holds a body's id.
-    def _content(self, body: Any) -> bytes:
-        content = self._sealer.get_at_once(self._db, body)
+    def _content(self, body: int) -> bytes:
+        content = self._opened.body(body)
         assert content is not None, f"body {body} is gone"
         return content
-
-
-def database_files(home: Home) -> tuple[Path, ...]:
-    """Return the files that make up the database."""
-    return tuple(home.folder.glob("hermes.db*"))

@@ -4,24 +4,24 @@ from collections.abc import Awaitable, Callable
 
 from hermes.message.source import Source
 from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
+from hermes.ports.store import Store
 from hermes.schedule.cron_run import due_run
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.torture.people_units import person_of
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 TABLES = {
     "cron_jobs": "id, person_id, next_at, paused_at, reason, last_at, last_message, runs, missed",
 }
 USER = "ann"
 
 
-async def prepare_jobs(store: SqliteStore, clock: ManualClock) -> None:
+async def prepare_jobs(store: Store, clock: ManualClock) -> None:
     """Let one job be due, and have missed some runs."""
     await store.cron.add(await _new(store, clock, name="j_old", next_at=clock.now() - 7_200))
 
 
-async def _new(store: SqliteStore, clock: ManualClock, *, name: str, next_at: float) -> NewCronJob:
+async def _new(store: Store, clock: ManualClock, *, name: str, next_at: float) -> NewCronJob:
     origin = CronOrigin(
         person_id=await person_of(store, USER),
         source=Source(platform="rest", chat_id=USER, user_id=USER),
@@ -39,27 +39,27 @@ async def _new(store: SqliteStore, clock: ManualClock, *, name: str, next_at: fl
     )
 
 
-async def _add(store: SqliteStore, clock: ManualClock) -> None:
+async def _add(store: Store, clock: ManualClock) -> None:
     await store.cron.add(await _new(store, clock, name="j_new", next_at=clock.now() + 60))
 
 
-async def _set(store: SqliteStore, clock: ManualClock) -> None:
+async def _set(store: Store, clock: ManualClock) -> None:
     job = await store.cron.get("j_old")
     assert job is not None
     await store.cron.set(job, next_at=job.next_at, paused_at=clock.now(), reason="a test")
 
 
-async def _remove(store: SqliteStore, clock: ManualClock) -> None:
+async def _remove(store: Store, clock: ManualClock) -> None:
     await store.cron.remove("j_old")
 
 
-async def _run(store: SqliteStore, clock: ManualClock) -> None:
+async def _run(store: Store, clock: ManualClock) -> None:
     """Run what is due, as the worker of every process that finds it does."""
     for job in await store.cron.due(clock.now(), limit=10):
         await _run_one(store, clock, job)
 
 
-async def _run_one(store: SqliteStore, clock: ManualClock, job: CronJob) -> None:
+async def _run_one(store: Store, clock: ManualClock, job: CronJob) -> None:
     assert job.task is not None
     run = due_run(job, job.task, now=clock.now(), make_id=lambda prefix: f"{prefix}_of_{job.id}")
     await store.cron.run(run, kept=lambda _: None)

@@ -44,10 +44,6 @@ class Home:
         self.mode = mode
 
     @property
-    def database(self) -> Path:
-        return self.folder / "hermes.db"
-
-    @property
     def tool_counts(self) -> Path:
         return self.folder / "tools.jsonl"
 

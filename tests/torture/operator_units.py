@@ -7,11 +7,11 @@ from hermes.message.parts import TextPart
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.ports.channel import Target
 from hermes.ports.sends import NewSend
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.torture.people_units import person_of
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 TABLES = {
     "audit": "id, actor, action, targets, state, code",
     "paused_channels": "platform",
@@ -23,7 +23,7 @@ DEAD = ("o_again", "o_never")
 RETURNED = "o_back"
 
 
-async def prepare_orders(store: SqliteStore, clock: ManualClock) -> None:
+async def prepare_orders(store: Store, clock: ManualClock) -> None:
     """Let an order have begun, a platform rest, two replies be dead and one sent.
 
     A token and two browsers are known.
@@ -59,56 +59,56 @@ def _row(name: str, clock: ManualClock) -> AuditRow:
     return AuditRow(id=name, at=clock.now(), actor="local:olga", role="owner", action="keys.create")
 
 
-async def _begin(store: SqliteStore, clock: ManualClock) -> None:
+async def _begin(store: Store, clock: ManualClock) -> None:
     known = {row.id for row in await store.audit.page(since=0.0, actor="", action="", limit=10)}
     if "a_new" not in known:
         await store.audit.begin(_row("a_new", clock), limits=AuditLimits())
 
 
-async def _end(store: SqliteStore, clock: ManualClock) -> None:
+async def _end(store: Store, clock: ManualClock) -> None:
     await store.audit.end("a_old", "ok", code="", targets=("k_1",), at=clock.now())
 
 
-async def _pause(store: SqliteStore, clock: ManualClock) -> None:
+async def _pause(store: Store, clock: ManualClock) -> None:
     await store.paused.pause("tired", at=clock.now())
 
 
-async def _resume(store: SqliteStore, clock: ManualClock) -> None:
+async def _resume(store: Store, clock: ManualClock) -> None:
     await store.paused.resume("resting", at=clock.now())
 
 
-async def _replay(store: SqliteStore, clock: ManualClock) -> None:
+async def _replay(store: Store, clock: ManualClock) -> None:
     await store.dead_letters.replay("o_again", at=clock.now())
 
 
-async def _drop(store: SqliteStore, clock: ManualClock) -> None:
+async def _drop(store: Store, clock: ManualClock) -> None:
     await store.dead_letters.drop("o_never", at=clock.now())
 
 
-async def _lapse(store: SqliteStore, clock: ManualClock) -> None:
+async def _lapse(store: Store, clock: ManualClock) -> None:
     await store.dead_letters.lapse(clock.now() + 1, at=clock.now(), limit=10)
 
 
-async def _returned(store: SqliteStore, clock: ManualClock) -> None:
+async def _returned(store: Store, clock: ManualClock) -> None:
     await store.outbox.returned(
         RETURNED, platform="gone", chunk=0, failure="rejected", status="5.7.1", at=clock.now()
     )
 
 
-async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
+async def _revoke(store: Store, clock: ManualClock) -> None:
     for token in await store.access.list("token"):
         await store.access.revoke(token.id)
 
 
-async def _revoke_all(store: SqliteStore, clock: ManualClock) -> None:
+async def _revoke_all(store: Store, clock: ManualClock) -> None:
     await store.access.revoke_all("session")
 
 
-async def _sign_out(store: SqliteStore, clock: ManualClock) -> None:
+async def _sign_out(store: Store, clock: ManualClock) -> None:
     await store.access.sign_out(BROWSER)
 
 
-async def _touch(store: SqliteStore, clock: ManualClock) -> None:
+async def _touch(store: Store, clock: ManualClock) -> None:
     await store.access.touch("session", SECOND, at=clock.now())
 
 

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable
 from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.people import PairingAsk
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 CODE = "ABCDEFGH"
 TABLES = {
     "people": "id, tier, erased_at, may_train, blocked_at",
@@ -20,13 +20,13 @@ TABLES = {
 }
 
 
-async def person_of(store: SqliteStore, user: str) -> str:
+async def person_of(store: Store, user: str) -> str:
     person = await store.people.find("rest", user)
     assert person is not None
     return person.id
 
 
-async def prepare_people(store: SqliteStore, clock: ManualClock) -> None:
+async def prepare_people(store: Store, clock: ManualClock) -> None:
     """Let one wait to be let in, one be linked, and one have a code."""
     await _ask(store, clock, user="dee", message_id="m_unserved")
     await store.users.link("rest", "eve", person_id=await person_of(store, "dee"), at=clock.now())
@@ -36,7 +36,7 @@ async def prepare_people(store: SqliteStore, clock: ManualClock) -> None:
 
 
 async def _ask(
-    store: SqliteStore, clock: ManualClock, *, user: str = "ann", message_id: str = "m_ann"
+    store: Store, clock: ManualClock, *, user: str = "ann", message_id: str = "m_ann"
 ) -> None:
     ask = PairingAsk(
         platform="rest",
@@ -49,32 +49,32 @@ async def _ask(
     await store.pairing.ask(ask, rules=PAIRING)
 
 
-async def _add(store: SqliteStore, clock: ManualClock) -> None:
+async def _add(store: Store, clock: ManualClock) -> None:
     await store.users.add("rest", "newcomer", name="New", at=clock.now())
 
 
-async def _activate(store: SqliteStore, clock: ManualClock) -> None:
+async def _activate(store: Store, clock: ManualClock) -> None:
     await store.users.set_active("rest", "ann", how="operator", at=clock.now())
 
 
-async def _block(store: SqliteStore, clock: ManualClock) -> None:
+async def _block(store: Store, clock: ManualClock) -> None:
     await store.users.set_blocked(await person_of(store, "ann"), blocked=True, at=clock.now())
 
 
-async def _tier(store: SqliteStore, _clock: ManualClock) -> None:
+async def _tier(store: Store, _clock: ManualClock) -> None:
     await store.users.set_tier(await person_of(store, "ann"), "pro")
 
 
-async def _link(store: SqliteStore, clock: ManualClock) -> None:
+async def _link(store: Store, clock: ManualClock) -> None:
     await store.users.link("rest", "ann", person_id=await person_of(store, "dee"), at=clock.now())
 
 
-async def _unlink(store: SqliteStore, clock: ManualClock) -> None:
+async def _unlink(store: Store, clock: ManualClock) -> None:
     if await person_of(store, "eve") == await person_of(store, "dee"):
         await store.users.unlink("rest", "eve", at=clock.now())
 
 
-async def _approve(store: SqliteStore, clock: ManualClock) -> None:
+async def _approve(store: Store, clock: ManualClock) -> None:
     settled = await store.pairing.approve(
         "rest", CODE, at=clock.now(), rules=PAIRING, tell="you are let in"
     )
@@ -82,17 +82,17 @@ async def _approve(store: SqliteStore, clock: ManualClock) -> None:
     assert settled.is_told == (settled.verdict == "right")
 
 
-async def _deny(store: SqliteStore, _clock: ManualClock) -> None:
+async def _deny(store: Store, _clock: ManualClock) -> None:
     await store.pairing.deny("rest", "dee")
 
 
-async def _make_code(store: SqliteStore, clock: ManualClock) -> None:
+async def _make_code(store: Store, clock: ManualClock) -> None:
     await store.pairing.make_link_code(
         await person_of(store, "ann"), CODE[::-1], lets_in=True, at=clock.now(), rules=LINKING
     )
 
 
-async def _use_code(store: SqliteStore, clock: ManualClock) -> None:
+async def _use_code(store: Store, clock: ManualClock) -> None:
     await store.pairing.use_link_code(
         CODE, platform="rest", user_id="ann", message_id="m_1", at=clock.now(), rules=LINKING
     )

@@ -6,17 +6,17 @@ from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import accept, answer, begin
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 LANE = "gil"
 SHOWN = "o_shown"
 ANEW = "o_anew"
 
 
-async def prepare_preview(store: SqliteStore, clock: ManualClock) -> None:
+async def prepare_preview(store: Store, clock: ManualClock) -> None:
     """Let one reply be shown in a first message, and another one wait to be sent."""
     await accept(store, "shown", user=LANE, clock=clock)
     lease, message = await begin(store, LANE, clock=clock)
@@ -29,14 +29,16 @@ async def prepare_preview(store: SqliteStore, clock: ManualClock) -> None:
     await answer(store, "anew", user="hal", clock=clock, platform="gone")
 
 
-async def _open(store: SqliteStore, _clock: ManualClock) -> None:
+async def _open(store: Store, _clock: ManualClock) -> None:
     lease = Lease(LANE, "w", (await store.turns.view(LANE)).fence)
-    (row,) = await store.outbox.of_message("m_shown")
+    timeline = await store.timeline("m_shown")
+    assert timeline is not None
+    (row,) = timeline.deliveries
     if not row.more:
         await store.outbox.preview_opens(lease, SHOWN, number=1)
 
 
-async def _fresh(store: SqliteStore, _clock: ManualClock) -> None:
+async def _fresh(store: Store, _clock: ManualClock) -> None:
     await store.outbox.fresh(ANEW)
 
 

@@ -8,22 +8,22 @@ from hermes.ports.approvals import NewApproval
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite, TimelineEvent
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import accept, begin
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 LANE = "fay"
 TABLES = {"approvals": "id, message_id, state, decided_by"}
 
 
-async def prepare_question(store: SqliteStore, clock: ManualClock) -> None:
+async def prepare_question(store: Store, clock: ManualClock) -> None:
     """Let a turn run whose tool will ask."""
     await accept(store, "asking", user=LANE, clock=clock)
     await begin(store, LANE, clock=clock)
 
 
-async def _ask(store: SqliteStore, clock: ManualClock) -> None:
+async def _ask(store: Store, clock: ManualClock) -> None:
     view = await store.turns.view(LANE)
     assert view.message is not None
     if await store.approvals.get("q_1") is not None:
@@ -55,7 +55,7 @@ async def _ask(store: SqliteStore, clock: ManualClock) -> None:
     await store.approvals.ask(lease, approval, question=question, write=write)
 
 
-async def _stand(store: SqliteStore, _clock: ManualClock) -> None:
+async def _stand(store: Store, _clock: ManualClock) -> None:
     await store.approvals.stand("reload-mcp", "rest:ann", is_standing=True)
 
 

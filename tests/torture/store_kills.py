@@ -1,7 +1,7 @@
 """Kills inside the units that no conversation reaches: erasing, upkeep, keys, spending, the cache.
 
 A program of its own, so that it can fork: `python -m tests.torture.store_kills FOLDER SEEDS`
-kills a fresh process at each failpoint with each seed, opens the file again, and compares it with
+kills a fresh process at each failpoint with each seed, opens the store again, and compares it with
 what it was before the unit and what it is after it. It prints how many kills there were.
 """
 
@@ -15,7 +15,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import apsw
 from cryptography.fernet import Fernet, InvalidToken
 
 from hermes import failpoints
@@ -28,11 +27,12 @@ from hermes.ports.keys import CallerKey, KeptAnswer
 from hermes.ports.memory import Fact, FactChange, NewJob
 from hermes.ports.sends import NewSend
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
+from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
-from hermes.store.sql.seal import add_store_key
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
+from tests.stores.engine import OpenStore, Options
+from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
     cron_units,
     directory_units,
@@ -42,10 +42,11 @@ from tests.torture import (
     pruning_units,
     question_units,
 )
-from tests.torture.store_rig import Ids, accept, answer, open_store
+from tests.torture.store_rig import Ids, accept, answer
 
-OLD_KEY = Fernet.generate_key() + b"\n"
-NEW_KEY = add_store_key(OLD_KEY)
+OLD_KEY = new_keys()
+NEW_KEY = new_keys(OLD_KEY)
+SYNCED = Options(synchronous="FULL")
 SESSION = "agent:main:rest:dm:eve"
 WEEK_S = 7 * 86_400.0
 _TABLES = {
@@ -64,9 +65,10 @@ _TABLES = {
     "wallets": "person_id, balance, is_limited, code IS NULL, referred_by, referred",
     "outbox": "id, state, failure, more, fresh",
     "events": "message_id, kind",
-    "credentials": "kind, label, used_at, seen_at, hex(parent)",
+    "credentials": "kind, label, used_at, seen_at, parent",
     # Whose "always" it is stands there as a digest by a key of the database's own.
-    "meta": "iif(key LIKE 'always:%', 'always', key), CASE key WHEN 'kill_switch' THEN value END",
+    "meta": "CASE WHEN key LIKE 'always:%' THEN 'always' ELSE key END,"
+    " CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
     "caller_keys": "id, user_id, person_id, revoked_at",
@@ -76,7 +78,7 @@ _TABLES = {
     "souls": "lane, epoch, person_id, shared_from",
     "dreams": "person_id, at",
     "jobs": "key, person_id, due_at, attempts, touched, covered, failure",
-    "kept_answers": "hex(digest), person_id, body, at, expires_at",
+    "kept_answers": "digest, person_id, body, at, expires_at",
     **people_units.TABLES,
     **question_units.TABLES,
     **cron_units.TABLES,
@@ -84,45 +86,45 @@ _TABLES = {
     **directory_units.TABLES,
 }
 
-Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
+Act = Callable[[OpenStore, ManualClock], Awaitable[object]]
 Picture = dict[str, list[object]]
 
 
-async def _erase(store: SqliteStore, clock: ManualClock) -> None:
+async def _erase(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("rest", "ann")
     if person is not None:
         await store.people.erase(person.id, at=clock.now())
 
 
-async def _consent(store: SqliteStore, clock: ManualClock) -> None:
+async def _consent(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("rest", "ann")
     if person is not None:
         await store.people.set_consent(person.id, may_train=True, at=clock.now())
 
 
-async def _abandon(store: SqliteStore, clock: ManualClock) -> None:
+async def _abandon(store: Store, clock: ManualClock) -> None:
     await store.turns.abandon("m_waiting", Outcome.REFUSED)
 
 
-async def _rotate(store: SqliteStore, clock: ManualClock) -> None:
+async def _rotate(store: OpenStore, clock: ManualClock) -> None:
     await store.rotate_keys()
 
 
-async def _purge(store: SqliteStore, clock: ManualClock) -> None:
+async def _purge(store: Store, clock: ManualClock) -> None:
     await store.purge(clock.now() + WEEK_S, limit=100)
 
 
-async def _expire(store: SqliteStore, clock: ManualClock) -> None:
+async def _expire(store: Store, clock: ManualClock) -> None:
     await store.outbox.expire(clock.now() + WEEK_S, served=("rest",), at=clock.now())
 
 
-async def _use(store: SqliteStore, clock: ManualClock) -> None:
+async def _use(store: Store, clock: ManualClock) -> None:
     link, session = (hashlib.sha256(name).digest() for name in (b"code", b"session"))
     now = clock.now()
     await store.access.use_link(link, session, label="new", now=now, expires_at=now + WEEK_S)
 
 
-async def _spend(store: SqliteStore, clock: ManualClock) -> None:
+async def _spend(store: Store, clock: ManualClock) -> None:
     account = Account(person_id="p_0001", agent="main", channel="v1", key="k_ann")
     spent = SpendEntry(
         day="2026-11-15", account=account, model="m", usage=Usage(10, 5, cost_usd=0.5)
@@ -131,41 +133,41 @@ async def _spend(store: SqliteStore, clock: ManualClock) -> None:
     await store.spend.add([spent, spent], lines=[line])
 
 
-async def _stop_models(store: SqliteStore, clock: ManualClock) -> None:
+async def _stop_models(store: Store, clock: ManualClock) -> None:
     await store.spend.set_kill_switch(KillSwitch(is_on=True, at=clock.now(), by="ops"))
 
 
-async def _add_key(store: SqliteStore, clock: ManualClock) -> None:
+async def _add_key(store: Store, clock: ManualClock) -> None:
     if await store.keys.find(_digest("k_new")) is None:
         await _make_key(store, "k_new", user="newcomer")
 
 
-async def _revoke(store: SqliteStore, clock: ManualClock) -> None:
+async def _revoke(store: Store, clock: ManualClock) -> None:
     await store.keys.revoke("k_ann", at=clock.now())
 
 
-async def _remember(store: SqliteStore, clock: ManualClock) -> None:
+async def _remember(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("v1", "ann")
     assert person is not None
     await store.answers.put(_answer("second", person.id, at=clock.now() + 1), keep=1)
 
 
-async def _forget(store: SqliteStore, clock: ManualClock) -> None:
+async def _forget(store: Store, clock: ManualClock) -> None:
     await store.answers.forget(before=clock.now() + 2 * WEEK_S)
 
 
-async def _grant(store: SqliteStore, clock: ManualClock) -> None:
+async def _grant(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("rest", "ann")
     assert person is not None
     grant = NewGrant(id="g_1", person_id=person.id, amount=7, at=clock.now(), reason="a test")
     await store.wallets.grant(grant)
 
 
-async def _refund(store: SqliteStore, clock: ManualClock) -> None:
+async def _refund(store: Store, clock: ManualClock) -> None:
     await store.wallets.refund(NewRefund(message_id="m_old0", at=clock.now()))
 
 
-async def _refer(store: SqliteStore, clock: ManualClock) -> None:
+async def _refer(store: Store, clock: ManualClock) -> None:
     person, other = await store.people.find("rest", "ann"), await store.people.find("rest", "dee")
     assert person is not None
     assert other is not None
@@ -175,36 +177,36 @@ async def _refer(store: SqliteStore, clock: ManualClock) -> None:
     await store.wallets.refer(referral)
 
 
-async def _learn(store: SqliteStore, clock: ManualClock) -> None:
+async def _learn(store: Store, clock: ManualClock) -> None:
     person_id = await _ann(store)
     put = (_fact("f_new", person_id), _fact("f_old", person_id))
     await store.facts.change(person_id, lambda _: FactChange(put=put))
 
 
-async def _keep_vectors(store: SqliteStore, clock: ManualClock) -> None:
+async def _keep_vectors(store: Store, clock: ManualClock) -> None:
     person_id = await _ann(store)
     facts = await store.vectors.waiting(person_id, limit=9)
     page = Page.of([VectorEntry(fact.id, (1.0, 2.0)) for fact in facts], "words:1")
     await store.vectors.keep(person_id, page, facts=facts)
 
 
-async def _renew_vectors(store: SqliteStore, clock: ManualClock) -> None:
+async def _renew_vectors(store: Store, clock: ManualClock) -> None:
     await store.vectors.renew(await _ann(store))
 
 
-async def _finish_job(store: SqliteStore, clock: ManualClock) -> None:
+async def _finish_job(store: Store, clock: ManualClock) -> None:
     person_id, jobs = await _ann(store), await store.jobs.due(clock.now() + WEEK_S, limit=1)
     change = FactChange(put=(_fact("f_job", person_id),))
     for job in jobs:
         await store.jobs.finish(job, lambda _: change, covered=1, spent=())
 
 
-async def _put_off_job(store: SqliteStore, clock: ManualClock) -> None:
+async def _put_off_job(store: Store, clock: ManualClock) -> None:
     for job in await store.jobs.due(clock.now() + WEEK_S, limit=1):
         await store.jobs.put_off(job, due_at=None, reason="no model", spent=())
 
 
-async def _send(store: SqliteStore, clock: ManualClock) -> None:
+async def _send(store: Store, clock: ManualClock) -> None:
     send = NewSend(
         id="o_sent",
         message_id="m_waiting",
@@ -218,11 +220,11 @@ async def _send(store: SqliteStore, clock: ManualClock) -> None:
     await store.sends.put(send, kept=lambda _lanes: None)
 
 
-async def _begin_dream(store: SqliteStore, clock: ManualClock) -> None:
+async def _begin_dream(store: Store, clock: ManualClock) -> None:
     await store.dreams.begin(await _ann(store), at=clock.now())
 
 
-async def _finish_dream(store: SqliteStore, clock: ManualClock) -> None:
+async def _finish_dream(store: Store, clock: ManualClock) -> None:
     for job in await store.jobs.due(clock.now() + WEEK_S, limit=9, kinds=(DREAM,)):
         dream = Dream(at=clock.now(), insights=("runs",))
         account = Account(person_id=PLATFORM, channel=DREAM)
@@ -230,7 +232,7 @@ async def _finish_dream(store: SqliteStore, clock: ManualClock) -> None:
         await store.dreams.finish(job, dream, covered=1, seen=("f_old",), spent=[spent])
 
 
-async def _ann(store: SqliteStore) -> str:
+async def _ann(store: Store) -> str:
     person = await store.people.find("v1", "ann")
     assert person is not None
     return person.id
@@ -246,7 +248,7 @@ def _digest(name: str) -> bytes:
     return hashlib.sha256(name.encode()).digest()
 
 
-async def _make_key(store: SqliteStore, name: str, *, user: str) -> CallerKey:
+async def _make_key(store: Store, name: str, *, user: str) -> CallerKey:
     key = CallerKey(id=name, label="", user=user, person_id="", hint="", created_at=1.0)
     return await store.keys.add(key, digest=_digest(name), user=user)
 
@@ -266,7 +268,7 @@ def _answer(name: str, person_id: str, *, at: float) -> KeptAnswer:
     )
 
 
-async def _end_session(store: SqliteStore, clock: ManualClock) -> None:
+async def _end_session(store: Store, clock: ManualClock) -> None:
     await store.sessions.end("dee", epoch=0, reason="idle", at=clock.now())
 
 
@@ -308,10 +310,10 @@ SIDES = ("before", "after")
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
 
 
-async def _fill(path: Path, seed: int) -> None:
-    """Make the file as it is before the unit."""
+async def _fill(folder: Path, seed: int) -> None:
+    """Make the store as it is before the unit."""
     clock = ManualClock()
-    store = open_store(path, key_file=OLD_KEY, clock=clock)
+    store = await open_store(folder, key_file=OLD_KEY, clock=clock, make_id=Ids(), options=SYNCED)
     chance = random.Random(seed)
     for number in range(chance.randint(1, 4)):
         await answer(store, f"old{number}", user=chance.choice(("ann", "bob")), clock=clock)
@@ -352,10 +354,12 @@ async def _fill(path: Path, seed: int) -> None:
     await store.close()
 
 
-async def _act(path: Path, unit: str, *, seed: int, armed: str = "") -> None:
+async def _act(folder: Path, unit: str, *, seed: int, armed: str = "") -> None:
     """Do the unit, with neighbours in the same commit, dying where it is armed."""
     clock = ManualClock()
-    store = open_store(path, key_file=NEW_KEY, clock=clock, ids=_later_ids())
+    store = await open_store(
+        folder, key_file=NEW_KEY, clock=clock, make_id=_later_ids(), options=SYNCED
+    )
     failpoints.arm_from(armed)
     neighbours = [
         accept(store, f"near{number}", user="cy", clock=clock) for number in range(seed % 3)
@@ -371,20 +375,18 @@ def _later_ids() -> Ids:
     return ids
 
 
-def _picture(path: Path) -> Picture:
-    """Return what the file says, without what is random; and which key wraps the data keys."""
-    db = apsw.Connection(str(path))
-    try:
-        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+def _picture(folder: Path) -> Picture:
+    """Return what the store holds, without what is random; and which key wraps the data keys."""
+    with opened_tables(folder, key_file=NEW_KEY) as opened:
+        assert opened.problems() == []
+        rows = opened.tables.rows
         seen: Picture = {
-            table: [*sorted(map(repr, db.execute(f"SELECT {columns} FROM {table}").fetchall()))]
+            table: [*sorted(map(repr, rows(f"SELECT {columns} FROM {table}")))]
             for table, columns in _TABLES.items()
         }
-        wraps = [row[0] for row in db.execute("SELECT wrapped FROM person_keys")]
+        wraps = [row[0] for row in rows("SELECT wrapped FROM person_keys")]
         seen["wrapped anew"] = [_opens(NEW_KEY.split()[0], wrap) for wrap in wraps]
         return seen
-    finally:
-        db.close()
 
 
 def _opens(key: bytes, wrapped: object) -> bool:
@@ -408,23 +410,26 @@ def in_fork(work: Callable[[], None]) -> int:
 
 
 class Before:
-    """The file as it is before any unit with one seed: made once, and copied for every kill."""
+    """The store as it is before any unit with one seed: made once, and copied for every kill."""
 
     def __init__(self, seed: int, *, folder: Path) -> None:
-        folder.mkdir(parents=True)
         self.seed = seed
         self._folder = folder
-        self._path = folder / "filled.db"
-        asyncio.run(_fill(self._path, seed))
-        self.picture = _picture(self._path)
+        self._filled = folder / "filled"
+        self._filled.mkdir(parents=True)
+        asyncio.run(_fill(self._filled, seed))
+        self.picture = _picture(self._filled)
 
     def copy(self, name: str) -> Path:
-        """Return another file that is the same; nobody has the first one open."""
-        return shutil.copyfile(self._path, self._folder / name)
+        """Return the folder of another store that is the same; nobody has the first one open."""
+        made = self._folder / name
+        made.mkdir()
+        copy_store(self._filled, to=made)
+        return made
 
     def after(self, unit: str) -> Picture:
-        """Return what the file says once a unit was done without a kill."""
-        whole = self.copy(f"{unit}.whole.db")
+        """Return what the store holds once a unit was done without a kill."""
+        whole = self.copy(f"{unit}.whole")
         asyncio.run(_act(whole, unit, seed=self.seed))
         after = _picture(whole)
         assert after != self.picture, f"{unit} changed nothing, so a kill in it proves nothing"
@@ -432,9 +437,9 @@ class Before:
 
 
 def kill_at(point: str, before: Before, *, after: Picture) -> None:
-    """Kill a process at one failpoint and compare the file with what it may be."""
+    """Kill a process at one failpoint and compare the store with what it may be."""
     unit, _, side = point.rpartition(".")
-    seed, killed = before.seed, before.copy(f"{point}.killed.db")
+    seed, killed = before.seed, before.copy(f"{point}.killed")
     status = in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
     assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
     found = _picture(killed)

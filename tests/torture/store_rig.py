@@ -1,7 +1,5 @@
 """A store with a few messages in it, for tests that go to the store directly."""
 
-from pathlib import Path
-
 import msgspec
 
 from hermes.message.chat import user_text
@@ -14,9 +12,9 @@ from hermes.ports.inbox import NewMessage
 from hermes.ports.memory import NewJob
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, Step
+from hermes.ports.store import Store
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import Begin, Charge, Commit, CreditHold, MessageRecord, TurnResult
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 
 LEASE_S = 30.0
@@ -31,15 +29,6 @@ class Ids:
     def __call__(self, prefix: str) -> str:
         self._next += 1
         return f"{prefix}_{self._next:04}"
-
-
-def open_store(
-    path: Path, *, key_file: bytes, clock: ManualClock, ids: Ids | None = None, **options: object
-) -> SqliteStore:
-    """Open the store; inside a running loop."""
-    # Any option of the store; the struct checks the names.
-    made = StoreOptions(**options)  # type: ignore[arg-type]
-    return SqliteStore(path, key_file=key_file, clock=clock, make_id=ids or Ids(), options=made)
 
 
 def new_message(name: str, *, user: str = "ann", clock: ManualClock) -> NewMessage:
@@ -57,14 +46,14 @@ def new_message(name: str, *, user: str = "ann", clock: ManualClock) -> NewMessa
     )
 
 
-async def accept(store: SqliteStore, name: str, *, user: str = "ann", clock: ManualClock) -> None:
+async def accept(store: Store, name: str, *, user: str = "ann", clock: ManualClock) -> None:
     """Keep a message."""
     message = new_message(name, user=user, clock=clock)
     await store.inbox.accept(message, kept=lambda _result: None)
 
 
 async def begin(
-    store: SqliteStore, lane: str, *, clock: ManualClock, owner: str = "w"
+    store: Store, lane: str, *, clock: ManualClock, owner: str = "w"
 ) -> tuple[Lease, MessageRecord]:
     """Lease a lane and start its next message's turn."""
     view = await store.turns.view(lane)
@@ -114,7 +103,7 @@ def ending(
 
 
 async def answer(
-    store: SqliteStore,
+    store: Store,
     name: str,
     *,
     user: str,

@@ -10,10 +10,10 @@ from collections.abc import Coroutine, Sequence
 from pathlib import Path
 
 import aiohttp
-import apsw
 import msgspec
 
 from hermes.testing.power_cut import EXIT_POWER_CUT, PowerCut
+from tests.stores.opening import tables
 from tests.torture.driver import Driver
 from tests.torture.homes import Home, Mode
 from tests.torture.places import Place
@@ -168,7 +168,7 @@ class Story:
 
     def _audit(self) -> None:
         """Look into the books as the dead gateway left them."""
-        found = audit(self._home.database)
+        found = audit(self._home.folder)
         assert not found, f"after {self._fired[-1]}: {found}"
         self._audits += found is not None
 
@@ -206,7 +206,7 @@ class Story:
 
     def _is_settled(self) -> bool:
         """Tell whether nothing is open but lanes that wait for a person."""
-        return open_work(self._home.database) <= {WAITS}
+        return open_work(self._home.folder) <= {WAITS}
 
     async def _settle(self, driver: Driver) -> None:
         """Wait until nothing is open any more; what waits for a person is approved."""
@@ -215,9 +215,9 @@ class Story:
                 await until(self._is_settled, "settling", within_s=SETTLE_S, every_s=LOOK_EVERY_S)
             except AssertionError as error:
                 raise AssertionError(
-                    f"{self._script.tag}: {open_work(self._home.database)}: {error}\n{self._home.log()}"
+                    f"{self._script.tag}: {open_work(self._home.folder)}: {error}\n{self._home.log()}"
                 ) from error
-            if not open_work(self._home.database):
+            if not open_work(self._home.folder):
                 return
             for said in self._script.approvals():
                 await driver.say(said)
@@ -234,14 +234,10 @@ UNION SELECT 'job' FROM jobs WHERE due_at IS NOT NULL
 """
 
 
-def open_work(database: Path) -> set[str]:
-    """Return the states of everything that has not come to its end."""
-    db = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        db.set_busy_timeout(5_000)
-        return {str(row[0]) for row in db.execute(_OPEN)}
-    finally:
-        db.close()
+def open_work(folder: Path) -> set[str]:
+    """Return the states of everything in a home that has not come to its end."""
+    with tables(folder, read_only=True) as found:
+        return {str(row[0]) for row in found.rows(_OPEN)}
 
 
 def _first_of(error: BaseException) -> BaseException:

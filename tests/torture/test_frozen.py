@@ -12,8 +12,9 @@ from hermes.message.reply import Usage
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Step, StepWrite
-from hermes.store.sql.seal import make_store_keys
 from hermes.testing.manual_time import ManualClock
+from tests.stores.engine import Options
+from tests.stores.opening import open_store
 from tests.torture.books import Books
 from tests.torture.checks import check_books
 from tests.torture.driver import Driver
@@ -21,7 +22,7 @@ from tests.torture.homes import Home, Mode
 from tests.torture.polling import pause, until
 from tests.torture.processes import start_command
 from tests.torture.stand_ins import stand_ins
-from tests.torture.store_rig import LEASE_S, accept, begin, ending, open_store
+from tests.torture.store_rig import LEASE_S, Ids, accept, begin, ending
 from tests.torture.story import open_work
 from tests.torture.workload import Said
 
@@ -47,7 +48,7 @@ async def test_a_gateway_alone_that_was_frozen_past_its_lease_goes_on_and_asks_o
         process.send(signal.SIGSTOP)
         await pause(2.0)
         process.send(signal.SIGCONT)
-        await until(lambda: not open_work(home.database) or None, f"the end\n{home.log()}")
+        await until(lambda: not open_work(home.folder) or None, f"the end\n{home.log()}")
         process.send(signal.SIGTERM)
         await process.wait()
 
@@ -65,18 +66,14 @@ async def test_a_gateway_alone_that_was_frozen_past_its_lease_goes_on_and_asks_o
 
 @pytest.mark.req("J4", "J11", "J16")
 async def test_whoever_lost_the_lane_writes_nothing_any_more(tmp_path: Path) -> None:
-    # Given two nodes on one file, and the first one frozen in its turn for longer than its lease
-    clock, key_file = ManualClock(), make_store_keys()
-    frozen = open_store(
-        tmp_path / "hermes.db", key_file=key_file, clock=clock, alone=False, lease_s=LEASE_S
-    )
+    # Given two nodes on one store, and the first one frozen in its turn for longer than its lease
+    clock, options = ManualClock(), Options(alone=False, lease_s=LEASE_S)
+    frozen = await open_store(tmp_path, clock=clock, make_id=Ids(), options=options)
     await frozen.fleet.join("frozen")
     await accept(frozen, "one", clock=clock)
     lost, message = await begin(frozen, "ann", clock=clock, owner="frozen")
     clock.advance(LEASE_S + 1)
-    awake = open_store(
-        tmp_path / "hermes.db", key_file=key_file, clock=clock, alone=False, lease_s=LEASE_S
-    )
+    awake = await open_store(tmp_path, clock=clock, make_id=Ids(), options=options)
     await awake.fleet.join("awake")
     held, _ = await begin(awake, "ann", clock=clock, owner="awake")
 
@@ -97,8 +94,10 @@ async def test_whoever_lost_the_lane_writes_nothing_any_more(tmp_path: Path) -> 
         await frozen.fleet.beat()
 
     # Then nothing of it is there, and the second one's commit is the only one
-    assert [s.ordinal for s in (await awake.turns.steps(message.id))] == [0, 1]
-    assert (await awake.outbox.of_message(message.id)) == ()
+    timeline = await awake.timeline(message.id)
+    assert timeline is not None
+    assert [s.ordinal for s in timeline.steps] == [0, 1]
+    assert timeline.deliveries == ()
     assert await awake.people.balance(message.person_id) == -1
     await awake.turns.commit(held, ending(message, clock=clock, text="from the living"))
     result = await awake.inbox.result(message.id)

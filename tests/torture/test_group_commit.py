@@ -11,6 +11,8 @@ from hermes.store.sql.tx import Tx, Unit
 from hermes.store.sqlite.connection import open_database
 from hermes.store.sqlite.writer import Writer
 
+pytestmark = pytest.mark.sqlite_only
+
 UNITS = 50
 BAD = 23
 

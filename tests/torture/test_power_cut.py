@@ -9,6 +9,8 @@ from tests.torture.bench import Bench, Job
 from tests.torture.plan import BUSY, mode_of
 from tests.torture.story import Kill
 
+pytestmark = pytest.mark.sqlite_only
+
 CUTS_PER_STORY = 6
 # Making the database takes some 200 of them; a story has more.
 MOST_WRITES = 500

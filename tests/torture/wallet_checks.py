@@ -8,38 +8,24 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
-
 from hermes.message.referral_code import LETTERS
 from hermes.pipeline.targets import reply_id
-from hermes.store.sql.wallet import audit_books
-from hermes.store.sqlite.connection import Database
 from hermes.testing.push.state import PostedMessage
+from tests.stores import opening
 from tests.torture.books import Books, Message
 
 CUT_OFF = "(My answer was cut off here."
 UPGRADE = re.compile(rf"Your referral code is [{LETTERS}]{{5}}-[{LETTERS}]{{5}}\.")
-_HAS_WALLETS = "SELECT count(*) FROM sqlite_master WHERE name IN ('wallets', 'ledger', 'holds')"
 
 
-def audit(database: Path) -> str | None:
-    """Return what `hermes credits audit` would find in a file that no gateway runs on.
+def audit(folder: Path) -> str | None:
+    """Return what `hermes credits audit` would find in a home that no gateway runs on.
 
     "" is nothing; None says that a gateway died before there were any wallets.
     """
-    if not database.exists() or not database.stat().st_size:
+    found = opening.audit(folder, limit=9)
+    if found is None:
         return None
-    # A rollback journal is there only until the new file is in WAL mode, and only a writer can roll it back.
-    if database.with_name(f"{database.name}-journal").exists():
-        return None
-    # Read only: closing a file that may be written would end its log as no dead process does.
-    db = Database(str(database), flags=apsw.SQLITE_OPEN_READONLY)
-    try:
-        if db.one(_HAS_WALLETS) != 3:
-            return None
-        found = audit_books(db, limit=9)
-    finally:
-        db.close()
     return "" if not found.wrong else f"credits audit: {found.differences}"
 
 

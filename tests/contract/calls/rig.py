@@ -16,13 +16,13 @@ from hermes.message.chat import user_text
 from hermes.message.ids import make_id
 from hermes.ports.provider import ModelRequest, ProviderInfo
 from hermes.ports.spend import Account, SpendCounters, SpendEntry
+from hermes.ports.store import Store
 from hermes.routing.plan import Candidate, Plan
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
-from tests.contract.journal.rig import KEYS, settings_of
-from tests.contract.store.blank import blank
+from tests.contract.journal.rig import AS_SHIPPED, settings_of
+from tests.stores.opening import open_store
 
 # A dollar for each token read, two for each token written: sums that the eye can check.
 PRICES = {
@@ -82,7 +82,7 @@ class Story:
 class CallRig:
     """One model layer."""
 
-    def __init__(self, layer: ModelLayer, store: SqliteStore, *, clock: ManualClock) -> None:
+    def __init__(self, layer: ModelLayer, store: Store, *, clock: ManualClock) -> None:
         self.layer = layer
         self.store = store
         self.clock = clock
@@ -135,13 +135,7 @@ async def open_calls(
 ) -> AsyncIterator[CallRig]:
     """Open the model layer on the database in `home`."""
     clock = clock or ManualClock()
-    store = SqliteStore(
-        blank(home / "hermes.db"),
-        key_file=KEYS,
-        clock=clock,
-        make_id=make_id,
-        options=StoreOptions(disk_reserve_mb=1),
-    )
+    store = await open_store(home, clock=clock, options=AS_SHIPPED)
     await store.fleet.join(make_id("n"))
     layer = make_model_layer(
         store,

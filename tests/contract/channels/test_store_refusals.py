@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes import failpoints
 from hermes.channel_kit import intake
-from hermes.store.sqlite import store
 from tests.contract.channels.cases import CASES
 from tests.contract.channels.house import Case, House
+from tests.stores.opening import broken_disk, check_space_every, full_disk
 
 _FIT = [case for case in CASES if not case.is_webhook]
 # More often than any channel may give a message up.
@@ -30,7 +29,7 @@ async def house(case: Case, tmp_path: Path) -> AsyncIterator[House]:
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(intake, "_FIRST_S", 0.02)
     monkeypatch.setattr(intake, "_LONGEST_S", 0.05)
-    monkeypatch.setattr(store, "_SPACE_CHECK_S", 0.02)
+    check_space_every(monkeypatch.setattr, 0.02)
 
 
 class Refusals:
@@ -46,15 +45,7 @@ class Refusals:
             raise self._error()
 
 
-def _broken_disk() -> Exception:
-    return apsw.IOError("disk I/O error")
-
-
-def _full_disk() -> Exception:
-    return apsw.FullError("database or disk is full")
-
-
-@pytest.fixture(params=[_broken_disk, _full_disk], ids=["broken disk", "full disk"])
+@pytest.fixture(params=[broken_disk, full_disk], ids=["broken disk", "full disk"])
 def refusals(request: pytest.FixtureRequest) -> Iterator[Refusals]:
     made = Refusals(request.param)
     failpoints.arm("store.accept.before", made)

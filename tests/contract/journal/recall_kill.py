@@ -9,8 +9,9 @@ from pathlib import Path
 from hermes import failpoints
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
-from tests.contract.journal.rig import KEYS, open_rig
+from tests.contract.journal.rig import open_rig
 from tests.contract.journal.test_recall import ANN, PATIENT, QUESTION, know
+from tests.stores.opening import KEYS
 
 
 async def _act(home: Path, side: str) -> None:

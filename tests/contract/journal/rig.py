@@ -25,27 +25,27 @@ from hermes.ports.channel import Capabilities
 from hermes.ports.command import ChatCommand
 from hermes.ports.media import Attachments
 from hermes.ports.observer import CallMeter
+from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.provider import Provider, ToolSpec
+from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.tool import Tool, ToolContext, ToolTraits
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import StoredAccess
 from hermes.store.search.notes import Notes
-from hermes.store.search.search import SqliteSearch
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sql.transcripts import no_listener
-from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
-from tests.contract.store.blank import blank
+from tests.stores.engine import OpenStore, Options
+from tests.stores.opening import KEYS, for_core, open_search, open_store
 
-KEYS = make_store_keys()
-MakeMedia = Callable[[SqliteStore, Settings, Mapping[str, MemoryChannel]], Attachments]
+MakeMedia = Callable[[Store, Settings, Mapping[str, MemoryChannel]], Attachments]
 PULL = Capabilities(delivery="pull", busy="queue")
 PUSH = Capabilities(delivery="push", unknown="allow", edit=True, busy="interrupt")
 STEP_S = 30.0
+# As a gateway has it, but for the room that a test machine may not have.
+AS_SHIPPED = Options(synchronous="FULL", disk_reserve_mb=1)
 
 
 # Something that becomes true; reads of the store wait.
@@ -115,6 +115,7 @@ class Rig:
         self,
         core: Core,
         *,
+        store: OpenStore,
         clock: ManualClock,
         model: ScriptedProvider,
         push: MemoryChannel,
@@ -122,7 +123,7 @@ class Rig:
         lifecycle: Lifecycle,
     ) -> None:
         self.core = core
-        self.store = core.store
+        self.store = store
         self.clock = clock
         self.model = model
         self.push = push
@@ -251,6 +252,10 @@ class Rig:
         assert timeline is not None
         return timeline
 
+    async def deliveries(self, message_id: str) -> tuple[DeliveryRecord, ...]:
+        """Return what a message's replies became."""
+        return (await self.timeline(message_id)).deliveries
+
     async def kinds(self, message_id: str) -> list[str]:
         """Return the kinds of a message's timeline."""
         return [event.kind for event in (await self.timeline(message_id)).events]
@@ -275,7 +280,7 @@ async def open_rig(
     push: MemoryChannel | None = None,
     start: bool = True,
     sending: bool = True,
-    measure: Callable[[Path], int] = free_bytes,
+    measure: Callable[[Path], int] | None = None,
     settings: Mapping[str, str] | None = None,
     reload_mcp: ReloadMcp | None = None,
     embedder: Provider | None = None,
@@ -306,19 +311,18 @@ async def open_rig(
     more = {**(beside or {}), **({} if embedder is None else {"embedder": embedder})}
     push = push or MemoryChannel(PUSH, name="push")
     watch, notes = WatchHub(), Notes()
-    store = SqliteStore(
-        blank(home / "hermes.db"),
+    store = await open_store(
+        home,
         key_file=keys,
         clock=clock,
-        make_id=make_id,
-        options=StoreOptions(disk_reserve_mb=1),
+        options=AS_SHIPPED,
         measure=measure,
-        on_commit=notes.add if search else no_listener,
+        on_commit=notes.add if search else None,
     )
     await store.fleet.join(make_id("n"))
     lifecycle = Lifecycle()
     lifecycle.own("store", store.close)
-    index = _index(home, notes, keys=keys, clock=clock) if search else None
+    index = open_search(home, key_file=keys, notes=notes, clock=clock) if search else None
     if index is not None:
         lifecycle.own("search", index.close)
     table = {tool.spec.name: tool for tool in tools}
@@ -345,8 +349,10 @@ async def open_rig(
         meter=meter,
         media=None if media is None else media(store, read, channels),
     )
-    core = await build_core(store, read, given=given)
-    rig = Rig(core, clock=clock, model=model, push=push, watch=watch, lifecycle=lifecycle)
+    core = await build_core(for_core(store), read, given=given)
+    rig = Rig(
+        core, store=store, clock=clock, model=model, push=push, watch=watch, lifecycle=lifecycle
+    )
     if start:
         await rig.start()
     if sending:
@@ -355,12 +361,6 @@ async def open_rig(
         yield rig
     finally:
         await rig.crash()
-
-
-def _index(home: Path, notes: Notes, *, keys: bytes, clock: ManualClock) -> SqliteSearch:
-    return SqliteSearch(
-        home / "search.db", database=home / "hermes.db", key_file=keys, notes=notes, clock=clock
-    )
 
 
 def settings_of(home: Path, overrides: Mapping[str, str]) -> Settings:

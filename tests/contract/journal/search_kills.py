@@ -15,8 +15,8 @@ from pathlib import Path
 import apsw
 
 from hermes.ports.search import SearchAsk
-from hermes.store.sql.seal import make_store_keys
 from tests.contract.journal.rig import Rig, open_rig
+from tests.stores.opening import new_keys
 
 _TURNS = 3
 _EVERY = 7
@@ -86,7 +86,8 @@ async def _kept(rig: Rig) -> list[tuple[str, str]]:
     """Return every message of those who were not erased, read from the graphs."""
     found = []
     for entry in rig.store.graphs.graphs():
-        if any([await rig.store.people.erased(person) for person in entry.people]):
+        people = [await rig.store.people.get(person) for person in entry.people]
+        if any(person is None or person.is_erased for person in people):
             continue
         graph = rig.store.graphs.open(entry.name)
         for version in graph.versions():
@@ -123,7 +124,7 @@ def _verify(home: Path, keys: bytes, nth: int) -> None:
 
 def main(folder: Path) -> int:
     """Try every few statements, until a child ends by itself; returns how many places."""
-    keys, home = make_store_keys(), folder / "home"
+    keys, home = new_keys(), folder / "home"
     home.mkdir(parents=True)
     # What is made once in a process is made here, for all the children.
     asyncio.run(_check(home, keys))

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import Conflict, Overloaded, StorageFull
-from hermes.message.ids import make_id
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import KEYS, equals, open_rig
+from tests.contract.journal.rig import equals, open_rig
+from tests.stores.engine import Options
+from tests.stores.opening import open_store
 
 
 @pytest.mark.req("J1", "A8")
@@ -141,6 +141,7 @@ async def test_j2_a_touched_disk_reserve_refuses_new_and_lets_running_turns_comm
         assert "disk_reserve_mb" in (await rig.store.status())["writable"]
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.req("J2")
 async def test_j2_a_database_that_cannot_grow_keeps_nothing_and_still_serves(
     tmp_path: Path,
@@ -148,13 +149,7 @@ async def test_j2_a_database_that_cannot_grow_keeps_nothing_and_still_serves(
     async with open_rig(tmp_path) as rig:
         kept = await rig.say("hello", name="kept")
         await rig.outcome(kept)
-    store = SqliteStore(
-        tmp_path / "hermes.db",
-        key_file=KEYS,
-        clock=ManualClock(),
-        make_id=make_id,
-        options=StoreOptions(disk_reserve_mb=0, max_pages=1),
-    )
+    store = await open_store(tmp_path, options=Options(disk_reserve_mb=0, max_pages=1))
 
     huge = "x" * 1_000_000
     with pytest.raises(StorageFull, match="disk is full"):

@@ -32,7 +32,7 @@ async def test_nothing_is_sent_while_the_connection_is_lost_and_all_of_it_afterw
         rig.core.push.connected(rig.push)
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
 
-        assert (await rig.store.outbox.of_message(message_id))[0].state is DeliveryState.SENT
+        assert (await rig.deliveries(message_id))[0].state is DeliveryState.SENT
         assert len(rig.core.push.senders) == 1
 
 
@@ -47,7 +47,7 @@ async def test_a_reply_dies_of_age_while_its_platform_is_lost(tmp_path: Path) ->
         clock.advance(3601)
         await rig.core.maintenance.upkeep.round()
 
-        row = (await rig.store.outbox.of_message(message_id))[0]
+        row = (await rig.deliveries(message_id))[0]
         assert (row.state, row.failure) == (DeliveryState.DEAD, "too_old")
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from tests.contract.journal.rig import Rig, open_rig
+from tests.stores.opening import tables
 
 pytestmark = pytest.mark.req("W22")
 SECRET = "ZEBRA-771"
@@ -20,12 +20,12 @@ async def ask(rig: Rig, sender: str, text: str, *, chat: str) -> str:
 
 def take_back(home: Path) -> None:
     """Make the database one of the version before names belonged to senders."""
-    db = apsw.Connection(str(home / "hermes.db"))
-    db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent; DROP TABLE lane_writers")
-    db.execute("ALTER TABLE credentials DROP COLUMN seen_at")
-    db.execute("ALTER TABLE inbox DROP COLUMN came_by")
-    db.execute("PRAGMA user_version = 16")
-    db.close()
+    with tables(home) as db:
+        db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent")
+        db.execute("DROP TABLE lane_writers")
+        db.execute("ALTER TABLE credentials DROP COLUMN seen_at")
+        db.execute("ALTER TABLE inbox DROP COLUMN came_by")
+        db.execute("PRAGMA user_version = 16")
 
 
 @pytest.mark.parametrize("chat", ["bob", "kitchen"])
@@ -51,6 +51,7 @@ async def test_names_with_separators_are_not_confused(tmp_path: Path) -> None:
         assert SECRET in await ask(rig, "a", "and?", chat="b:c")
 
 
+@pytest.mark.sqlite_only
 async def test_old_conversations_go_on_for_who_alone_wrote_in_them(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await ask(rig, "bob", "bob's own", chat="bob")
@@ -71,6 +72,7 @@ async def test_old_conversations_go_on_for_who_alone_wrote_in_them(tmp_path: Pat
             assert await ask(rig, sender, "and?", chat="carl") == "and?"
 
 
+@pytest.mark.sqlite_only
 async def test_who_was_linked_meanwhile_still_owns_the_old_conversation(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await ask(rig, "ann", "before", chat="kitchen")

@@ -24,6 +24,7 @@ from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, ScriptedTurn, ToolUse
 from hermes.tools.builtin.schedule import Schedule
 from tests.contract.journal.rig import Rig, RunTool, open_rig, settings_of
+from tests.stores.opening import raw_bytes
 
 pytestmark = pytest.mark.req("W29", "J23")
 DAY_S = 86_400.0
@@ -344,7 +345,7 @@ async def test_jobs_are_their_owners_alone(tmp_path: Path) -> None:
             f"/schedule show {job.id}", chat="room", user="ann", chat_type="group"
         )
         assert elsewhere.startswith("That job is from another chat")
-        assert "a secret" not in (tmp_path / "hermes.db").read_bytes().decode("latin-1")
+        assert b"a secret" not in raw_bytes(tmp_path)
         assert "Removed." in await rig.answer(f"/schedule remove {job.id}")
         assert await rig.store.cron.get(job.id) is None
 

@@ -23,7 +23,7 @@ async def letter(rig: Rig, text: str, *, chat: str = "ann") -> str:
     message_id = await rig.say(text, platform="push", chat=chat)
     await rig.outcome(message_id)
     rig.clock.advance(3_600)
-    (row,) = await rig.store.outbox.of_message(message_id)
+    (row,) = await rig.deliveries(message_id)
     await rig.store.outbox.dead(row.id, failure="rejected", at=rig.clock.now())
     return message_id
 
@@ -32,7 +32,7 @@ async def held(rig: Rig, text: str, *, chat: str) -> str:
     """Let a reply be left to the operator, because it may have arrived."""
     message_id = await rig.say(text, platform="push", chat=chat)
     await rig.outcome(message_id)
-    (row,) = await rig.store.outbox.of_message(message_id)
+    (row,) = await rig.deliveries(message_id)
     await rig.store.outbox.sending(row.id, chunk=0, at=rig.clock.now())
     await rig.store.outbox.unknown(row.id, at=rig.clock.now())
     await rig.store.outbox.hold(row.id, at=rig.clock.now())
@@ -89,10 +89,7 @@ async def test_a28_a_letter_that_nobody_dealt_with_is_dropped_and_its_message_sa
             assert (row.state, row.failure) == (DeliveryState.DEAD, "dropped")
             assert "outbox.dead_letter_days" in tries_of(row)[-1].then
         await rig.core.maintenance.upkeep.round()
-        assert [len(tries_of((await rig.store.outbox.of_message(one))[0])) for one in both] == [
-            1,
-            1,
-        ]
+        assert [len(tries_of((await rig.deliveries(one))[0])) for one in both] == [1, 1]
 
 
 @pytest.mark.req("A28")
@@ -103,7 +100,7 @@ async def test_a28_the_days_are_the_operators_and_count_from_the_last_death(
     settings = {**SHORT, "OUTBOX__DEAD_LETTER_DAYS": "3"}
     async with open_rig(tmp_path, clock=clock, sending=False, settings=settings) as rig:
         message_id = await letter(rig, "one")
-        (row,) = await rig.store.outbox.of_message(message_id)
+        (row,) = await rig.deliveries(message_id)
         clock.advance(2 * DAY)
         await rig.store.dead_letters.replay(row.id, at=clock.now())
         await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())

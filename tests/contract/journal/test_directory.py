@@ -16,6 +16,7 @@ from hermes.ports.channel import ListingChannel
 from hermes.ports.directory import ChatEntry
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, open_rig, settings_of
+from tests.stores.opening import raw_bytes
 
 PLATFORM = {"PLATFORMS__PUSH__ENABLED": "true"}
 
@@ -63,10 +64,6 @@ async def write(
     return message_id
 
 
-def on_disk(home: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in home.glob("hermes.db*"))
-
-
 async def known(rig: Rig) -> dict[str, str]:
     return {one.chat_id: one.name for one in await rig.store.directory.chats("push")}
 
@@ -96,7 +93,7 @@ async def test_w28_listings_and_messages_fill_it_and_it_outlives_the_process(
         assert (await known(rig))["C1"] == "lobby"
         assert "C2" not in await known(rig)
         assert "family" in await known(rig)
-    assert b"Xylophone" not in on_disk(tmp_path)
+    assert b"Xylophone" not in raw_bytes(tmp_path)
 
 
 @pytest.mark.req("W28", "J24")

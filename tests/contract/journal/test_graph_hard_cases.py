@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-import apsw
 import msgspec
 import pytest
 
@@ -14,6 +13,7 @@ from hermes.testing import scripted_model
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse, answer_by_text
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_graph import graph_of, seen_by
+from tests.stores.opening import tables
 
 LANE = "agent:main:rest:thread:room:7"
 SAFE = ToolTraits(idempotent=True)
@@ -185,9 +185,8 @@ async def test_a_damaged_conversation_does_not_hide_the_others(tmp_path: Path) -
         await rig.answer("hi")
         await rig.answer("ho", chat="bob")
         await rig.crash()
-    db = apsw.Connection(str(tmp_path / "hermes.db"))
-    db.execute("DELETE FROM chunks WHERE graph = 1")
-    db.close()
+    with tables(tmp_path) as damaged:
+        damaged.execute("DELETE FROM chunks WHERE graph = 1")
 
     async with open_rig(tmp_path, clock=rig.clock) as rig:
         sessions = await rig.store.transcripts.sessions(platform=None, limit=5)

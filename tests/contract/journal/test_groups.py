@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes.control.why import explain
@@ -14,6 +13,7 @@ from hermes.pipeline.message_notes import QUOTED
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.stores.opening import tables
 
 DAY_S = 24 * 3600.0
 NEVER = {"SESSIONS__RESET__MODE": "none"}
@@ -53,9 +53,8 @@ def given(rig: Rig) -> str:
 
 def words(home: Path) -> list[tuple[object, ...]]:
     """Return what the database holds of what was overheard."""
-    db = apsw.Connection(str(home / "hermes.db"), flags=apsw.SQLITE_OPEN_READONLY)
-    sql = "SELECT message_id FROM overheard JOIN blobs ON blobs.id = body"
-    return list(db.execute(sql))
+    with tables(home, read_only=True) as found:
+        return found.rows("SELECT message_id FROM overheard JOIN blobs ON blobs.id = body")
 
 
 @pytest.mark.req("W17", "W30")

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes import failpoints
 from hermes.message.parts import ToolResultPart, tool_calls_of
-from hermes.ports.inbox import NewMessage
 from hermes.ports.tool import ToolContext, ToolTraits
-from hermes.store.sql.inbox import WrittenMessage
-from hermes.store.sql.tx import Tx
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from tests.contract.journal.rig import RunTool, open_rig, some
@@ -20,20 +18,18 @@ ASKING = ToolTraits(needs_approval=True)
 
 @pytest.mark.req("J10", "J1")
 async def test_a_sender_who_leaves_during_the_accept_is_answered_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     async with open_rig(tmp_path) as rig:
-        keep, is_written = rig.store.inbox.keep, asyncio.Event()
-
-        async def noted(tx: Tx, message: NewMessage) -> WrittenMessage:
-            is_written.set()
-            return await keep(tx, message)
-
-        monkeypatch.setattr(rig.store.inbox, "keep", noted)
-        leaving = asyncio.create_task(rig.say("hello", name="one"))
-        await is_written.wait()
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
+        is_being_written = asyncio.Event()
+        failpoints.arm("store.accept.before", lambda _point: is_being_written.set())
+        try:
+            leaving = asyncio.create_task(rig.say("hello", name="one"))
+            await is_being_written.wait()
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+        finally:
+            failpoints.disarm()
 
         await rig.until(lambda: len(rig.model.calls) == 1)
         again = await rig.say("hello", name="one")

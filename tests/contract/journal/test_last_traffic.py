@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes.control.channels import ChannelOperations
 from hermes.control.runtime import RuntimeHandles
-from hermes.store.sql.queries import load
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, equals, open_rig
 
@@ -32,7 +30,7 @@ async def test_a_restart_forgets_neither_what_came_nor_what_went(tmp_path: Path)
         message_id = await rig.say("hello", platform="push")
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
         await rig.until(equals(rig.store.outbox.waiting, 0))
-        (row,) = await rig.store.outbox.of_message(message_id)
+        (row,) = await rig.deliveries(message_id)
         clock.advance(HOUR_S)
         # Much else happens afterwards, and says nothing of the platform.
         for number in range(12):
@@ -56,7 +54,7 @@ async def test_what_an_operator_sent_counts_as_taken(tmp_path: Path) -> None:
     async with open_rig(tmp_path, clock=clock, sending=False) as rig:
         message_id = await rig.say("hello", platform="push")
         await rig.outcome(message_id)
-        (row,) = await rig.store.outbox.of_message(message_id)
+        (row,) = await rig.deliveries(message_id)
         await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
         dead = await times(rig)
         clock.advance(HOUR_S)
@@ -68,21 +66,3 @@ async def test_what_an_operator_sent_counts_as_taken(tmp_path: Path) -> None:
 
         assert dead["push"] == (clock.now() - HOUR_S, None)
         assert (await times(rig))["push"][1] == clock.now()
-
-
-@pytest.mark.req("W2", "A23")
-async def test_it_is_asked_along_indexes_only(tmp_path: Path) -> None:
-    async with open_rig(tmp_path):
-        pass
-    db = apsw.Connection(str(tmp_path / "hermes.db"))
-    try:
-        queries = load("operating")
-        plans = [
-            str(row[3])
-            for name in ("last_in", "last_out")
-            for row in db.execute(f"EXPLAIN QUERY PLAN {queries[name]}", ("push",))
-        ]
-    finally:
-        db.close()
-
-    assert [one for one in plans if one.startswith("SCAN") and "used" not in one] == []

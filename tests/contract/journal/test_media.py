@@ -24,7 +24,7 @@ from hermes.message.ids import make_id
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart, text_of
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
@@ -81,7 +81,7 @@ class Pictures(MemoryChannel):
 def on_shelf(
     home: Path,
     clock: ManualClock,
-    store: SqliteStore,
+    store: Store,
     settings: Settings,
     channels: Mapping[str, Channel],
 ) -> TurnMedia:

@@ -20,7 +20,7 @@ from hermes.ops.logs import Fields, LogPlan, set_up
 from hermes.ops.otel_export import OtelExport, TraceExportPlan
 from hermes.ops.otel_spans import EndedTurn, SpanMaker
 from hermes.ops.turn_observer import TurnObserver
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, ToolUse
 from hermes.testing.otlp_collector import OtlpCollector, otlp_collector
@@ -42,7 +42,7 @@ class Watching:
         queue: int = 100,
         exporter: type[OtelExport] = OtelExport,
     ) -> None:
-        self.store: SqliteStore | None = None
+        self.store: Store | None = None
         self.clock = ManualClock()
         self.client = HttpClient(HttpSettings())
         self.slept: list[float] = []

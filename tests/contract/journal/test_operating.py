@@ -43,7 +43,7 @@ async def test_a_platform_that_rests_accepts_and_sends_nothing_over_a_restart_an
         await rig.core.maintenance.upkeep.round()
         await rig.core.push.senders["push"].flush(1.0)
         assert rig.push.texts("ann") == []
-        resting = (await rig.store.outbox.of_message(before))[0].state
+        resting = (await rig.deliveries(before))[0].state
 
         report = await channels_of(rig).resume(order)
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
@@ -67,7 +67,7 @@ async def test_a_dead_letter_is_shown_sent_again_as_new_or_dropped(tmp_path: Pat
         second = await rig.say("two", platform="push", chat="bob")
         for message in (first, second):
             await rig.outcome(message)
-            (row,) = await rig.store.outbox.of_message(message)
+            (row,) = await rig.deliveries(message)
             await rig.store.outbox.dead(row.id, failure="rejected", at=clock.now())
         desk = DeadLetterOperations(rig.store, clock=clock, wake=rig.core.signals.wake_outbox)
         listed = (await desk.list(LettersAsk())).letters
@@ -86,7 +86,7 @@ async def test_a_dead_letter_is_shown_sent_again_as_new_or_dropped(tmp_path: Pat
                 await desk.replay(LetterOrder(id=letter.id))
         rig.core.push.connected(rig.push)
         await rig.as_time_passes(lambda: len(rig.push.texts("ann")) == 1)
-        (dropped,) = await rig.store.outbox.of_message(second)
+        (dropped,) = await rig.deliveries(second)
         assert (dropped.state, dropped.failure) == (DeliveryState.DEAD, "dropped")
 
 

@@ -9,17 +9,16 @@ from hermes.app.make_courier import make_send_operations
 from hermes.control.sends import SendOperations, SendOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig, settings_of
+from tests.stores.opening import deliveries_of
 
 PLATFORM = {"PLATFORMS__PUSH__ENABLED": "true", "PLATFORMS__PUSH__HOME_CHANNEL": "lobby:7"}
 WEEK = 7 * 86_400.0
 
 
-def desk_of(
-    store: SqliteStore, home: Path, clock: ManualClock, rig: Rig | None = None
-) -> SendOperations:
+def desk_of(store: Store, home: Path, clock: ManualClock, rig: Rig | None = None) -> SendOperations:
     """Return a desk: that of a gateway, or of a command while none runs."""
     settings = settings_of(home, PLATFORM)
     if rig is None:
@@ -81,7 +80,7 @@ async def test_w27_a_gateway_sends_it_at_once_to_chats_that_nobody_wrote_in(
         person = await rig.store.people.find("operator", "ops")
         assert person is not None
         await rig.store.people.erase(person.id, at=rig.clock.now())
-        (kept,) = await rig.store.outbox.of_message(chat.id)
+        (kept,) = await deliveries_of(rig.store, chat.id)
         assert not kept.parts
 
 
@@ -114,7 +113,7 @@ async def test_w27_what_cannot_be_sent_is_refused_with_what_can(tmp_path: Path) 
         for text in ("", " \n", "x" * 200_001):
             with pytest.raises(BadRequest):
                 await desk.send(msgspec.structs.replace(order, text=text))
-        assert await rig.store.outbox.of_message("") == ()
+        assert await deliveries_of(rig.store, "") == ()
 
 
 @pytest.mark.req("W27", "J1")
@@ -125,8 +124,7 @@ async def test_w27_what_was_sent_is_forgotten_in_time(tmp_path: Path) -> None:
         await rig.until(lambda: rig.push.texts("c1") == ["old"])
 
         async def is_sent() -> bool:
-            (row,) = await rig.store.outbox.of_message(old.id)
-            return row.state.value == "sent"
+            return (await deliveries_of(rig.store, old.id))[0].state.value == "sent"
 
         await rig.until(is_sent)
         rig.clock.advance(2 * WEEK)
@@ -134,5 +132,5 @@ async def test_w27_what_was_sent_is_forgotten_in_time(tmp_path: Path) -> None:
 
         assert await rig.store.purge(rig.clock.now() - WEEK, limit=100) == 1
 
-        assert await rig.store.outbox.of_message(old.id) == ()
-        assert len(await rig.store.outbox.of_message(new.id)) == 1
+        assert await deliveries_of(rig.store, old.id) == ()
+        assert len(await deliveries_of(rig.store, new.id)) == 1

@@ -13,6 +13,7 @@ from hermes.ports.people import PairingAsk
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, RunTool, open_rig
+from tests.stores.opening import raw_bytes
 
 PAIR = {"ACCESS__PLATFORMS__PUSH__UNKNOWN": "pair"}
 CODE = re.compile(r"[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}")
@@ -539,4 +540,4 @@ async def test_a_display_name_is_shown_and_identifies_nobody(tmp_path: Path) -> 
         assert names == [("1", "Anna"), ("2", "Ann")]
         assert ["pairing code" in text for text in told[:2]] == [True, True]
         assert rig.model.calls == []
-        assert b"Anna" not in (tmp_path / "hermes.db").read_bytes()
+        assert b"Anna" not in raw_bytes(tmp_path)

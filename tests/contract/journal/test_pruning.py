@@ -3,18 +3,17 @@
 import json
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes.control.graph_check import check_graphs
 from hermes.errors import NotFound, StoreError
 from hermes.message.session_key import graph_name
 from hermes.ports.search import SearchAsk
-from hermes.ports.sessions import OldConversation
+from hermes.ports.sessions import OldConversation, PruningStore
 from hermes.schedule.pruning import SessionPruner
-from hermes.store.sql.pruning import SqlPruning
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
+from tests.stores.opening import tables
 
 DAY = 86_400.0
 # Conversations end only by /new here, so that each test says which are over.
@@ -37,14 +36,11 @@ def names(rig: Rig) -> set[str]:
 
 
 def counts(home: Path) -> dict[str, int]:
-    db = apsw.Connection(str(home / "hermes.db"))
-    try:
-        found = {name: db.execute(f"SELECT count(*) FROM {name}").fetchall() for name in TABLES}
-        found["blobs"] = db.execute("SELECT count(*) FROM blobs WHERE graph <> 0").fetchall()
-        found["bodies"] = db.execute("SELECT count(*) FROM blobs WHERE name IS NULL").fetchall()
-        return {name: int(str(rows[0][0])) for name, rows in found.items()}
-    finally:
-        db.close()
+    with tables(home) as db:
+        found = {name: db.one(f"SELECT count(*) FROM {name}") for name in TABLES}
+        found["blobs"] = db.one("SELECT count(*) FROM blobs WHERE graph <> 0")
+        found["bodies"] = db.one("SELECT count(*) FROM blobs WHERE name IS NULL")
+        return found
 
 
 def damage(rig: Rig) -> list[str]:
@@ -178,7 +174,7 @@ async def test_w24_a_crash_before_the_index_heard_of_it_is_made_up_for(tmp_path:
 class FailingOnce:
     """Fits `ports.sessions.PruningStore`: the real one, on a disk that fails once."""
 
-    def __init__(self, real: SqlPruning) -> None:
+    def __init__(self, real: PruningStore) -> None:
         self._real = real
         self.begin, self.old, self.find = real.begin, real.old, real.find
         self._failures = 1

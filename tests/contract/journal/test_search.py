@@ -13,9 +13,9 @@ import pytest
 from hermes.control.search import SearchOperations, SearchOrder
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.search import Search, SearchAsk, Searcher
-from hermes.store.sql.seal import make_store_keys
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.stores.opening import copy_store, drop_store, new_keys
 
 READABLE = (b"canary", b"SQLite format", b"CREATE TABLE", b"agent:main")
 STEERING = {"BUSY__DEFAULT": "steer", "BUSY__PLATFORMS": '{"rest": "steer"}'}
@@ -320,9 +320,8 @@ async def test_the_key_belongs_to_the_database(tmp_path: Path) -> None:
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle here")
         await take_in(rig)
-    for ending in ("", "-wal", "-shm"):
-        (tmp_path / f"hermes.db{ending}").unlink(missing_ok=True)
-    async with open_rig(tmp_path, search=True, keys=make_store_keys()) as rig:
+    drop_store(tmp_path)
+    async with open_rig(tmp_path, search=True, keys=new_keys()) as rig:
         await rig.answer("needle there")
         assert await texts(rig, "needle") == ["needle there"]
 
@@ -335,11 +334,13 @@ async def test_a_database_put_back_from_a_backup_is_searched_as_it_is(
 ) -> None:
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle kept")
-    backup = (tmp_path / "hermes.db").read_bytes()
+    backup = tmp_path / "backup"
+    backup.mkdir()
+    copy_store(tmp_path, to=backup)
     async with open_rig(tmp_path, search=True) as rig:
         await rig.answer("needle lost", chat=chat)
         assert len(await texts(rig, "needle")) == 2
-    (tmp_path / "hermes.db").write_bytes(backup)
+    copy_store(backup, to=tmp_path)
     anew = [f"needle anew {number}" for number in range(turns_after)]
     async with open_rig(tmp_path) as rig:
         for text in anew:

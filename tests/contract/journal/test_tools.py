@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes import failpoints
@@ -19,6 +18,7 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools import tool
 from tests.contract.journal.rig import Rig, RunTool, has, open_rig
+from tests.stores.opening import full_disk, raw_bytes, tables
 
 ROOT = Path(__file__).resolve().parents[3]
 BESIDE = ToolTraits(parallel=True)
@@ -93,7 +93,7 @@ async def test_j8_each_of_them_has_its_own_step_before_any_of_them_starts(tmp_pa
     rigs: list[Rig] = []
 
     async def look(context: ToolContext) -> str:
-        steps = await rigs[0].store.turns.steps(context.turn_id)
+        steps = (await rigs[0].timeline(context.turn_id)).steps
         seen.append(
             [
                 (step.name, step.state, "" if step.facts is None else step.facts.call_id)
@@ -245,7 +245,7 @@ async def test_results_that_a_full_disk_refused_are_written_with_the_next(tmp_pa
         if quick.runs and not refused:
             refused.append(name)
             release.set()
-            raise apsw.FullError("the disk is full")
+            raise full_disk()
 
     quick = RunTool("a", traits=BESIDE)
     slow = RunTool("b", lambda _: release.wait(), traits=BESIDE)
@@ -343,7 +343,7 @@ async def test_a_long_result_is_cut_for_the_model_and_kept_whole(tmp_path: Path)
         assert line.data["whole"] == f"hermes why {message_id} --text"
         bare = await explain(rig.store, message_id, now=rig.clock.now())
         assert bare.text is None
-    assert b"MIDDLE" not in (tmp_path / "hermes.db").read_bytes()
+    assert b"MIDDLE" not in raw_bytes(tmp_path)
 
 
 @pytest.mark.req("J8", "J24")
@@ -365,7 +365,9 @@ async def test_a_whole_result_outlives_a_crash_and_goes_with_the_message(tmp_pat
 
         clock.advance(60)
         assert await rig.store.purge(clock.now(), limit=10) == 1
-        assert (await rig.store.turns.steps(message_id)) == ()
+        assert await rig.store.timeline(message_id) is None
+        with tables(tmp_path) as left:
+            assert left.rows("SELECT * FROM steps WHERE message_id = ?1", (message_id,)) == []
 
 
 @pytest.mark.req("A17", "W1")

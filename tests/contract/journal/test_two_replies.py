@@ -55,7 +55,7 @@ class Story:
         """Have a message answered; returns the id of its delivery."""
         message_id = await self.rig.say(text, platform="push", chat=chat)
         await self.rig.outcome(message_id)
-        return (await self.rig.store.outbox.of_message(message_id))[0].id
+        return (await self.rig.deliveries(message_id))[0].id
 
     async def until(self, claim: Callable[[], bool]) -> None:
         async with asyncio.timeout(20):
@@ -107,9 +107,7 @@ async def test_the_second_leaves_right_after_the_first_and_not_before(tmp_path: 
             (73.0, first),
             (73.0, second),
         ]
-        assert [
-            row.attempts for row in (await rig.store.outbox.of_message(_message(rig, first)))
-        ] == [1]
+        assert [row.attempts for row in await rig.deliveries(_message(rig, first))] == [1]
 
 
 @pytest.mark.req("A28", "J18")
@@ -143,7 +141,7 @@ async def test_the_second_leaves_when_the_first_is_given_up(tmp_path: Path) -> N
 
         expected = [*((moment, first) for moment in moments), (moments[-1], second)]
         assert channel.came == expected
-        row = (await rig.store.outbox.of_message(_message(rig, first)))[0]
+        row = (await rig.deliveries(_message(rig, first)))[0]
         assert (row.state, row.failure, row.parts is not None) == (
             "dead",
             "service_unavailable",

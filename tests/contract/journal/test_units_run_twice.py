@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from hermes.store.sqlite.writer import Writer
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, open_rig
+from tests.stores.opening import run_units_twice
 
 Told = dict[str, Any]  # Any: what each question to the store gave, by its name
 
@@ -51,14 +51,7 @@ async def test_a_day_of_units_that_all_run_twice_is_like_any_other(
         (tmp_path / name).mkdir()
     once = await a_day(tmp_path / "once")
 
-    straight = Writer._run_straight
-
-    def undone(writer: Writer, batch: list[Any]) -> bool:
-        if straight(writer, batch):
-            writer._start_again()
-        return False
-
-    monkeypatch.setattr(Writer, "_run_straight", undone)
+    run_units_twice(monkeypatch.setattr)
     twice = await a_day(tmp_path / "twice")
 
     assert twice == once

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from tests.stores.engine import OpenStore
+from tests.stores.opening import opened
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[OpenStore]:
     async with opened(tmp_path) as made:
         yield made

@@ -3,10 +3,10 @@
 import hashlib
 
 from hermes.ports.keys import CallerKey
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 
 
-async def person(store: SqliteStore, user: str = "ann") -> str:
+async def person(store: Store, user: str = "ann") -> str:
     """Return the id of a new person, who needs a data key to be remembered anything."""
     key = CallerKey(id=f"k_{user}", label="", user=user, person_id="", hint="", created_at=1.0)
     digest = hashlib.sha256(user.encode()).digest()

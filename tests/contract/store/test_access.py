@@ -4,18 +4,16 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes import failpoints
 from hermes.errors import StorageFull, Unauthenticated
-from hermes.message.ids import make_id
 from hermes.ports.access import AccessStore, credential_id
+from hermes.ports.store import Store
 from hermes.server.auth import StoredAccess
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.manual_time import ManualClock
+from tests.stores.opening import full_disk, opened
 
 DIGEST = b"d" * 32
 
@@ -26,25 +24,18 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(
-        tmp_path / "hermes.db",
-        key_file=make_store_keys(),
-        clock=clock,
-        make_id=make_id,
-        options=StoreOptions(),
-    )
-    yield opened
-    await opened.close()
+async def store(tmp_path: Path, clock: ManualClock) -> AsyncIterator[Store]:
+    async with opened(tmp_path, clock=clock) as made:
+        yield made
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def access(request: pytest.FixtureRequest, store: SqliteStore) -> AccessStore:
-    return store.access if request.param == "sqlite" else MemoryAccessStore()
+@pytest.fixture(params=["store", "memory"])
+def access(request: pytest.FixtureRequest, store: Store) -> AccessStore:
+    return store.access if request.param == "store" else MemoryAccessStore()
 
 
 @pytest.mark.req("J2")
-async def test_a_session_that_was_checked_still_expires(store: SqliteStore) -> None:
+async def test_a_session_that_was_checked_still_expires(store: Store) -> None:
     await store.access.add("session", DIGEST, label="browser", expires_at=2_000_000_000.0)
 
     checks = [
@@ -56,7 +47,7 @@ async def test_a_session_that_was_checked_still_expires(store: SqliteStore) -> N
 
 
 @pytest.mark.req("J2")
-async def test_a_code_that_was_checked_can_still_be_used_up(store: SqliteStore) -> None:
+async def test_a_code_that_was_checked_can_still_be_used_up(store: Store) -> None:
     await store.access.add("signin", DIGEST, label="link", expires_at=None)
     before = await store.access.check("signin", DIGEST, now=1.0)
 
@@ -73,13 +64,13 @@ async def test_a_code_that_was_checked_can_still_be_used_up(store: SqliteStore) 
 @pytest.mark.req("J2", "W35")
 @pytest.mark.parametrize("unit", ["use_credential", "add_credential"])
 async def test_a_link_is_used_up_only_together_with_its_session(
-    store: SqliteStore, clock: ManualClock, unit: str
+    store: Store, clock: ManualClock, unit: str
 ) -> None:
     access = StoredAccess(store.access, clock=clock)
     code = await access.make_signin_code()
 
     def fail(_point: str) -> None:
-        raise apsw.FullError("the disk is full")
+        raise full_disk()
 
     failpoints.arm(f"store.{unit}.before", fail)
     with suppress(StorageFull):
@@ -92,7 +83,7 @@ async def test_a_link_is_used_up_only_together_with_its_session(
 
 
 @pytest.mark.req("J2")
-async def test_what_was_unknown_is_known_once_it_is_added(store: SqliteStore) -> None:
+async def test_what_was_unknown_is_known_once_it_is_added(store: Store) -> None:
     before = await store.access.check("token", DIGEST, now=1.0)
 
     await store.access.add("token", DIGEST, label="api", expires_at=None)
@@ -103,7 +94,7 @@ async def test_what_was_unknown_is_known_once_it_is_added(store: SqliteStore) ->
 
 @pytest.mark.req("W35")
 async def test_what_was_made_from_a_token_ends_with_it_however_indirectly(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     token, laptop, phone, link, other = (bytes([number]) * 32 for number in range(1, 6))
     await store.access.add("token", token, label="ci", expires_at=None)
@@ -121,7 +112,7 @@ async def test_what_was_made_from_a_token_ends_with_it_however_indirectly(
 
 
 @pytest.mark.req("W35")
-async def test_a_session_signs_out_and_hands_on_what_it_made(store: SqliteStore) -> None:
+async def test_a_session_signs_out_and_hands_on_what_it_made(store: Store) -> None:
     token, laptop, phone, link = (bytes([number]) * 32 for number in range(1, 5))
     await store.access.add("token", token, label="ci", expires_at=None)
     await store.access.add("session", laptop, label="laptop", expires_at=None, parent=token)
@@ -139,7 +130,7 @@ async def test_a_session_signs_out_and_hands_on_what_it_made(store: SqliteStore)
 
 
 @pytest.mark.req("W35")
-async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: SqliteStore) -> None:
+async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: Store) -> None:
     first, second = b"1" * 32, b"2" * 32
     await store.access.add("session", first, label="first", expires_at=None)
     await store.access.add("session", second, label="second", expires_at=None)
@@ -154,7 +145,7 @@ async def test_all_sessions_end_but_one_and_the_use_of_it_is_known(store: Sqlite
 
 @pytest.mark.req("W35")
 async def test_sessions_end_with_their_token_after_those_between_have_expired(
-    store: SqliteStore, clock: ManualClock
+    store: Store, clock: ManualClock
 ) -> None:
     token, laptop, phone, tablet = (bytes([number]) * 32 for number in range(1, 5))
     soon = clock.now() + 10.0

@@ -8,14 +8,14 @@ import pytest
 
 from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.ids import make_id
 from hermes.message.parts import TextPart
 from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, open_database
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.store.sqlite.tx import SqliteTx, drive
-from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import KEYS
+from tests.stores.engine import OpenStore
+from tests.stores.opening import KEYS, open_store
+
+pytestmark = pytest.mark.sqlite_only
 
 MIGRATIONS = resources.files("hermes.store.sqlite.migrations")
 LANE = "agent:main:rest:dm:ann"
@@ -66,15 +66,9 @@ class OldFile:
             (LANE, epoch, self.position),
         )
 
-    def reopen(self, key_file: bytes = KEYS) -> SqliteStore:
+    async def reopen(self, key_file: bytes = KEYS) -> OpenStore:
         self.db.close()
-        return SqliteStore(
-            self.path,
-            key_file=key_file,
-            clock=ManualClock(),
-            make_id=make_id,
-            options=StoreOptions(synchronous="NORMAL"),
-        )
+        return await open_store(self.path.parent, key_file=key_file)
 
 
 def answer(text: str) -> _OldAnswer:
@@ -88,7 +82,7 @@ async def test_conversations_move_onto_the_graph(tmp_path: Path) -> None:
     old.turn("m_2", user_text("hello"), answer("again"))
     old.turn("m_3", user_text("afresh"), answer("yes"), epoch=1)
 
-    store = old.reopen()
+    store = await old.reopen()
     try:
         said = await store.transcripts.history(LANE, epoch=0, head=0, limit=9)
         assert [message.text for message in said.messages] == [
@@ -117,7 +111,7 @@ async def test_what_was_an_erased_persons_keeps_its_place(tmp_path: Path) -> Non
     old.db.execute("DELETE FROM person_keys WHERE person_id = 'p_bob'")
     old.db.execute("UPDATE people SET erased_at = 2 WHERE id = 'p_bob'")
 
-    store = old.reopen()
+    store = await old.reopen()
     try:
         said = await store.transcripts.history(LANE, epoch=0, head=4, limit=9)
         assert [message.text for message in said.messages] == ["here", "and here"]
@@ -135,7 +129,7 @@ async def test_a_damaged_message_does_not_keep_the_gateway_down(tmp_path: Path) 
     old.turn("m_1", user_text("hello"), answer("hi"))
     old.db.execute("UPDATE bodies SET sealed = x'00' WHERE id = 2")
 
-    store = old.reopen()
+    store = await old.reopen()
     try:
         said = await store.transcripts.history(LANE, epoch=0, head=2, limit=9)
         assert [message.text for message in said.messages] == ["hello"]
@@ -150,7 +144,7 @@ async def test_a_migration_that_fails_leaves_the_old_database(tmp_path: Path) ->
     old.turn("m_1", user_text("hello"), ChatMessage("assistant", (TextPart("hi"),)))
 
     with pytest.raises(StoreError, match="restore the key file"):
-        old.reopen(key_file=make_store_keys())
+        await old.reopen(key_file=make_store_keys())
 
     db = open_database(old.path, synchronous="FULL", vfs=None)
     assert int(db.one("PRAGMA user_version")) == 2

@@ -4,14 +4,13 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-import apsw
 import msgspec
 import pytest
 
 from hermes.message.reply import Usage
 from hermes.ports.keys import CallerKey, KeptAnswer
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
+from tests.stores.opening import opened, raw_bytes, tables
 
 SECRET = b'"the word is xylophone"'
 KEEP = 100
@@ -39,25 +38,18 @@ def answer(
     )
 
 
-async def person(store: SqliteStore, user: str = "ann") -> str:
+async def person(store: Store, user: str = "ann") -> str:
     """Return the id of a new person, who needs a data key to be remembered anything."""
     key = CallerKey(id=f"k_{user}", label="", user=user, person_id="", hint="", created_at=1.0)
     return (await store.keys.add(key, digest=digest(user), user=user)).person_id
 
 
 def count(folder: Path, table: str) -> int:
-    db = apsw.Connection(str(folder / "hermes.db"))
-    try:
-        return int(str(db.execute(f"SELECT count(*) FROM {table}").fetchall()[0][0]))
-    finally:
-        db.close()
+    with tables(folder) as found:
+        return int(found.one(f"SELECT count(*) FROM {table}"))
 
 
-def raw(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
-
-
-async def known(store: SqliteStore, person_id: str, names: list[str]) -> list[str]:
+async def known(store: Store, person_id: str, names: list[str]) -> list[str]:
     return [
         name
         for name in names
@@ -81,13 +73,13 @@ async def test_no_remembered_answer_is_readable_in_the_files(tmp_path: Path) -> 
     async with opened(tmp_path) as store:
         await store.answers.put(answer(await person(store)), keep=KEEP)
 
-    files = raw(tmp_path)
+    files = raw_bytes(tmp_path)
     assert digest("one") in files
     assert b"xylophone" not in files
 
 
 @pytest.mark.req("J22")
-async def test_the_same_digest_is_never_found_by_another_person(store: SqliteStore) -> None:
+async def test_the_same_digest_is_never_found_by_another_person(store: Store) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     await store.answers.put(answer(ann), keep=KEEP)
     before = await store.answers.get(digest("one"), person_id=bob, now=2.0)
@@ -101,7 +93,7 @@ async def test_the_same_digest_is_never_found_by_another_person(store: SqliteSto
 
 
 @pytest.mark.req("J22", "A24")
-async def test_ten_thousand_tenants_find_only_their_own(store: SqliteStore) -> None:
+async def test_ten_thousand_tenants_find_only_their_own(store: Store) -> None:
     people = [await person(store, user) for user in ("ann", "bob", "cy", "dee")]
     owners = {f"canary {number}": people[number % 4] for number in range(TENANTS)}
     await asyncio.gather(
@@ -186,7 +178,7 @@ async def test_an_erased_persons_answers_are_gone(tmp_path: Path) -> None:
 
 @pytest.mark.req("J24", "J22")
 async def test_an_answer_that_comes_after_the_erasure_is_no_error_and_not_found(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
     beside = store.answers.put(answer(ann, "beside"), keep=KEEP)
@@ -199,7 +191,7 @@ async def test_an_answer_that_comes_after_the_erasure_is_no_error_and_not_found(
 
 
 @pytest.mark.req("J24")
-async def test_the_platform_itself_is_remembered_nothing(store: SqliteStore) -> None:
+async def test_the_platform_itself_is_remembered_nothing(store: Store) -> None:
     await store.answers.put(answer("platform"), keep=KEEP)
 
     assert await known(store, "platform", ["one"]) == []

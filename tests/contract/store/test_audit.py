@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hermes.ports.audit import AuditLimits, AuditRow
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 
 LIMITS = AuditLimits(retention_s=100.0, most_rows=3)
 ROW = AuditRow(
@@ -16,14 +16,14 @@ def row(number: int, *, at: float = 1_000.0, **more: str) -> AuditRow:
     return msgspec.structs.replace(ROW, id=f"a_{number}", at=at, **more)
 
 
-async def kept(store: SqliteStore) -> list[str]:
+async def kept(store: Store) -> list[str]:
     page = await store.audit.page(since=0.0, actor="", action="", limit=100)
     return [one.id for one in page]
 
 
 @pytest.mark.req("J20")
 async def test_what_has_begun_stays_begun_until_it_is_ended_and_ends_once(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     await store.audit.begin(ROW, limits=LIMITS)
     (begun,) = await store.audit.page(since=0.0, actor="", action="", limit=10)
@@ -38,7 +38,7 @@ async def test_what_has_begun_stays_begun_until_it_is_ended_and_ends_once(
     )
 
 
-async def test_the_newest_so_many_are_kept_and_nothing_that_is_too_old(store: SqliteStore) -> None:
+async def test_the_newest_so_many_are_kept_and_nothing_that_is_too_old(store: Store) -> None:
     for number in range(5):
         await store.audit.begin(row(number, at=1_000.0 + number), limits=LIMITS)
     newest = await kept(store)
@@ -49,7 +49,7 @@ async def test_the_newest_so_many_are_kept_and_nothing_that_is_too_old(store: Sq
     assert await kept(store) == ["a_9", "a_4"]
 
 
-async def test_a_page_is_narrowed_by_time_actor_and_order(store: SqliteStore) -> None:
+async def test_a_page_is_narrowed_by_time_actor_and_order(store: Store) -> None:
     limits = AuditLimits()
     await store.audit.begin(row(1), limits=limits)
     await store.audit.begin(row(2, at=2_000.0), limits=limits)
@@ -68,7 +68,7 @@ async def test_a_page_is_narrowed_by_time_actor_and_order(store: SqliteStore) ->
 
 @pytest.mark.req("W35")
 async def test_a_revoked_token_takes_its_sessions_along_and_leaves_the_others(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     mine, other = b"m" * 32, b"o" * 32
     await store.access.add("token", mine, label="ci", expires_at=None, role="operator")

@@ -12,6 +12,8 @@ import pytest
 from hermes.store.sql import queries
 from hermes.store.sql.queries import load
 
+pytestmark = pytest.mark.sqlite_only
+
 DAMAGED = "reads damaged text as bytes"
 LISTS = "takes a list as JSON"
 CLASHES = "passes over a row that is there already"

@@ -6,10 +6,10 @@ import pytest
 
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import EXTRACT, Fact, FactChange, NewJob
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
 from tests.contract.store.people import person
+from tests.stores.opening import opened, raw_bytes
 from tests.torture.store_rig import accept, answer
 
 SECRET = "the word is xylophone"
@@ -17,11 +17,7 @@ DREAM = Dream(at=5.0, insights=(SECRET,), gaps=("how far they run",))
 DAY = 86_400.0
 
 
-def on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
-
-
-async def learn(store: SqliteStore, person_id: str, *, name: str = "f_1", at: float = 1.0) -> None:
+async def learn(store: Store, person_id: str, *, name: str = "f_1", at: float = 1.0) -> None:
     fact = Fact(
         id=name, person_id=person_id, key=name, value="x", source="m_1", at=at, updated_at=at
     )
@@ -29,14 +25,14 @@ async def learn(store: SqliteStore, person_id: str, *, name: str = "f_1", at: fl
 
 
 async def dream_of(
-    store: SqliteStore, person_id: str, *, at: float = 5.0, seen: tuple[str, ...] = ()
+    store: Store, person_id: str, *, at: float = 5.0, seen: tuple[str, ...] = ()
 ) -> bool:
     job = await store.dreams.begin(person_id, at=at)
     covered = (await store.dreams.lately_said(job, limit=9)).covered
     return await store.dreams.finish(job, DREAM, covered=covered, seen=seen, spent=())
 
 
-async def found(store: SqliteStore, *, now: float) -> list[str]:
+async def found(store: Store, *, now: float) -> list[str]:
     """Return whose turn it is, as rounds of one would find them."""
     people, after = [], ""
     while True:
@@ -63,11 +59,11 @@ async def test_a_dream_is_kept_sealed_with_the_end_of_its_job_and_over_a_restart
         assert await store.dreams.of(bob) is None
         assert await store.dreams.last_begun_at() == 5.0
 
-    assert b"xylophone" not in on_disk(tmp_path)
+    assert b"xylophone" not in raw_bytes(tmp_path)
 
 
 @pytest.mark.req("A14", "J22")
-async def test_it_goes_with_its_person_and_with_what_it_was_made_of(store: SqliteStore) -> None:
+async def test_it_goes_with_its_person_and_with_what_it_was_made_of(store: Store) -> None:
     ann, bob, cy = [await person(store, name) for name in ("ann", "bob", "cy")]
     for one in (ann, bob, cy):
         await learn(store, one, name=f"f_{one}")
@@ -84,7 +80,7 @@ async def test_it_goes_with_its_person_and_with_what_it_was_made_of(store: Sqlit
 
 @pytest.mark.req("A14", "J23")
 async def test_a_fact_that_is_forgotten_while_it_is_dreamt_of_comes_to_nothing(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
     await learn(store, ann)
@@ -99,7 +95,7 @@ async def test_a_fact_that_is_forgotten_while_it_is_dreamt_of_comes_to_nothing(
 
 @pytest.mark.req("A14", "J22")
 async def test_who_is_erased_while_they_are_dreamt_of_is_not_brought_back(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
     job = await store.dreams.begin(ann, at=5.0)
@@ -112,7 +108,7 @@ async def test_who_is_erased_while_they_are_dreamt_of_is_not_brought_back(
 
 @pytest.mark.req("A14")
 async def test_only_people_of_whom_there_is_news_are_found_and_a_week_apart(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     clock = ManualClock(1_000.0)
     silent, known = await person(store, "silent"), await person(store, "known")
@@ -139,7 +135,7 @@ async def test_only_people_of_whom_there_is_news_are_found_and_a_week_apart(
 
 
 @pytest.mark.req("A14")
-async def test_a_dream_reads_what_was_answered_since_the_last_one(store: SqliteStore) -> None:
+async def test_a_dream_reads_what_was_answered_since_the_last_one(store: Store) -> None:
     clock = ManualClock(1_000.0)
     await answer(store, "one", user="ann", clock=clock)
     ann = await store.people.find("rest", "ann")
@@ -159,7 +155,7 @@ async def test_a_dream_reads_what_was_answered_since_the_last_one(store: SqliteS
 
 
 @pytest.mark.req("A14", "J23")
-async def test_jobs_of_a_kind_that_is_off_do_not_stand_in_the_way(store: SqliteStore) -> None:
+async def test_jobs_of_a_kind_that_is_off_do_not_stand_in_the_way(store: Store) -> None:
     clock = ManualClock(1_000.0)
     job = NewJob(
         kind=EXTRACT,

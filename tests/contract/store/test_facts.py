@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.memory import Fact, FactChange
-from hermes.store.sql.facts import RecentFacts
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
 from tests.contract.store.people import person
+from tests.stores.opening import opened, raw_bytes
 
 SECRET = "the word is xylophone"
 
@@ -26,11 +25,7 @@ def fact(person_id: str, name: str = "one", *, value: str = SECRET, at: float = 
     )
 
 
-def on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
-
-
-async def put(store: SqliteStore, *facts: Fact) -> None:
+async def put(store: Store, *facts: Fact) -> None:
     await store.facts.change(facts[0].person_id, lambda _: FactChange(put=facts))
 
 
@@ -46,14 +41,14 @@ async def test_facts_are_kept_sealed_in_order_and_over_a_restart(tmp_path: Path)
         assert await store.facts.some(bob, [later.id]) == ()
         assert await store.facts.of(bob) == ()
 
-    raw = on_disk(tmp_path)
+    raw = raw_bytes(tmp_path)
     assert b"xylophone" not in raw
     assert b"sooner" not in raw.replace(sooner.id.encode(), b"")
 
 
 @pytest.mark.req("A10", "J22")
 async def test_a_fact_of_another_person_can_neither_be_replaced_nor_forgotten(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     hers = fact(ann)
@@ -68,7 +63,7 @@ async def test_a_fact_of_another_person_can_neither_be_replaced_nor_forgotten(
 
 @pytest.mark.req("A10")
 async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
 
@@ -81,7 +76,7 @@ async def test_a_change_sees_what_the_one_before_it_wrote_in_the_same_commit(
 
 
 @pytest.mark.req("J22", "J24")
-async def test_who_is_erased_is_forgotten_and_nothing_new_can_be_known(store: SqliteStore) -> None:
+async def test_who_is_erased_is_forgotten_and_nothing_new_can_be_known(store: Store) -> None:
     ann = await person(store)
     await put(store, fact(ann))
     assert await store.facts.of(ann) != ()
@@ -91,14 +86,3 @@ async def test_who_is_erased_is_forgotten_and_nothing_new_can_be_known(store: Sq
     assert await store.facts.of(ann) == ()
     with pytest.raises(Exception, match="was erased"):
         await put(store, fact(ann, "new"))
-
-
-def test_what_is_kept_in_memory_is_bounded_by_people_and_by_facts() -> None:
-    recent = RecentFacts(people=2, facts=3)
-    for name in ("a", "b", "c"):
-        recent.put(name, (fact(name),))
-    assert [recent.get(name) is None for name in "abc"] == [True, False, False]
-
-    recent.put("d", (fact("d"), fact("d", "two"), fact("d", "three")))
-
-    assert [recent.get(name) is None for name in "abcd"] == [True, True, True, False]

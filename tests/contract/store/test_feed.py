@@ -10,29 +10,29 @@ import pytest
 
 from hermes.ports.memory import Fact, FactChange
 from hermes.ports.spend import KillSwitch
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
-from tests.torture.store_rig import accept, begin, ending, open_store
+from tests.stores.engine import OpenStore, Options
+from tests.stores.opening import open_store, tables
+from tests.torture.store_rig import accept, begin, ending
 
-Pair = tuple[SqliteStore, SqliteStore]
+Pair = tuple[OpenStore, OpenStore]
 CLOCK = ManualClock()
+SHARED = Options(alone=False)
 
 
 @pytest.fixture
 async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
-    keys = make_store_keys()
-    first = open_store(tmp_path / "hermes.db", key_file=keys, clock=CLOCK, alone=False)
+    first = await open_store(tmp_path, clock=CLOCK, options=SHARED)
     await accept(first, "one", clock=CLOCK)
     lease, message = await begin(first, "ann", clock=CLOCK)
     await first.turns.commit(lease, ending(message, clock=CLOCK, text="said"))
-    second = open_store(tmp_path / "hermes.db", key_file=keys, clock=CLOCK, alone=False)
+    second = await open_store(tmp_path, clock=CLOCK, options=SHARED)
     yield first, second
     await first.close()
     await second.close()
 
 
-async def ann(store: SqliteStore) -> str:
+async def ann(store: OpenStore) -> str:
     person = await store.people.find("rest", "ann")
     assert person is not None
     return person.id
@@ -110,45 +110,14 @@ async def test_a_block_and_a_tier_set_elsewhere_count_here(pair: Pair) -> None:
     assert known.tier == "gold"
 
 
-@pytest.mark.req("A21")
-async def test_what_was_read_while_it_changed_is_not_cached(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, _ = pair
-    person = await ann(here)
-    here.feed.tell("people")
-    read = here._engine.reads.row
-
-    async def slow(sql: str, *bindings: object) -> object:
-        found = await read(sql, *bindings)
-        # Between the read and the answer somebody changes the person.
-        await here.users.set_tier(person, "gold")
-        return found
-
-    with monkeypatch.context() as slowed:
-        slowed.setattr(here._engine, "reads", _Slow(slow))
-        old = await here.people.get(person)
-    new = await here.people.get(person)
-
-    assert old is not None
-    assert new is not None
-    assert (old.tier, new.tier) == ("free", "gold")
-
-
-class _Slow:
-    """Reads that take long enough for somebody else to write."""
-
-    def __init__(self, row: object) -> None:
-        self.row = row
-
-
 async def test_a_process_that_is_alone_writes_no_feed(tmp_path: Path) -> None:
-    store = open_store(tmp_path / "hermes.db", key_file=make_store_keys(), clock=CLOCK)
+    store = await open_store(tmp_path, clock=CLOCK)
     heard: list[str] = []
     store.feed.on("kill_switch", heard.append)
 
     await store.spend.set_kill_switch(KillSwitch(is_on=True, by="olga", at=1.0))
 
     assert (heard, await store.feed.catch_up()) == ([""], 0)
-    assert store._reader.one("SELECT count(*) FROM feed") == 0
     await store.close()
+    with tables(tmp_path) as db:
+        assert db.rows("SELECT kind FROM feed") == []

@@ -1,26 +1,14 @@
-"""What a turn costs does not grow with the store: plans along indexes, views without reads."""
+"""What a turn costs does not grow with the store: plans along indexes."""
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
 from importlib import resources
-from pathlib import Path
 
 import apsw
 import pytest
 
-from hermes.message.event import MessageEvent
-from hermes.message.ids import make_id
-from hermes.message.outcome import Outcome
-from hermes.message.parts import TextPart
-from hermes.message.source import Source
-from hermes.ports.inbox import NewMessage
-from hermes.ports.steps import Lease
-from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.store.sql.queries import load
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
-from hermes.testing.manual_time import ManualClock
+
+pytestmark = pytest.mark.sqlite_only
 
 PACKAGE = resources.files("hermes.store.sqlite")
 TOPICS = (
@@ -103,38 +91,6 @@ MAY_SCAN = {
     "wallet.poorest": "`hermes credits list`, in a thread of its own",
     "wallet.totals": "`hermes credits audit`",
 }
-LANE = "agent:main:rest:dm:ann"
-
-
-def new_message(text: str, *, lane: str = LANE) -> NewMessage:
-    event = MessageEvent(
-        account="default",
-        route="api",
-        external_id=make_id("x"),
-        source=Source(platform="rest", chat_id="ann", user_id="ann"),
-        parts=(TextPart(text),),
-        at=1.0,
-    )
-    return NewMessage(
-        id=make_id("m"), lane=lane, event=event, identity=text.encode(), received_at=1.0
-    )
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    opened = SqliteStore(
-        tmp_path / "hermes.db",
-        key_file=make_store_keys(),
-        clock=ManualClock(),
-        make_id=make_id,
-        options=StoreOptions(),
-    )
-    yield opened
-    await opened.close()
-
-
-async def accept(store: SqliteStore, message: NewMessage) -> None:
-    await store.inbox.accept(message, kept=lambda _: None)
 
 
 @pytest.mark.parametrize("topic", TOPICS)
@@ -195,100 +151,16 @@ def test_what_one_took_is_found_without_reading_what_others_took(name: str, step
     assert plan[0] == step
 
 
-@pytest.mark.req("J4")
-async def test_the_view_after_an_accept_is_what_a_read_finds(store: SqliteStore) -> None:
-    await accept(store, new_message("hello"))
+@pytest.mark.req("W2", "A23")
+def test_the_last_traffic_is_asked_along_indexes_only() -> None:
+    db = apsw.Connection(":memory:")
+    db.execute(PACKAGE.joinpath("schema.sql").read_text())
+    queries = load("operating")
 
-    without_reading = await store.turns.view(LANE)
-    read = await store.turns.view(LANE)
+    plans = [
+        str(row[3])
+        for name in ("last_in", "last_out")
+        for row in db.execute(f"EXPLAIN QUERY PLAN {queries[name]}", ("push",))
+    ]
 
-    assert without_reading.message is not None
-    assert without_reading == read
-
-
-@pytest.mark.req("J4")
-async def test_a_view_is_no_longer_handed_out_after_the_next_transaction(
-    store: SqliteStore,
-) -> None:
-    message = new_message("hello")
-    await accept(store, message)
-    await begin(store, message)
-
-    view = await store.turns.view(LANE)
-
-    assert view.fence == 1
-    assert view.message is not None
-    assert view.message.state == "running"
-
-
-async def begin(store: SqliteStore, message: NewMessage) -> Lease:
-    return await store.turns.begin(
-        Begin(
-            lane=message.lane,
-            owner="w",
-            fence=0,
-            head=0,
-            message_id=message.id,
-            person_id="",
-            at=1.0,
-        )
-    )
-
-
-async def end_of(
-    store: SqliteStore, message: NewMessage, *, reset_lane: str | None = None
-) -> Commit:
-    record = await store.inbox.get(message.id)
-    assert record is not None
-    return Commit(
-        message_id=message.id,
-        person_id=record.person_id,
-        outcome=Outcome.ANSWERED,
-        result=TurnResult(text=""),
-        at=1.0,
-        epoch=0,
-        reset_lane=reset_lane,
-    )
-
-
-@pytest.mark.req("J4", "J6")
-async def test_a_reset_in_the_same_transaction_is_seen(store: SqliteStore) -> None:
-    command = new_message("/new", lane=f"{LANE}#control")
-    await accept(store, command)
-    lease = await begin(store, command)
-    reset = await end_of(store, command, reset_lane=LANE)
-
-    await asyncio.gather(accept(store, new_message("hello")), store.turns.commit(lease, reset))
-
-    assert (await store.turns.view(LANE)).epoch == 1
-
-
-@pytest.mark.req("J4")
-async def test_the_view_after_a_commit_is_what_a_read_finds(store: SqliteStore) -> None:
-    message = new_message("hello")
-    await accept(store, message)
-    lease = await begin(store, message)
-
-    await store.turns.commit(lease, await end_of(store, message))
-    without_reading = await store.turns.view(LANE)
-    read = await store.turns.view(LANE)
-
-    assert without_reading.message is None
-    assert without_reading == read
-
-
-@pytest.mark.req("J4")
-@pytest.mark.parametrize("accept_first", [True, False])
-async def test_a_message_beside_a_commit_is_found_next(
-    store: SqliteStore, accept_first: bool
-) -> None:
-    message, following = new_message("hello"), new_message("and then?")
-    await accept(store, message)
-    lease = await begin(store, message)
-    beside = [accept(store, following), store.turns.commit(lease, await end_of(store, message))]
-
-    await asyncio.gather(*(beside if accept_first else reversed(beside)))
-
-    found = (await store.turns.view(LANE)).message
-    assert found is not None
-    assert found.id == following.id
+    assert [one for one in plans if one.startswith("SCAN") and "used" not in one] == []

@@ -14,10 +14,10 @@ from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import StepWrite
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
-from tests.torture.store_rig import accept, begin, ending, open_store
+from tests.stores.engine import OpenStore, Options
+from tests.stores.opening import deliveries_of, open_store
+from tests.torture.store_rig import Ids, accept, begin, ending
 
 LEASE_S = 10.0
 TARGET = Target(platform="push", account="a", chat_id="c")
@@ -28,19 +28,17 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
-        self.path = folder / "hermes.db"
-        self.keys = make_store_keys()
-        self.opened: list[SqliteStore] = []
+        self.folder = folder
+        self.opened: list[OpenStore] = []
 
-    async def join(self, name: str, *, alone: bool = False) -> SqliteStore:
-        store = self.open(alone=alone)
+    async def join(self, name: str, *, alone: bool = False) -> OpenStore:
+        store = await self.open(alone=alone)
         await store.fleet.join(name)
         return store
 
-    def open(self, *, alone: bool = False) -> SqliteStore:
-        store = open_store(
-            self.path, key_file=self.keys, clock=self.clock, alone=alone, lease_s=LEASE_S
-        )
+    async def open(self, *, alone: bool = False) -> OpenStore:
+        options = Options(alone=alone, lease_s=LEASE_S)
+        store = await open_store(self.folder, clock=self.clock, make_id=Ids(), options=options)
         self.opened.append(store)
         return store
 
@@ -53,7 +51,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         await store.close()
 
 
-async def send(store: SqliteStore, nodes: Nodes, name: str) -> str:
+async def send(store: OpenStore, nodes: Nodes, name: str) -> str:
     """Bring a reply onto the wire; return its id."""
     await accept(store, name, user=name, clock=nodes.clock)
     lease, message = await begin(store, name, clock=nodes.clock, owner=store.fleet.node)
@@ -135,9 +133,7 @@ async def test_only_what_the_dead_node_had_on_the_wire_is_unknown(nodes: Nodes) 
 
     await alive.fleet.bury("n_dead")
 
-    found = [
-        (await alive.outbox.of_message(message_id))[0].state for message_id in ("m_one", "m_two")
-    ]
+    found = [(await deliveries_of(alive, name))[0].state for name in ("m_one", "m_two")]
     assert (theirs, ours) == ("o_one", "o_two")
     assert found == [DeliveryState.UNKNOWN, DeliveryState.SENDING]
     with pytest.raises(GuardFailed):
@@ -184,7 +180,7 @@ async def test_a_process_that_is_alone_buries_all_others_when_it_joins(nodes: No
     await accept(dead, "one", clock=nodes.clock)
     lost, message = await begin(dead, "ann", clock=nodes.clock, owner="n_dead")
 
-    alone = nodes.open(alone=True)
+    alone = await nodes.open(alone=True)
     cut_off = await alone.fleet.join("n_next")
 
     assert cut_off == ("ann",)
@@ -202,7 +198,7 @@ async def test_another_process_that_is_not_silent_is_left_alone_by_one_that_join
     await accept(living, "one", clock=nodes.clock)
     held, message = await begin(living, "ann", clock=nodes.clock, owner="n_living")
 
-    other = nodes.open()
+    other = await nodes.open()
     cut_off = await other.fleet.join("n_other")
 
     assert cut_off == ()

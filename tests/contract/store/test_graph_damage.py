@@ -15,8 +15,10 @@ from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import migrate, open_database
 from hermes.store.sqlite.tx import SqliteTx
-from tests.graph_files import WritableGraph
+from tests.stores.graph_files import WritableGraph
 from tests.unit.graph.said import assistant, tool_call, user
+
+pytestmark = pytest.mark.sqlite_only
 
 KEYS = make_store_keys()
 ANN, BOB, SUB = (

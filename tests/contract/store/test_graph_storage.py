@@ -13,8 +13,10 @@ from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate, open_database
 from hermes.store.sqlite.tx import SqliteTx
-from tests.graph_files import WritableGraph
+from tests.stores.graph_files import WritableGraph
 from tests.unit.graph.said import assistant, user
+
+pytestmark = pytest.mark.sqlite_only
 
 TOOLS = [{"type": "function", "function": {"name": "look", "parameters": {}}}]
 

@@ -8,10 +8,9 @@ from hermes.app.key_rotation import KeyRotation
 from hermes.config.home import replace_secret_file
 from hermes.errors import StoreError
 from hermes.ports.search import SearchAsk
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.inspection import inspect
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.store.people import person
+from tests.stores.opening import new_keys, opened_tables
 
 SECRET = "the word is xylophone"
 
@@ -22,7 +21,7 @@ class Crash(Exception):
 
 def put_keys(folder: Path) -> Path:
     path = folder / "store.keys"
-    replace_secret_file(path, make_store_keys())
+    replace_secret_file(path, new_keys())
     return path
 
 
@@ -42,10 +41,8 @@ def rotation(rig: Rig, path: Path, *, dies_at: int = 0) -> KeyRotation:
 
 
 def keys_that_open(folder: Path, key_file: bytes) -> int:
-    found = inspect(folder / "hermes.db", key_file, alive=lambda: None)
-    if found.key_problem is not None:
-        raise StoreError(found.key_problem)
-    return found.keys
+    with opened_tables(folder, key_file=key_file) as found:
+        return found.try_keys()
 
 
 @pytest.mark.req("J24", "A15")

@@ -8,8 +8,8 @@ import pytest
 
 from hermes.errors import StoreRejected
 from hermes.ports.keys import CallerKey
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
+from tests.stores.opening import opened
 
 DIGEST = b"d" * 32
 
@@ -47,7 +47,7 @@ async def test_a_key_is_found_as_it_was_made_also_after_reopening(tmp_path: Path
 
 
 @pytest.mark.req("A22")
-async def test_a_key_without_limits_has_none(store: SqliteStore) -> None:
+async def test_a_key_without_limits_has_none(store: Store) -> None:
     plain = CallerKey(id="k_2", label="", user="ann", person_id="", hint="", created_at=1.0)
 
     made = await store.keys.add(plain, digest=DIGEST, user="ann")
@@ -57,7 +57,7 @@ async def test_a_key_without_limits_has_none(store: SqliteStore) -> None:
 
 
 @pytest.mark.req("A22")
-async def test_two_keys_of_a_user_belong_to_one_person(store: SqliteStore) -> None:
+async def test_two_keys_of_a_user_belong_to_one_person(store: Store) -> None:
     made = [
         await store.keys.add(key(f"k_{number}"), digest=bytes([number]) * 32, user=user)
         for number, user in enumerate(("ann", "ann", "bob"))
@@ -67,7 +67,7 @@ async def test_two_keys_of_a_user_belong_to_one_person(store: SqliteStore) -> No
 
 
 @pytest.mark.req("A22")
-async def test_a_found_key_is_known_without_reading(store: SqliteStore) -> None:
+async def test_a_found_key_is_known_without_reading(store: Store) -> None:
     await store.keys.add(key(), digest=DIGEST, user="ann")
 
     assert await store.keys.find(DIGEST) is await store.keys.find(DIGEST)
@@ -75,7 +75,7 @@ async def test_a_found_key_is_known_without_reading(store: SqliteStore) -> None:
 
 
 @pytest.mark.req("A22")
-async def test_a_key_that_was_found_is_revoked_for_the_next_request(store: SqliteStore) -> None:
+async def test_a_key_that_was_found_is_revoked_for_the_next_request(store: Store) -> None:
     made = await store.keys.add(key(), digest=DIGEST, user="ann")
     await store.keys.find(DIGEST)
 
@@ -86,7 +86,7 @@ async def test_a_key_that_was_found_is_revoked_for_the_next_request(store: Sqlit
 
 
 @pytest.mark.req("A22")
-async def test_keys_are_listed_the_newest_first(store: SqliteStore) -> None:
+async def test_keys_are_listed_the_newest_first(store: Store) -> None:
     for number, at in enumerate((2.0, 3.0, 1.0)):
         await store.keys.add(key(f"k_{number}", at=at), digest=bytes([number]) * 32, user="ann")
 
@@ -94,7 +94,7 @@ async def test_keys_are_listed_the_newest_first(store: SqliteStore) -> None:
 
 
 @pytest.mark.req("J19", "J24")
-async def test_a_hash_that_is_taken_fails_alone_and_makes_nobody(store: SqliteStore) -> None:
+async def test_a_hash_that_is_taken_fails_alone_and_makes_nobody(store: Store) -> None:
     results = await asyncio.gather(
         store.keys.add(key("k_1"), digest=DIGEST, user="ann"),
         store.keys.add(key("k_2"), digest=DIGEST, user="mallory"),
@@ -108,7 +108,7 @@ async def test_a_hash_that_is_taken_fails_alone_and_makes_nobody(store: SqliteSt
 
 
 @pytest.mark.req("J24")
-async def test_an_erased_persons_keys_open_nothing(store: SqliteStore) -> None:
+async def test_an_erased_persons_keys_open_nothing(store: Store) -> None:
     ann = await store.keys.add(key(), digest=DIGEST, user="ann")
     bob = await store.keys.add(key("k_2"), digest=b"e" * 32, user="bob")
     await store.keys.find(DIGEST)

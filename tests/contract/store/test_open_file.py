@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from hermes.message.ids import make_id
-from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.open_file import newest_rescued
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.blank import blank
+from tests.stores.engine import OpenStore, Options
+from tests.stores.opening import open_store
 
-KEYS = make_store_keys()
+pytestmark = pytest.mark.sqlite_only
 
 
 class Opened:
@@ -20,17 +18,12 @@ class Opened:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "hermes.db"
         self.clock = ManualClock()
-        self.store = self.open()
+        self.store: OpenStore
 
-    def open(self) -> SqliteStore:
-        """Open the file again."""
-        return SqliteStore(
-            self.path,
-            key_file=KEYS,
-            clock=self.clock,
-            make_id=make_id,
-            options=StoreOptions(disk_reserve_mb=0),
-        )
+    async def open(self) -> OpenStore:
+        """Open the file, also once more."""
+        options = Options(synchronous="FULL", disk_reserve_mb=0)
+        return await open_store(self.path.parent, clock=self.clock, options=options)
 
     def problem(self) -> str:
         """Return what the store says of itself after a while."""
@@ -55,8 +48,8 @@ class Opened:
 
 @pytest.fixture
 async def opened(tmp_path: Path) -> Opened:
-    blank(tmp_path / "hermes.db")
     opened = Opened(tmp_path)
+    opened.store = await opened.open()
     await opened.store.users.add("rest", "ann", name="Ann", at=1.0)
     return opened
 
@@ -64,7 +57,7 @@ async def opened(tmp_path: Path) -> Opened:
 async def reopened(opened: Opened) -> str | None:
     """Put the copy in the place of the lost file; returns the person that was stored."""
     opened.rescued().rename(opened.path)
-    store = opened.open()
+    store = await opened.open()
     person = (await store.users.channel_access("rest", "ann")).person_id
     await store.close()
     return person

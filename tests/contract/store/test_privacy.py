@@ -5,27 +5,10 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import StoreError
-from hermes.message.ids import make_id
-from hermes.store.sql.seal import add_store_key, make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
-from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import KEYS, open_rig
+from tests.contract.journal.rig import open_rig
+from tests.stores.opening import KEYS, new_keys, open_store, opened, raw_bytes, tables
 
 SECRET = "the word is xylophone"
-
-
-def open_store(folder: Path, key_file: bytes) -> SqliteStore:
-    return SqliteStore(
-        folder / "hermes.db",
-        key_file=key_file,
-        clock=ManualClock(),
-        make_id=make_id,
-        options=StoreOptions(),
-    )
-
-
-def raw(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
 
 
 @pytest.mark.req("J24", "A15")
@@ -37,7 +20,7 @@ async def test_j24_no_body_is_readable_in_the_files(tmp_path: Path) -> None:
 
     assert result is not None
     assert SECRET in result.text
-    assert b"xylophone" not in raw(tmp_path)
+    assert b"xylophone" not in raw_bytes(tmp_path)
 
 
 @pytest.mark.req("J24")
@@ -56,7 +39,12 @@ async def test_j24_erasing_a_person_makes_every_body_of_theirs_unreadable(tmp_pa
         assert gone is not None
         assert gone.event is None
         assert await rig.store.inbox.result(message_id) is None
-        assert await rig.store.people.erased(record.person_id)
+        person = await rig.store.people.get(record.person_id)
+        assert person is not None
+        assert person.is_erased
+        with tables(tmp_path) as left:
+            key = "SELECT wrapped FROM person_keys WHERE person_id = ?1"
+            assert left.rows(key, (record.person_id,)) == []
         assert (
             await rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9)
         ).messages == ()
@@ -103,16 +91,14 @@ async def test_j24_the_store_key_rotates_without_touching_bodies(tmp_path: Path)
         message_id = await rig.say(SECRET)
         await rig.outcome(message_id)
         before = rig.store.digest(b"same")
-    both = add_store_key(KEYS)
-    store = open_store(tmp_path, both)
-    assert await store.rotate_keys() == 1
-    await store.close()
+    both = new_keys(KEYS)
+    async with opened(tmp_path, key_file=both) as store:
+        assert await store.rotate_keys() == 1
 
     only_new = both.split()[0] + b"\n"
-    store = open_store(tmp_path, only_new)
-    result = await store.inbox.result(message_id)
-    digest = store.digest(b"same")
-    await store.close()
+    async with opened(tmp_path, key_file=only_new) as store:
+        result = await store.inbox.result(message_id)
+        digest = store.digest(b"same")
 
     assert result is not None
     assert SECRET in result.text
@@ -125,4 +111,4 @@ async def test_j24_another_key_file_is_a_clear_error(tmp_path: Path) -> None:
         await rig.answer(SECRET)
 
     with pytest.raises(StoreError, match="restore the key file"):
-        open_store(tmp_path, make_store_keys())
+        await open_store(tmp_path, key_file=new_keys())

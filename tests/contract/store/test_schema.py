@@ -13,6 +13,8 @@ from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate, open_database
 
+pytestmark = pytest.mark.sqlite_only
+
 PACKAGE = resources.files("hermes.store.sqlite")
 QUERIES_PACKAGE = "hermes.store.sql.queries"
 QUERIES = resources.files(QUERIES_PACKAGE)

@@ -20,6 +20,8 @@ from hermes.store.search.query import read_question, snippet
 from hermes.store.search.text_folds import cut, fold, words_of
 from hermes.store.sqlite.connection import Database
 
+pytestmark = pytest.mark.sqlite_only
+
 KEY = bytes(32)
 LANE = "agent:main:rest:dm:ann"
 ROUNDS = settings(

@@ -10,6 +10,8 @@ import pytest
 from hermes.store.search.file import open_index
 from hermes.store.sql.queries import load
 
+pytestmark = pytest.mark.sqlite_only
+
 PACKAGE = "hermes.store.search"
 FILES = resources.files(PACKAGE)
 

@@ -12,15 +12,11 @@ from hermes.message.source import ChatType, Source
 from hermes.ports.channel import Target
 from hermes.ports.inbox import NewMessage
 from hermes.ports.sends import MIRROR, NewSend
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
+from tests.stores.opening import deliveries_of, opened, raw_bytes
 
 SECRET = "the word is xylophone"
 AGENTS = ("main", "other")
-
-
-def on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.glob("hermes.db*"))
 
 
 def lane_of(chat: str, *, kind: ChatType = "dm", user: str | None = None, thread: str = "") -> str:
@@ -35,7 +31,7 @@ def lane_of(chat: str, *, kind: ChatType = "dm", user: str | None = None, thread
     return str(key)
 
 
-async def write(store: SqliteStore, user: str, lane: str, *, chat: str, at: float = 1.0) -> str:
+async def write(store: Store, user: str, lane: str, *, chat: str, at: float = 1.0) -> str:
     """Let somebody write on a lane; returns their person's id."""
     event = MessageEvent(
         account="acc",
@@ -82,7 +78,7 @@ async def test_w27_a_delivery_and_its_mirrors_are_kept_once_and_sealed(tmp_path:
         assert await store.sends.put(send, kept=told.append)
         assert not await store.sends.put(send, kept=told.append)
 
-        (delivery,) = await store.outbox.of_message("m_1")
+        (delivery,) = await deliveries_of(store, "m_1")
         assert (delivery.parts, delivery.purpose) == ((TextPart(SECRET),), "tool")
         assert (told, store.inbox.waiting()) == ([(lane_of("bob"),)], 3)
         _, mirror = (await store.transcripts.conversation(lane_of("bob"), limit=9)).messages
@@ -90,11 +86,11 @@ async def test_w27_a_delivery_and_its_mirrors_are_kept_once_and_sealed(tmp_path:
         assert record.event is not None
         assert (record.person_id, record.event.route, record.event.internal) == (bob, MIRROR, True)
         assert record.event.history[0].text == SECRET
-    assert SECRET.encode() not in on_disk(tmp_path)
+    assert SECRET.encode() not in raw_bytes(tmp_path)
 
 
 @pytest.mark.req("W27", "J24")
-async def test_w27_a_session_of_somebody_who_is_gone_is_told_nothing(store: SqliteStore) -> None:
+async def test_w27_a_session_of_somebody_who_is_gone_is_told_nothing(store: Store) -> None:
     ann = await write(store, "ann", lane_of("ann"), chat="ann")
     bob = await write(store, "bob", lane_of("bob"), chat="bob")
     await store.people.erase(bob, at=2.0)
@@ -105,7 +101,7 @@ async def test_w27_a_session_of_somebody_who_is_gone_is_told_nothing(store: Sqli
 
 
 @pytest.mark.req("W27")
-async def test_w27_the_sessions_of_a_chat_are_found_by_its_kind(store: SqliteStore) -> None:
+async def test_w27_the_sessions_of_a_chat_are_found_by_its_kind(store: Store) -> None:
     ann, bob = lane_of("room", kind="group", user="ann"), lane_of("room", kind="group", user="bob")
     for user, lane, at in (("ann", ann, 1.0), ("bob", bob, 2.0)):
         await write(store, user, lane, chat="room", at=at)
@@ -122,7 +118,7 @@ async def test_w27_the_sessions_of_a_chat_are_found_by_its_kind(store: SqliteSto
 
 
 @pytest.mark.req("W27")
-async def test_w27_the_direct_chats_of_a_person_are_theirs_alone(store: SqliteStore) -> None:
+async def test_w27_the_direct_chats_of_a_person_are_theirs_alone(store: Store) -> None:
     ann = await write(store, "ann", lane_of("ann"), chat="ann", at=1.0)
     await write(store, "ann", lane_of("two"), chat="two", at=2.0)
     await write(store, "bob", lane_of("bob"), chat="bob", at=3.0)

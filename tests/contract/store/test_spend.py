@@ -24,8 +24,8 @@ from hermes.ports.spend import (
     Unit,
     Whose,
 )
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
+from tests.stores.opening import opened
 
 DAYS = ("2026-10-31", "2026-11-01", "2026-11-15", "2026-11-30", "2026-12-01")
 PERIODS = (*DAYS, "2026-10", "2026-11", "2026-12", "2027-01", "")
@@ -197,7 +197,7 @@ async def test_what_was_added_is_there_after_reopening(tmp_path: Path) -> None:
 
 @pytest.mark.req("J21")
 async def test_a_thousand_equal_calls_are_one_row_of_the_ledger(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     await store.spend.add([spent()] * 1_000)
 
@@ -207,7 +207,7 @@ async def test_a_thousand_equal_calls_are_one_row_of_the_ledger(
 
 
 @pytest.mark.req("J21", "J19")
-async def test_a_unit_that_fails_leaves_its_good_neighbours(store: SqliteStore) -> None:
+async def test_a_unit_that_fails_leaves_its_good_neighbours(store: Store) -> None:
     unprintable = CallLine(id="c_bad", at=1.0, data={"thing": object()})
 
     results = await asyncio.gather(

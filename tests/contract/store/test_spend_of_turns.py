@@ -9,10 +9,10 @@ from hermes.errors import LeaseLost
 from hermes.message.reply import Usage
 from hermes.ports.spend import Account, CallLine, Meter, SpendEntry
 from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
+from hermes.ports.store import Store
 from hermes.ports.turns import Interaction, MessageRecord
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 from tests.torture.store_rig import accept, begin, ending
 
 CLOCK = ManualClock()
@@ -25,7 +25,7 @@ def spent(message: MessageRecord) -> SpendEntry:
     return SpendEntry(day="2026-11-15", account=account, model="one", usage=USAGE)
 
 
-async def begun(store: SqliteStore) -> tuple[Lease, MessageRecord]:
+async def begun(store: Store) -> tuple[Lease, MessageRecord]:
     await accept(store, "hello", clock=CLOCK)
     return await begin(store, "ann", clock=CLOCK)
 
@@ -54,7 +54,7 @@ async def test_what_steps_and_the_end_spent_is_there_after_reopening(tmp_path: P
 
 
 @pytest.mark.req("J21", "J4")
-async def test_who_lost_the_lane_spends_nothing(store: SqliteStore) -> None:
+async def test_who_lost_the_lane_spends_nothing(store: Store) -> None:
     lease, message = await begun(store)
     lost = Lease(lease.lane, lease.owner, lease.fence - 1)
     end = msgspec.structs.replace(ending(message, clock=CLOCK), spent=(spent(message),))
@@ -68,7 +68,7 @@ async def test_who_lost_the_lane_spends_nothing(store: SqliteStore) -> None:
 
 
 @pytest.mark.req("A20")
-async def test_tokens_without_a_price_are_told_by_step_and_interaction(store: SqliteStore) -> None:
+async def test_tokens_without_a_price_are_told_by_step_and_interaction(store: Store) -> None:
     lease, message = await begun(store)
     await store.turns.step(lease, called(message))
     model = Step(ordinal=1, kind="model", state="done", body=b"{}", usage=USAGE, at=CLOCK.now())
@@ -87,7 +87,7 @@ async def test_tokens_without_a_price_are_told_by_step_and_interaction(store: Sq
 
 
 @pytest.mark.req("A20")
-async def test_of_what_was_written_to_a_cache_only_the_cost_is_kept(store: SqliteStore) -> None:
+async def test_of_what_was_written_to_a_cache_only_the_cost_is_kept(store: Store) -> None:
     lease, message = await begun(store)
     await store.turns.step(lease, called(message))
     used = msgspec.structs.replace(USAGE, cache_written=6)
@@ -102,7 +102,7 @@ async def test_of_what_was_written_to_a_cache_only_the_cost_is_kept(store: Sqlit
 
 
 @pytest.mark.req("A20")
-async def test_a_forgotten_message_still_tells_its_unpriced_tokens(store: SqliteStore) -> None:
+async def test_a_forgotten_message_still_tells_its_unpriced_tokens(store: Store) -> None:
     lease, message = await begun(store)
     took = Interaction(agent="main", platform="rest", usage=Usage(10, 5, unpriced=2))
     await store.turns.commit(
@@ -121,7 +121,7 @@ def line(name: str, at: float) -> CallLine:
 
 
 @pytest.mark.req("J21", "J22")
-async def test_a_call_has_a_timeline_of_its_own(store: SqliteStore) -> None:
+async def test_a_call_has_a_timeline_of_its_own(store: Store) -> None:
     await store.spend.add([], lines=[line("c_1", 5.0), line("c_2", 6.0)])
 
     story = await store.timeline("c_2")
@@ -133,7 +133,7 @@ async def test_a_call_has_a_timeline_of_its_own(store: SqliteStore) -> None:
 
 
 @pytest.mark.req("J21")
-async def test_calls_are_forgotten_after_their_time_a_few_at_a_time(store: SqliteStore) -> None:
+async def test_calls_are_forgotten_after_their_time_a_few_at_a_time(store: Store) -> None:
     lease, message = await begun(store)
     noted = TimelineEvent("noted", 1.0, {})
     await store.turns.step(
@@ -153,7 +153,7 @@ async def test_calls_are_forgotten_after_their_time_a_few_at_a_time(store: Sqlit
 
 
 @pytest.mark.req("J21")
-async def test_messages_and_calls_share_the_limit_of_a_purge(store: SqliteStore) -> None:
+async def test_messages_and_calls_share_the_limit_of_a_purge(store: Store) -> None:
     lease, message = await begun(store)
     await store.turns.commit(lease, ending(message, clock=CLOCK))
     await store.spend.add([], lines=[line("c_1", 1.0), line("c_2", 2.0)])

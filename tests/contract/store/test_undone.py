@@ -2,18 +2,12 @@
 
 import asyncio
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from hermes.errors import GuardFailed
+from hermes.errors import NotFound
 from hermes.ports.directory import ChatEntry
-from hermes.store.sql.tx import Tx
-from tests.contract.store.opening import opened
-
-
-async def fails(_tx: Tx) -> NoReturn:
-    raise GuardFailed("row -1 is not there")
+from tests.stores.opening import opened
 
 
 @pytest.mark.req("J19", "J24")
@@ -23,10 +17,10 @@ async def test_a_data_key_that_was_rolled_back_seals_nothing(tmp_path: Path) -> 
     async with opened(tmp_path) as store:
         results = await asyncio.gather(
             store.directory.keep("slack", [team], is_listing=False, at=1.0),
-            store._engine.writer.run("unit", fails),
+            store.users.unlink("rest", "nobody", at=1.0),
             return_exceptions=True,
         )
 
-    assert isinstance(results[1], GuardFailed)
+    assert isinstance(results[1], NotFound)
     async with opened(tmp_path) as again:
         assert [entry.name for entry in await again.directory.chats()] == ["team"]

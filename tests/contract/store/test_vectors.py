@@ -8,11 +8,10 @@ import msgspec
 import pytest
 
 from hermes.ports.memory import Fact, FactChange
+from hermes.ports.store import Store
 from hermes.ports.vectors import PAGE_SIZE, Page, VectorEntry, nearest
-from hermes.store.sqlite.connection import open_database
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
 from tests.contract.store.people import person
+from tests.stores.opening import opened, tables
 
 MODEL = "axes/3"
 
@@ -30,11 +29,11 @@ def fact(person_id: str, name: str, *, value: str = "x", is_structural: bool = F
     )
 
 
-async def put(store: SqliteStore, *facts: Fact) -> None:
+async def put(store: Store, *facts: Fact) -> None:
     await store.facts.change(facts[0].person_id, lambda _: FactChange(put=facts))
 
 
-async def place(store: SqliteStore, person_id: str, *, model: str = MODEL) -> tuple[Fact, ...]:
+async def place(store: Store, person_id: str, *, model: str = MODEL) -> tuple[Fact, ...]:
     """Give every fact that waits a vector; returns the facts."""
     facts = await store.vectors.waiting(person_id, limit=20_000)
     await store.vectors.keep(person_id, page_of(facts, model), facts=facts)
@@ -48,17 +47,14 @@ def page_of(facts: Sequence[Fact], model: str = MODEL) -> Page:
     )
 
 
-async def found(store: SqliteStore, person_id: str, *, model: str = MODEL) -> set[str]:
+async def found(store: Store, person_id: str, *, model: str = MODEL) -> set[str]:
     pages = await store.vectors.pages(person_id, model)
     return {name for name, _ in nearest((1.0, 1.0, 1.0), pages, k=20_000, model=model)}
 
 
 def raw(folder: Path, sql: str) -> list[tuple[object, ...]]:
-    db = open_database(folder / "hermes.db", synchronous="FULL", vfs=None)
-    try:
-        return db.rows(sql)
-    finally:
-        db.close()
+    with tables(folder) as found:
+        return found.rows(sql)
 
 
 @pytest.mark.req("A12", "J24")
@@ -82,7 +78,7 @@ async def test_vectors_are_sealed_the_persons_own_and_there_after_a_restart(tmp_
 
 
 @pytest.mark.req("A12", "J22")
-async def test_a_fact_waits_for_its_vector_from_the_moment_it_is_known(store: SqliteStore) -> None:
+async def test_a_fact_waits_for_its_vector_from_the_moment_it_is_known(store: Store) -> None:
     ann = await person(store)
     await put(store, fact(ann, "dog"), fact(ann, "diet", is_structural=True))
 
@@ -94,7 +90,7 @@ async def test_a_fact_waits_for_its_vector_from_the_moment_it_is_known(store: Sq
 
 @pytest.mark.req("A12", "J24")
 async def test_what_a_fact_said_before_and_what_is_forgotten_leaves_the_pages_at_once(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
     await put(store, fact(ann, "changed"), fact(ann, "gone"), fact(ann, "kept"))
@@ -110,7 +106,7 @@ async def test_what_a_fact_said_before_and_what_is_forgotten_leaves_the_pages_at
 
 @pytest.mark.req("A12")
 async def test_a_vector_of_what_changed_meanwhile_or_came_twice_is_not_kept(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await person(store)
     await put(store, fact(ann, "dog"), fact(ann, "gone"), fact(ann, "kept"))
@@ -128,7 +124,7 @@ async def test_a_vector_of_what_changed_meanwhile_or_came_twice_is_not_kept(
 
 
 @pytest.mark.req("A12")
-async def test_the_pages_of_another_model_are_made_anew(store: SqliteStore) -> None:
+async def test_the_pages_of_another_model_are_made_anew(store: Store) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     await put(store, fact(ann, "dog"), fact(ann, "diet", is_structural=True))
     await put(store, fact(bob, "dog"))
@@ -168,7 +164,7 @@ async def test_nothing_is_left_of_who_is_erased(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("A12")
-async def test_ten_thousand_facts_come_and_go_without_scattering(store: SqliteStore) -> None:
+async def test_ten_thousand_facts_come_and_go_without_scattering(store: Store) -> None:
     ann = await person(store)
     facts = tuple(fact(ann, f"n{number:05}") for number in range(10_000))
     await put(store, *facts)
@@ -190,10 +186,9 @@ async def test_facts_of_a_database_without_pages_wait_for_their_vectors(tmp_path
         ann = await person(store)
         dog = fact(ann, "dog")
         await put(store, dog, fact(ann, "diet", is_structural=True))
-    db = open_database(tmp_path / "hermes.db", synchronous="FULL", vfs=None)
-    db.execute("DELETE FROM vectors_wanted")
-    db.execute("INSERT INTO vectors_wanted SELECT person_id, id FROM facts")
-    db.close()
+    with tables(tmp_path) as changed:
+        changed.execute("DELETE FROM vectors_wanted")
+        changed.execute("INSERT INTO vectors_wanted SELECT person_id, id FROM facts")
 
     async with opened(tmp_path) as store:
         assert len(await store.vectors.waiting(ann, limit=9)) == 2
@@ -203,7 +198,7 @@ async def test_facts_of_a_database_without_pages_wait_for_their_vectors(tmp_path
 
 
 @pytest.mark.req("J22")
-async def test_another_persons_fact_gets_no_vector_here(store: SqliteStore) -> None:
+async def test_another_persons_fact_gets_no_vector_here(store: Store) -> None:
     ann, bob = await person(store, "ann"), await person(store, "bob")
     await put(store, fact(ann, "dog"))
     (hers,) = await store.vectors.waiting(ann, limit=9)

@@ -3,40 +3,34 @@
 import asyncio
 from pathlib import Path
 
-import apsw
 import msgspec
 import pytest
 
 from hermes.errors import Conflict, NoCredits, NotFound
 from hermes.message.outcome import Outcome
 from hermes.ports.steps import Lease
+from hermes.ports.store import Store
 from hermes.ports.turns import Begin, CreditHold, Interaction, MessageRecord
 from hermes.ports.wallet import LedgerLine, NewGrant, NewReferral, NewRefund, Wallet
-from hermes.store.sql.seal import Sealer, make_store_keys
-from hermes.store.sql.wallet import move_credits
-from hermes.store.sqlite.adoption import steps_beside
-from hermes.store.sqlite.connection import Database, migrate, open_database
-from hermes.store.sqlite.store import SqliteStore
-from hermes.store.sqlite.tx import SqliteTx
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened, raw_bytes, tables
 from tests.torture.store_rig import accept, answer, ending, new_message
 
 CLOCK = ManualClock()
 
 
-async def newcomer(store: SqliteStore, user: str = "ann") -> str:
+async def newcomer(store: Store, user: str = "ann") -> str:
     await accept(store, f"hello-{user}", user=user, clock=CLOCK)
     return await person(store, user)
 
 
-async def person(store: SqliteStore, user: str = "ann") -> str:
+async def person(store: Store, user: str = "ann") -> str:
     found = await store.people.find("rest", user)
     assert found is not None
     return found.id
 
 
-async def wallet(store: SqliteStore, user: str = "ann") -> Wallet:
+async def wallet(store: Store, user: str = "ann") -> Wallet:
     found = await store.wallets.get(await person(store, user))
     assert found is not None
     return found
@@ -46,7 +40,7 @@ def grant(person_id: str, amount: int = 5, *, name: str = "g_1", reason: str = "
     return NewGrant(id=name, person_id=person_id, amount=amount, at=2.0, reason=reason, by="olga")
 
 
-async def begin(store: SqliteStore, lane: str, hold: CreditHold) -> tuple[Lease, MessageRecord]:
+async def begin(store: Store, lane: str, hold: CreditHold) -> tuple[Lease, MessageRecord]:
     view = await store.turns.view(lane)
     assert view.message is not None
     lease = await store.turns.begin(
@@ -64,11 +58,7 @@ async def begin(store: SqliteStore, lane: str, hold: CreditHold) -> tuple[Lease,
     return lease, view.message
 
 
-def on_disk(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in folder.iterdir())
-
-
-async def differences(store: SqliteStore) -> list[tuple[str, str, int | None, int | None]]:
+async def differences(store: Store) -> list[tuple[str, str, int | None, int | None]]:
     audit = await store.wallets.audit(limit=100)
     assert audit.wrong == len(audit.differences)
     return [(one.what, one.id, one.expected, one.found) for one in audit.differences]
@@ -91,7 +81,7 @@ async def test_everybody_has_a_wallet_and_a_code_of_their_own_also_after_reopeni
 
 
 @pytest.mark.req("A5", "J11")
-async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: SqliteStore) -> None:
+async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: Store) -> None:
     ann = await newcomer(store)
     hold = CreditHold(ann, 2, limited=True, start_grant=3)
 
@@ -109,7 +99,7 @@ async def test_a_limited_hold_is_checked_and_taken_in_one_unit(store: SqliteStor
 
 
 @pytest.mark.req("A5", "J11", "J19")
-async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: SqliteStore) -> None:
+async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: Store) -> None:
     lanes = [f"lane{number}" for number in range(50)]
     for lane in lanes:
         message = new_message(lane, user="ann", clock=CLOCK)
@@ -128,7 +118,7 @@ async def test_50_begins_in_one_commit_take_what_there_is_and_no_more(store: Sql
 
 @pytest.mark.req("J11", "A6")
 async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await newcomer(store)
     hold = CreditHold(ann, 1, limited=True, start_grant=3)
@@ -153,7 +143,7 @@ async def test_ends_capture_or_give_back_and_an_abandoned_one_gives_back(
 
 
 @pytest.mark.req("A5")
-async def test_a_grant_counts_once_under_its_id(store: SqliteStore) -> None:
+async def test_a_grant_counts_once_under_its_id(store: Store) -> None:
     ann, bob = await newcomer(store), await newcomer(store, "bob")
 
     booked = await asyncio.gather(
@@ -172,7 +162,7 @@ async def test_a_grant_counts_once_under_its_id(store: SqliteStore) -> None:
 
 @pytest.mark.req("A5")
 async def test_a_negative_grant_takes_back_and_a_grant_is_worth_its_amount(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     for number in range(3):
         await answer(store, f"m{number}", user="ann", clock=CLOCK)
@@ -188,7 +178,7 @@ async def test_a_negative_grant_takes_back_and_a_grant_is_worth_its_amount(
 
 
 @pytest.mark.req("A6")
-async def test_a_refund_gives_back_what_was_captured_once(store: SqliteStore) -> None:
+async def test_a_refund_gives_back_what_was_captured_once(store: Store) -> None:
     await answer(store, "paid", user="ann", clock=CLOCK)
     await store.wallets.grant(grant(await person(store)))
     refund = NewRefund(message_id="m_paid", at=4.0, reason="it was wrong", by="olga")
@@ -205,7 +195,7 @@ async def test_a_refund_gives_back_what_was_captured_once(store: SqliteStore) ->
 
 
 @pytest.mark.req("A5")
-async def test_bonuses_are_booked_once_and_the_owners_up_to_a_limit(store: SqliteStore) -> None:
+async def test_bonuses_are_booked_once_and_the_owners_up_to_a_limit(store: Store) -> None:
     ann = await newcomer(store)
     others = [await newcomer(store, f"user{number}") for number in range(3)]
     referrals = [
@@ -223,28 +213,25 @@ async def test_bonuses_are_booked_once_and_the_owners_up_to_a_limit(store: Sqlit
 
 @pytest.mark.req("A5")
 async def test_credits_go_along_with_a_linked_channel_and_the_start_grant_does_not(
-    tmp_path: Path,
+    store: Store,
 ) -> None:
-    async with opened(tmp_path) as store:
-        ann, bob = await newcomer(store), await newcomer(store, "bob")
-        await begin(store, "bob", CreditHold(bob, 1, limited=True, start_grant=20))
-        await store.wallets.grant(grant(bob, 30))
-    db = open_database(tmp_path / "hermes.db", synchronous="NORMAL", vfs=None)
+    ann, bob = await newcomer(store), await newcomer(store, "bob")
+    await begin(store, "bob", CreditHold(bob, 1, limited=True, start_grant=20))
+    await store.wallets.grant(grant(bob, 30))
 
-    moved = [
-        await move_credits(SqliteTx(db), bob, ann, name=name, at=1.0) for name in ("one", "two")
-    ]
+    moved = []
+    for at in (1.0, 2.0):
+        moved.append((await store.users.link("rest", "bob", person_id=ann, at=at)).credits)
+        await store.users.unlink("rest", "bob", at=at)
 
-    db.close()
     assert moved == [29, 0]
-    async with opened(tmp_path) as store:
-        assert ((await wallet(store)).balance, (await wallet(store, "bob")).balance) == (29, 20)
-        assert await differences(store) == []
+    assert ((await wallet(store)).balance, (await wallet(store, "bob")).balance) == (29, 20)
+    assert await differences(store) == []
 
 
 @pytest.mark.req("J24", "A5")
 async def test_erasing_a_person_ends_their_code_and_hides_why_they_got_credits(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     ann = await newcomer(store)
     code = (await wallet(store)).code
@@ -266,14 +253,14 @@ async def test_a_reason_is_not_readable_on_disk(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await store.wallets.grant(grant(await newcomer(store), reason="for the secret matter"))
 
-    files = on_disk(tmp_path)
+    files = raw_bytes(tmp_path)
     assert b"g_1" in files
     assert b"secret matter" not in files
     assert b"olga" not in files
 
 
 @pytest.mark.req("A5")
-async def test_wallets_are_listed_the_poorest_first_with_their_users(store: SqliteStore) -> None:
+async def test_wallets_are_listed_the_poorest_first_with_their_users(store: Store) -> None:
     for user, amount in (("ann", 5), ("bob", -2), ("cy", 1)):
         await newcomer(store, user)
         await store.wallets.grant(grant(await person(store, user), amount, name=f"g_{user}"))
@@ -327,9 +314,8 @@ async def test_an_audit_finds_what_was_done_to_the_books(
         await answer(store, "paid", user="ann", clock=CLOCK)
         ann = await person(store)
         assert await differences(store) == []
-    db = apsw.Connection(str(tmp_path / "hermes.db"))
-    db.execute(damage)
-    db.close()
+    with tables(tmp_path) as db:
+        db.execute(damage)
 
     async with opened(tmp_path) as store:
         seen = await differences(store)
@@ -346,7 +332,7 @@ async def test_an_audit_finds_what_was_done_to_the_books(
 
 @pytest.mark.req("J11", "J21")
 async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     lease, message = await begin(store, "ann", CreditHold(await newcomer(store), 1))
     end = ending(message, clock=CLOCK)
@@ -356,28 +342,3 @@ async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
 
     assert await store.inbox.get(message.id) is None
     assert await differences(store) == []
-
-
-@pytest.mark.req("J11", "J21")
-async def test_an_older_database_gets_balances_and_codes(tmp_path: Path) -> None:
-    db = open_database(tmp_path / "old.db", synchronous="NORMAL", vfs=None)
-    old: list[str] = []
-
-    def remember(db: Database) -> None:
-        db.execute("INSERT INTO people (id, created_at) VALUES ('p_1', 1.0), ('p_2', 1.0)")
-        db.execute("INSERT INTO person_keys VALUES ('p_1', x'00')")
-        db.execute(
-            "INSERT INTO ledger (person_id, kind, amount, message_id, at)"
-            " VALUES ('p_1', 'grant', 9, 'g', 1.0), ('p_1', 'capture', -2, 'm', 1.0)"
-        )
-        db.execute("INSERT INTO holds VALUES ('m2', 'p_1', 3, 1.0)")
-        db.execute("DROP TABLE transcript")
-        old.append("filled")
-
-    sealer = Sealer(make_store_keys())
-    credits_step = steps_beside(sealer)["0005_credits.sql"]
-    migrate(db, {"0003_graph.sql": remember, "0005_credits.sql": credits_step})
-
-    assert old == ["filled"]
-    rows = db.rows("SELECT person_id, balance, is_limited, code IS NULL FROM wallets")
-    assert rows == [("p_1", 4, 0, 0), ("p_2", 0, 0, 1)]

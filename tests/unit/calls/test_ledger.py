@@ -8,7 +8,7 @@ import pytest
 from hermes.calls.ledger import CallLedger
 from hermes.message.reply import Usage
 from hermes.ports.spend import PLATFORM, Account, CallLine, Meter, SpendEntry
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 
 def spent(person: str, *, tokens: int = 10) -> SpendEntry:

@@ -39,16 +39,16 @@ from hermes.ports.clock import SystemClock
 from hermes.ports.dreams import Dream
 from hermes.ports.provider import ProviderInfo
 from hermes.ports.spend import Account, KillSwitch, SpendEntry
+from hermes.ports.store import Store
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.server.app import build_app
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, ServeSettings, address_of, bind
-from hermes.store.sql.seal import make_store_keys
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
 from hermes.testing.access import MemoryAccessStore
 from hermes.testing.gateway_api import Hold, MemoryGatewayApi, Note, Script
 from hermes.tools.mcp.servers import McpServers
+from tests.stores.opening import open_store
 
 TOKEN = "local-token-of-the-stand-in-gateway"
 
@@ -128,15 +128,9 @@ def a_call(name: str) -> WhyReport:
     )
 
 
-async def a_ledger(path: Path) -> SqliteStore:
+async def a_ledger(folder: Path) -> Store:
     """A store in which two models were called today: one has a price, the other has none."""
-    store = SqliteStore(
-        path,
-        key_file=make_store_keys(),
-        clock=SystemClock(),
-        make_id=make_id,
-        options=StoreOptions(synchronous="NORMAL"),
-    )
+    store = await open_store(folder, clock=SystemClock())
     day = Calendar("UTC").day(SystemClock().now())
     account = Account(person_id="p_1", agent="main", channel="rest")
     priced = Usage(1_200, 34, cost_usd=0.25)
@@ -173,7 +167,9 @@ async def main(home: Path) -> int:
     )
     origins = Origins(bound_host="127.0.0.1")
 
-    store = await a_ledger(home / "ledger.db")
+    ledger = home / "ledger"
+    ledger.mkdir(exist_ok=True)
+    store = await a_ledger(ledger)
 
     async def dream_now(person_id: str) -> Dream | None:
         job = await store.dreams.begin(person_id, at=clock.now())

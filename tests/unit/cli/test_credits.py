@@ -1,7 +1,8 @@
 import json
-import sqlite3
 
 import pytest
+
+from tests.stores.opening import tables
 
 
 @pytest.mark.req("A5", "J20")
@@ -75,9 +76,8 @@ def test_without_a_gateway_the_files_are_used_and_who_did_what_is_on_record(herm
 def test_an_audit_that_finds_a_difference_says_so_and_fails(hermes, home):
     hermes("keys", "create", "--user", "ann")
     hermes("credits", "grant", "v1:ann", "5")
-    with sqlite3.connect(home / "hermes.db") as db:
+    with tables(home) as db:
         db.execute("UPDATE wallets SET balance = 6")
-    db.close()
 
     told = hermes("credits", "audit")
     report = hermes("credits", "audit", "--json")

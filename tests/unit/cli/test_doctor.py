@@ -170,6 +170,7 @@ def test_the_clock_is_shown_in_the_zone_that_is_named(doctor):
     assert east > west
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.req("W7")
 def test_a_damaged_database_and_one_of_a_newer_hermes_fail(doctor, home, used):
     path = home / "hermes.db"
@@ -286,6 +287,7 @@ def test_beside_a_running_gateway_it_asks_that_and_touches_nothing(doctor, gatew
     assert (home / "run" / "gateway.pid").exists()
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.req("W7")
 def test_a_clock_that_was_set_back_is_noticed(doctor, home, used):
     path = home / "hermes.db"

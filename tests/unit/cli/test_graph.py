@@ -3,11 +3,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import apsw
 import pytest
 
 from hermes.graph.exports import verify_row
 from hermes.graph.exports.parquet import read_parquet
+from tests.stores.opening import tables
 from tests.unit.cli.conftest import environment
 from tests.unit.cli.terminal import Terminal
 from tests.warm.python import run
@@ -373,6 +373,7 @@ def test_what_was_said_in_a_chat_is_drawn_exported_and_checked(hermes, model, tm
     assert "Hello there" in (tmp_path / "openai.jsonl").read_text()
 
 
+@pytest.mark.sqlite_only
 @pytest.mark.req("G7")
 @pytest.mark.parametrize(
     "damage",
@@ -388,9 +389,8 @@ def test_a_damaged_database_is_said_to_be_damaged(hermes, model, home, tmp_path,
     hermes("chat", "--message", "Hello there", **model)
     (entry,) = json.loads(hermes("graph", "list", "--json").stdout)["graphs"]
     assert hermes("graph", "show", entry["session"]).returncode == 0
-    db = apsw.Connection(str(home / "hermes.db"))
-    db.execute(damage)
-    db.close()
+    with tables(home) as db:
+        db.execute(damage)
 
     done = [
         hermes("graph", "verify"),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.sqlite_only
+
 SAY = ("chat", "--message", "hello")
 # Opens the store of a home, and ends at a failpoint as a power switch would.
 CUT_OFF = """

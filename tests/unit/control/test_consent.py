@@ -12,21 +12,21 @@ from hermes.control.keys import NewKey
 from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import make_id
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
-def operations(store: SqliteStore) -> Operations:
+def operations(store: Store) -> Operations:
     return Operations(
         store,
         calendar=Calendar("UTC"),

@@ -20,10 +20,10 @@ from hermes.control.credits import (
 from hermes.errors import BadRequest, Conflict, Forbidden, NotFound
 from hermes.message.ids import make_id
 from hermes.ports.steps import StepWrite
+from hermes.ports.store import Store
 from hermes.ports.wallet import LedgerLine
-from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 from tests.torture.store_rig import accept, answer, begin, ending
 
 NOW = 1_700_000_000.0
@@ -31,23 +31,23 @@ CLOCK = ManualClock(NOW)
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made
 
 
-def operations(store: SqliteStore, settings: CreditSettings | None = None) -> CreditOperations:
+def operations(store: Store, settings: CreditSettings | None = None) -> CreditOperations:
     return CreditOperations(store, settings or CreditSettings(), clock=CLOCK, make_id=make_id)
 
 
-async def person(store: SqliteStore, user: str) -> str:
+async def person(store: Store, user: str) -> str:
     found = await store.people.find("rest", user)
     assert found is not None
     return found.id
 
 
 @pytest.mark.req("A5")
-async def test_a_person_is_shown_with_terms_balance_and_lines(store: SqliteStore) -> None:
+async def test_a_person_is_shown_with_terms_balance_and_lines(store: Store) -> None:
     await answer(store, "paid", user="ann", clock=CLOCK)
     tiers = {"free": CreditTier(policy="wallet", price_per_message=3, start_grant=8)}
 
@@ -76,7 +76,7 @@ async def test_a_person_is_shown_with_terms_balance_and_lines(store: SqliteStore
 
 
 @pytest.mark.req("A5")
-async def test_a_grant_is_booked_and_logged_once_under_its_id(store: SqliteStore) -> None:
+async def test_a_grant_is_booked_and_logged_once_under_its_id(store: Store) -> None:
     await accept(store, "hello", user="ann", clock=CLOCK)
     order = GrantOrder(user="rest:ann", amount=5, reason="invoice 77", id="77", by="olga")
 
@@ -107,7 +107,7 @@ async def test_a_grant_is_booked_and_logged_once_under_its_id(store: SqliteStore
     ],
 )
 async def test_a_grant_that_makes_no_sense_is_refused(
-    store: SqliteStore, order: GrantOrder, problem: str
+    store: Store, order: GrantOrder, problem: str
 ) -> None:
     await accept(store, "hello", user="ann", clock=CLOCK)
 
@@ -116,7 +116,7 @@ async def test_a_grant_that_makes_no_sense_is_refused(
 
 
 @pytest.mark.req("A6")
-async def test_a_message_is_refunded_by_its_own_id_or_its_senders(store: SqliteStore) -> None:
+async def test_a_message_is_refunded_by_its_own_id_or_its_senders(store: Store) -> None:
     await answer(store, "paid", user="ann", clock=CLOCK)
 
     first = await operations(store).refund(RefundOrder(message="paid", reason="wrong", by="olga"))
@@ -131,7 +131,7 @@ async def test_a_message_is_refunded_by_its_own_id_or_its_senders(store: SqliteS
 
 
 @pytest.mark.req("A6", "J13")
-async def test_what_was_not_paid_for_is_not_refunded(store: SqliteStore) -> None:
+async def test_what_was_not_paid_for_is_not_refunded(store: Store) -> None:
     await accept(store, "host", user="ann", clock=CLOCK)
     await accept(store, "joined", user="ann", clock=CLOCK)
     lease, message = await begin(store, "ann", clock=CLOCK)
@@ -148,7 +148,7 @@ async def test_what_was_not_paid_for_is_not_refunded(store: SqliteStore) -> None
 
 
 @pytest.mark.req("A5")
-async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: SqliteStore) -> None:
+async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: Store) -> None:
     for user in ("ann", "bob", "cy"):
         await accept(store, f"hello-{user}", user=user, clock=CLOCK)
     orders = operations(store, CreditSettings(referral_bonus=4))
@@ -176,7 +176,7 @@ async def test_a_newcomer_is_referred_once_and_nobody_by_themselves(store: Sqlit
 
 
 @pytest.mark.req("A5")
-async def test_wallets_are_listed_and_audited(store: SqliteStore) -> None:
+async def test_wallets_are_listed_and_audited(store: Store) -> None:
     for user in ("ann", "bob"):
         await answer(store, f"m-{user}", user=user, clock=CLOCK)
     await operations(store).grant(GrantOrder(user="rest:bob", amount=5))

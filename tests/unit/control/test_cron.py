@@ -10,9 +10,9 @@ from hermes.config import Settings
 from hermes.control.cron import CronOperations, JobAsk, JobOrder, JobsAsk, NewJobOrder
 from hermes.errors import BadRequest, HermesError, NotFound
 from hermes.message.ids import make_id
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 pytestmark = pytest.mark.req("W29")
 WHEN = "every weekday at 9 in Berlin"
@@ -21,20 +21,20 @@ NOW = 1_794_780_000.0
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         await made.users.add("rest", "ann", name=None, at=NOW)
         await made.users.add("push", "bob", name=None, at=NOW)
         yield made
 
 
-def desk_of(store: SqliteStore) -> CronOperations:
+def desk_of(store: Store) -> CronOperations:
     settings = Settings(time_zone="UTC")
     schedules = make_schedules(store, settings, clock=ManualClock(NOW), make_id=make_id)
     return make_cron_operations(store, settings, schedules)
 
 
-async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: SqliteStore) -> None:
+async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: Store) -> None:
     operations = desk_of(store)
     made = await operations.add(NewJobOrder(user="push:bob", when=WHEN, text="news", to="rest:ann"))
     person = await store.people.find("push", "bob")
@@ -52,7 +52,7 @@ async def test_a_job_is_its_persons_and_runs_in_their_direct_chat(store: SqliteS
 
 
 async def test_a_person_is_named_by_their_id_too_and_another_chat_can_be_chosen(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     person = await store.people.find("rest", "ann")
     assert person is not None
@@ -68,7 +68,7 @@ async def test_a_person_is_named_by_their_id_too_and_another_chat_can_be_chosen(
 
 
 async def test_jobs_are_listed_by_person_and_found_by_the_end_of_their_id(
-    store: SqliteStore,
+    store: Store,
 ) -> None:
     operations = desk_of(store)
     ann = await operations.add(NewJobOrder(user="rest:ann", when="every day at 9", text="a"))
@@ -83,7 +83,7 @@ async def test_jobs_are_listed_by_person_and_found_by_the_end_of_their_id(
     assert found.job == bob.job
 
 
-async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
+async def test_a_run_by_hand_is_a_message_on_disk(store: Store) -> None:
     operations = desk_of(store)
     made = await operations.add(NewJobOrder(user="rest:ann", when=WHEN, text="news"))
 
@@ -112,7 +112,7 @@ async def test_a_run_by_hand_is_a_message_on_disk(store: SqliteStore) -> None:
     ],
 )
 async def test_what_cannot_be_scheduled_is_refused_with_the_way_out(
-    store: SqliteStore, order: NewJobOrder, kind: type[HermesError], told: str
+    store: Store, order: NewJobOrder, kind: type[HermesError], told: str
 ) -> None:
     with pytest.raises(kind) as error:
         await desk_of(store).add(order)
@@ -121,6 +121,6 @@ async def test_what_cannot_be_scheduled_is_refused_with_the_way_out(
     assert await store.cron.page(limit=10) == ()
 
 
-async def test_bounds_of_a_list_are_checked(store: SqliteStore) -> None:
+async def test_bounds_of_a_list_are_checked(store: Store) -> None:
     with pytest.raises(BadRequest, match="expected 1 to 10,000"):
         await desk_of(store).list(JobsAsk(limit=0))

@@ -15,9 +15,9 @@ from hermes.control.operations import Operations
 from hermes.errors import BadRequest, NotFound
 from hermes.message.reply import Usage
 from hermes.ports.spend import Account, SpendEntry
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened, raw_bytes
 
 NOW = 1_700_000_000.0
 TODAY = "2023-11-14"
@@ -25,7 +25,7 @@ IDS = ("k_aa1", "k_aa2", "k_b")
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made
 
@@ -36,7 +36,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def operations(store: SqliteStore, clock: ManualClock) -> Operations:
+def operations(store: Store, clock: ManualClock) -> Operations:
     ids, seeds = iter(IDS), count()
     return Operations(
         store,
@@ -65,7 +65,7 @@ async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(operations,
     found = await store.keys.find(key_digest(made.secret))
     assert found is not None
     assert (found.id, found.hint, found.person_id) == ("k_aa1", text[-4:], made.key.person_id)
-    files = b"".join(path.read_bytes() for path in tmp_path.glob("hermes.db*"))
+    files = raw_bytes(tmp_path)
     assert text.encode() not in files
     assert logs == [
         {

@@ -20,22 +20,22 @@ from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.dreams import Dream
 from hermes.ports.people import PairingAsk
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import open_rig
-from tests.contract.store.opening import opened
 from tests.contract.store.people import person
+from tests.stores.opening import opened
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         await person(made, "ann")
         yield made
 
 
 @pytest.fixture
-def operations(store: SqliteStore) -> Operations:
+def operations(store: Store) -> Operations:
     return Operations(
         store, calendar=Calendar("UTC"), clock=ManualClock(), make_id=make_id, address="http://x"
     )
@@ -127,7 +127,7 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
         assert "ABCDEFGH" not in str(lines)
 
 
-async def keep_papers(store: SqliteStore, person_id: str) -> None:
+async def keep_papers(store: Store, person_id: str) -> None:
     """Let somebody have asked to be let in, have a code to link with, and be dreamt of."""
     ask = PairingAsk(
         platform="rest",
@@ -146,7 +146,7 @@ async def keep_papers(store: SqliteStore, person_id: str) -> None:
 
 @pytest.mark.req("A14")
 async def test_a_dream_is_shown_ordered_where_a_gateway_runs_and_gone_with_everything(
-    store: SqliteStore, operations: Operations
+    store: Store, operations: Operations
 ) -> None:
     ann = (await operations.memory.show(MemoryAsk(user="v1:ann"))).person_id
     with pytest.raises(Conflict, match="needs a model, so a gateway must run"):

@@ -12,7 +12,7 @@ from hermes.control.order import Actor, AnyOrder
 from hermes.control.orders import ORDERS, SENDS_SEND, make_order
 from hermes.control.sends import SendOrder
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 OWNER = Actor("local", "", "owner")
 

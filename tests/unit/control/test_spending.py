@@ -14,9 +14,9 @@ from hermes.errors import BadRequest
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
 from hermes.ports.spend import Account, CostRow, SpendEntry
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 # 2023-11-14 22:13:20 UTC, which is the 15th in Tokyo.
 NOW = 1_700_000_000.0
@@ -26,14 +26,12 @@ USUAL = Usage(10, 2, cost_usd=0.5)
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made
 
 
-def desk_in(
-    store: SqliteStore, zone: str = "UTC", *, clock: ManualClock | None = None
-) -> Operations:
+def desk_in(store: Store, zone: str = "UTC", *, clock: ManualClock | None = None) -> Operations:
     return Operations(
         store,
         calendar=Calendar(zone),

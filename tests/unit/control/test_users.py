@@ -17,15 +17,15 @@ from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
 from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
 from hermes.ports.people import ChannelAccess, PairingAsk
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.contract.store.opening import opened
+from tests.stores.opening import opened
 
 NOW = 1_700_000_000.0
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made
 
@@ -36,7 +36,7 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-def operations(store: SqliteStore, clock: ManualClock) -> Operations:
+def operations(store: Store, clock: ManualClock) -> Operations:
     return Operations(
         store,
         calendar=Calendar("UTC"),
@@ -46,7 +46,7 @@ def operations(store: SqliteStore, clock: ManualClock) -> Operations:
     )
 
 
-async def ask(store: SqliteStore, user: str, code: str) -> None:
+async def ask(store: Store, user: str, code: str) -> None:
     wish = PairingAsk(
         platform="telegram",
         user_id=user,

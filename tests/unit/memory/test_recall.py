@@ -12,9 +12,9 @@ from hermes.errors import ProviderUnavailable
 from hermes.memory.recall import Recall, RecalledFacts, Why
 from hermes.message.ids import make_id
 from hermes.ports.memory import Fact, FactChange
-from hermes.store.sqlite.store import SqliteStore
-from tests.contract.store.opening import opened
+from hermes.ports.store import Store
 from tests.contract.store.people import person
+from tests.stores.opening import opened
 
 WORDS = ("dog", "wine", "bali", "rex")
 
@@ -36,7 +36,7 @@ class WordEmbed:
         return [[float(word in text.casefold()) for word in self._words] for text in texts]
 
 
-def recall(store: SqliteStore, embed: WordEmbed | None, **settings: object) -> Recall:
+def recall(store: Store, embed: WordEmbed | None, **settings: object) -> Recall:
     return Recall(
         store.facts,
         store.vectors,
@@ -46,7 +46,7 @@ def recall(store: SqliteStore, embed: WordEmbed | None, **settings: object) -> R
     )
 
 
-async def learn(store: SqliteStore, person_id: str, **facts: str) -> None:
+async def learn(store: Store, person_id: str, **facts: str) -> None:
     put = tuple(
         Fact(
             id=make_id("f"),

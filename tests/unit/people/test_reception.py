@@ -7,7 +7,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.people.reception import Reception
-from hermes.store.sqlite.store import SqliteStore
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.contract.store.conftest import store
 
@@ -27,7 +27,7 @@ def event(*, internal: bool) -> MessageEvent:
 
 
 @pytest.mark.req("W30")
-async def test_internal_events_pass_where_strangers_do_not(store: SqliteStore) -> None:
+async def test_internal_events_pass_where_strangers_do_not(store: Store) -> None:
     reception = Reception(
         store.users,
         store.pairing,

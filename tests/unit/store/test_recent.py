@@ -12,6 +12,8 @@ from hermes.message.parts import ToolResultPart
 from hermes.ports.transcripts import VisibleHistory
 from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts, window_start
 
+pytestmark = pytest.mark.sqlite_only
+
 LANE = "agent:main:rest:dm:ann"
 RESULT = ChatMessage("tool", (ToolResultPart("c", "clock", "noon"),))
 
