@@ -11,7 +11,7 @@ from hermes.errors import StoreError
 from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
-ChannelState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
+ConnectionState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
 
 
 class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    state: ChannelState
+    state: ConnectionState
     plugin: str | None = None
     note: str | None = None
     code: str | None = None
@@ -61,7 +61,7 @@ class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """The last status that a gateway's process wrote: its state since `at`, and why."""
 
-    state: ChannelState
+    state: ConnectionState
     pid: int
     version: str
     at: float
@@ -78,7 +78,7 @@ class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     address: str
     started_at: float
-    state: ChannelState = "connected"
+    state: ConnectionState = "connected"
     running_turns: int = 0
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
@@ -103,7 +103,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     running: bool
-    state: ChannelState
+    state: ConnectionState
     home: str
     version: str
     pid: int | None = None
