@@ -34,6 +34,7 @@ from hermes.store.sqlite.seal import add_store_key
 from hermes.store.sqlite.store import SqliteStore
 from hermes.testing.manual_time import ManualClock
 from tests.torture import (
+    channel_units,
     cron_units,
     directory_units,
     operator_units,
@@ -82,6 +83,7 @@ _TABLES = {
     **cron_units.TABLES,
     **operator_units.TABLES,
     **directory_units.TABLES,
+    **channel_units.TABLES,
 }
 
 Act = Callable[[SqliteStore, ManualClock], Awaitable[object]]
@@ -302,6 +304,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **pruning_units.UNITS,
     **directory_units.UNITS,
+    **channel_units.UNITS,
     **preview_units.UNITS,
 }
 SIDES = ("before", "after")
@@ -342,6 +345,7 @@ async def _fill(path: Path, seed: int) -> None:
     )
     await pruning_units.prepare_old(store, clock)
     await directory_units.prepare_chats(store, clock)
+    await channel_units.prepare_state(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await people_units.prepare_people(store, clock)
     await question_units.prepare_question(store, clock)

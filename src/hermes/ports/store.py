@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from hermes.ports.access import AccessStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
+from hermes.ports.channel_state import ChannelState
 from hermes.ports.cron import CronStore
 from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
@@ -85,6 +86,11 @@ class Store(Protocol):
     @property
     def directory(self) -> DirectoryStore:
         """Chats by name."""
+        ...
+
+    @property
+    def channel_state(self) -> ChannelState:
+        """What channels remember."""
         ...
 
     @property

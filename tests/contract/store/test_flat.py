@@ -27,6 +27,7 @@ TOPICS = (
     "access",
     "answers",
     "approvals",
+    "channel_state",
     "cron",
     "inbox",
     "keys",

@@ -20,6 +20,7 @@ TOPICS = (
     "answers",
     "approvals",
     "audit",
+    "channel_state",
     "cron",
     "directory",
     "dreams",

@@ -21,6 +21,7 @@ from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.answers import SqliteAnswers
 from hermes.store.sqlite.approvals import SqliteApprovals
 from hermes.store.sqlite.audit import SqliteAudit
+from hermes.store.sqlite.channel_state import SqliteChannelState
 from hermes.store.sqlite.connection import (
     Database,
     Synchronous,
@@ -151,6 +152,7 @@ class SqliteStore:
         self.audit = SqliteAudit(self._engine)
         self.sends = SqliteSends(self._engine, make_id=make_id)
         self.directory = SqliteDirectory(self._engine)
+        self.channel_state = SqliteChannelState(self._engine)
         self.keys = SqliteKeys(self._engine, make_id=make_id)
         self.people = SqlitePeople(
             self._engine,
