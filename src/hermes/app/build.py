@@ -75,7 +75,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    channels = _channels(context, adapters, storage=storage)
+    channels = await _channels(context, adapters, storage=storage)
     core = await _core(context, adapters, storage=storage, channels=channels)
     alerts = watch_core(
         storage.observing,
@@ -197,7 +197,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     )
 
 
-def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
+async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
     """Build the channels of the server and of every enabled platform."""
     settings = context.settings
     public_url = settings.server.public_url
@@ -206,7 +206,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
         public_url=None if public_url is None else str(public_url),
     )
     own = _own_channels(context, storage, origins=origins)
-    pushed = make_push_channels(
+    pushed = await make_push_channels(
         settings,
         adapters.registry,
         client=adapters.client,
@@ -214,6 +214,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
         clock=context.clock,
         media_cache=storage.media_cache,
         outbox=storage.store.outbox,
+        states=storage.store.channel_state,
     )
     return Channels(
         origins=origins,
@@ -343,6 +344,7 @@ def _reload(
         clock=context.clock,
         media_cache=storage.media_cache,
         outbox=storage.store.outbox,
+        states=storage.store.channel_state,
         channels=channels.every,
         webhooks=channels.webhooks,
         connections=connections,
