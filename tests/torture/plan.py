@@ -75,6 +75,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.set_kill_switch",
         "store.stand",
         "store.set_tier",
+        "store.swap_model",
         "store.trim_channel_state",
         "store.unlink_channel",
         "store.use_credential",

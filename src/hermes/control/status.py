@@ -71,6 +71,14 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
 
 
+class ModelSwapStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The default model that an operator chose, and when; a `problem` says why it is not used."""
+
+    model: str
+    at: float
+    problem: str | None = None
+
+
 class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What only the running process knows; `note` is what the operator should know of its start."""
 
@@ -83,6 +91,7 @@ class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
     memory: MemoryStatus | None = None
+    model_swap: ModelSwapStatus | None = None
     note: str | None = None
     hooks_off: tuple[str, ...] = ()
 
@@ -116,6 +125,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     kill_switch: KillSwitch | None = None
     store: StoreStatus | None = None
     memory: MemoryStatus | None = None
+    model_swap: ModelSwapStatus | None = None
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
     note: str | None = None
@@ -140,6 +150,7 @@ async def live_status(store: Store, live: LiveStatus, *, home: str, now: float) 
         kill_switch=await _kill_switch(store),
         store=await _store_status(store),
         memory=live.memory,
+        model_swap=live.model_swap,
         providers=live.providers,
         channels=tuple([await _with_past(store, one) for one in live.channels]),
         note=live.note,

@@ -18,7 +18,12 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
-from hermes.ports.operations import DeadLetterStore, OpenSessionStore, PausedStore
+from hermes.ports.operations import (
+    DeadLetterStore,
+    ModelSwapStore,
+    OpenSessionStore,
+    PausedStore,
+)
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.people import PairingStore, PeopleStore, UserStore
 from hermes.ports.sends import SendStore
@@ -71,6 +76,11 @@ class Store(Protocol):
     @property
     def paused(self) -> PausedStore:
         """Paused platforms."""
+        ...
+
+    @property
+    def model_swap(self) -> ModelSwapStore:
+        """The default model that an operator chose."""
         ...
 
     @property

@@ -1,15 +1,18 @@
-"""What operators see and change outside turns: sessions, paused platforms, dead letters."""
+"""What operators see and change outside turns: sessions, paused platforms, models, dead letters."""
 
 from typing import Any
 
-from hermes.ports.operations import LastTraffic, OpenSession, PausedPlatform
+import msgspec
+
+from hermes.ports.operations import LastTraffic, ModelSwap, OpenSession, PausedPlatform
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 from hermes.store.sqlite.connection import Database
-from hermes.store.sqlite.engine import Engine
+from hermes.store.sqlite.engine import Engine, encode
 from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.queries import load
 
 _SQL = load("operating")
+_decode_swap = msgspec.json.Decoder(ModelSwap).decode
 
 
 class SqlitePauses:
@@ -50,6 +53,29 @@ class SqlitePauses:
         return LastTraffic(
             came=read(_SQL["last_in"], (platform,)), went=read(_SQL["last_out"], (platform,))
         )
+
+
+class SqliteModelSwap:
+    """Implements `ports.operations.ModelSwapStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def get(self) -> ModelSwap | None:
+        """Return the choice, or None if nobody made one."""
+        row = self._engine.reader.row(_SQL["swap"])
+        return None if row is None else _decode_swap(row[0])
+
+    async def set(self, swap: ModelSwap | None) -> None:
+        """Store a choice in place of the one before; None deletes it."""
+
+        def unit(db: Database) -> None:
+            if swap is None:
+                db.execute(_SQL["drop_swap"])
+            else:
+                db.execute(_SQL["set_swap"], (encode(swap),))
+
+        await self._engine.writer.run("swap_model", unit)
 
 
 class SqliteDeadLetters:

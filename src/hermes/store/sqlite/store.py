@@ -42,7 +42,12 @@ from hermes.store.sqlite.interactions import SqliteInteractions
 from hermes.store.sqlite.jobs import SqliteJobs
 from hermes.store.sqlite.keys import SqliteKeys
 from hermes.store.sqlite.open_file import OpenFile
-from hermes.store.sqlite.operations import SqliteDeadLetters, SqliteOpenSessions, SqlitePauses
+from hermes.store.sqlite.operations import (
+    SqliteDeadLetters,
+    SqliteModelSwap,
+    SqliteOpenSessions,
+    SqlitePauses,
+)
 from hermes.store.sqlite.outbox import SqliteOutbox
 from hermes.store.sqlite.pairing import SqlitePairing
 from hermes.store.sqlite.people import SqliteAccess, SqlitePeople
@@ -148,6 +153,7 @@ class SqliteStore:
         self.outbox = SqliteOutbox(self._engine)
         self.dead_letters = SqliteDeadLetters(self._engine, outbox=self.outbox)
         self.paused = SqlitePauses(self._engine)
+        self.model_swap = SqliteModelSwap(self._engine)
         self.open_sessions = SqliteOpenSessions(self._engine)
         self.audit = SqliteAudit(self._engine)
         self.sends = SqliteSends(self._engine, make_id=make_id)
