@@ -6,7 +6,10 @@ from itertools import count
 from pathlib import Path
 from zlib import compress, crc32
 
+import msgspec
+
 from hermes.channels.matrix.channel import MatrixChannel, make
+from hermes.channels.matrix.sync_state import KEY
 from hermes.media.cache import MediaCache
 from hermes.message.event import MessageEvent
 from hermes.net.client import HttpClient, HttpSettings
@@ -14,6 +17,7 @@ from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Acceptance
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
+from hermes.testing.channel_state import memory_state
 
 PACKAGE = "hermes.channels.matrix"
 
@@ -35,7 +39,7 @@ class Rig:
     def __init__(self, folder: Path, *, timeout_s: float = 1.0) -> None:
         self.client = HttpClient(HttpSettings(timeout_s=timeout_s))
         self.media_cache = MediaCache(folder / "media", self.client)
-        self.folder = folder
+        self.state = memory_state("matrix")
         self.events: list[MessageEvent] = []
         # Repeats, too.
         self.handed: list[str] = []
@@ -62,11 +66,16 @@ class Rig:
                 clock=SystemClock(),
                 make_id=lambda kind: f"{kind}_{next(self._numbers)}",
                 media=self.media_cache,
-                state=self.folder / "state",
+                state=self.state,
             )
         )
         self.channels.append(channel)
         return channel
+
+    async def change_place(self, **fields: object) -> None:
+        """Let the stored state say something else."""
+        kept = msgspec.json.decode(await self.state.get(KEY) or b"{}")
+        await self.state.put(KEY, msgspec.json.encode({**kept, **fields}))
 
     async def connected(self, **more: object) -> MatrixChannel:
         channel = self.channel(**more)

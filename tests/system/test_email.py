@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from hermes.durable_file import write_durably
 from hermes.testing.email.server import EmailStandIn
 from hermes.testing.email.state import PASSWORD
 from hermes.testing.stand_in import Fault, PersonMessage
@@ -139,6 +140,31 @@ async def test_kills_before_the_mark_and_after_the_send_repeat_nothing(town: Tow
         await town.mail.say(PersonMessage(text="barrier", chat="b"))
         await town.answered("#1 barrier", chat="b")
         await town.answered("#1 hello")
+
+
+@pytest.mark.req("J1", "J21")
+@pytest.mark.parametrize("side", ["before", "after"])
+async def test_a_home_with_a_state_file_goes_on_where_it_was_also_after_a_kill(
+    town: Town, side: str
+) -> None:
+    # Given the file of an earlier version; without it such an old mail would be left alone
+    file = town.home / "channels" / "email" / "mailbox.json"
+    write_durably(file, b'{"floor": 0.0}')
+    _, raw = town.mail.people.write(PersonMessage(text="of old"))
+    town.mail.state.inbox.add(raw, at=1_700_000_000.0)
+
+    with pytest.raises(AssertionError, match="hermes up ended"):
+        async with town.gateway(HERMES_FAILPOINTS=f"store.put_channel_state.{side}:1"):
+            pass
+    assert file.exists()
+
+    async with town.gateway():
+        await town.answered("#1 of old")
+    assert not (town.home / "channels").exists()
+    async with town.gateway():
+        await town.mail.say(PersonMessage(text="barrier", chat="b"))
+        await town.answered("#1 barrier", chat="b")
+        await town.answered("#1 of old")
 
 
 @pytest.mark.req("J17", "A26")

@@ -77,6 +77,75 @@ async def test_the_page_names_the_model_that_answers_after_a_swap(
         assert (await named(), answer["model"]) == (f"openai:{answers}", f"openai:{answers}")
 
 
+@pytest.mark.req("W7", "P1")
+async def test_a_swap_holds_over_restarts_until_it_is_undone(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with model_server() as url:
+        async with live_gateway(home, with_model(url)) as live:
+            before = await swapped(live)
+            await order_swap(live, "openai:gpt-4o")
+            await live.stop(signal.SIGKILL)
+        async with live_gateway(home, with_model(url)) as live:
+            after = await swapped(live)
+            async with aiohttp.ClientSession() as http:
+                answer = await live.post(http, sender="ann", text="hello")
+            _, told, _ = await hermes(live, "status")
+            await order_swap(live, "default")
+            undone = await swapped(live)
+            await live.stop(signal.SIGKILL)
+        async with live_gateway(home, with_model(url)) as live:
+            at_last = await swapped(live)
+
+    configured = ("openai:gpt-4o-mini", None)
+    assert (before, undone, at_last) == (configured, configured, configured)
+    assert after == ("openai:gpt-4o", ("openai:gpt-4o", None))
+    assert answer["model"] == "openai:gpt-4o"
+    assert "openai:gpt-4o is the default model, since" in told
+
+
+@pytest.mark.req("W7", "P1")
+async def test_a_swap_to_a_model_that_is_no_longer_configured_is_told_and_ignored(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with model_server() as url:
+        async with live_gateway(home, with_model(url)) as live:
+            await order_swap(live, "openai:gpt-4o")
+            await live.stop()
+        async with live_gateway(home, {"HERMES_PROVIDERS__OPENAI__ENABLED": "false"}) as live:
+            model, swap = await swapped(live)
+            _, told, _ = await hermes(live, "status")
+            said = live.said()
+            await live.stop()
+        async with live_gateway(home, with_model(url)) as live:
+            back = await swapped(live)
+
+    assert swap is not None
+    assert model != "openai:gpt-4o"
+    assert "there is no provider for the explicit model 'openai:gpt-4o'" in (swap[1] or "")
+    assert "openai:gpt-4o IS NOT USED: there is no provider" in " ".join(told.split())
+    assert "model_swap_ignored" in said
+    assert back == ("openai:gpt-4o", ("openai:gpt-4o", None))
+
+
+async def order_swap(live: Live, model: str) -> None:
+    async with (
+        aiohttp.ClientSession(live.url, headers=live.bearer) as http,
+        http.post("/control/models/swap", json={"model": model}) as swap,
+    ):
+        assert swap.status == 200, await swap.text()
+
+
+async def swapped(live: Live) -> tuple[str, tuple[str, str | None] | None]:
+    """Return which model answers now, and the swap that the status tells of, with its problem."""
+    async with aiohttp.ClientSession(live.url, headers=live.bearer) as http:
+        async with http.get("/web/info") as answer:
+            model = (await answer.json())["model"]
+        async with http.get("/control/status") as answer:
+            swap = (await answer.json()).get("model_swap")
+    return model, None if swap is None else (swap["model"], swap.get("problem"))
+
+
 @pytest.mark.req("J1")
 async def test_the_same_request_again_is_answered_as_before(
     live: Live, http: aiohttp.ClientSession

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import quote
 
 import aiohttp
-import msgspec
 import pytest
 
 from hermes.channels.matrix.encrypted_rooms import NOTICE
@@ -180,9 +179,7 @@ async def test_what_is_said_while_nobody_listens_is_taken_once_and_in_order(
     again = await rig.connected()
     await rig.until("first", *said)
     await again.disconnect()
-    file = rig.folder / "state" / "stream.json"
-    kept = msgspec.json.decode(file.read_bytes())
-    file.write_bytes(msgspec.json.encode({**kept, "since": "no-token-at-all"}))
+    await rig.change_place(since="no-token-at-all")
     await ada.say(room, "last")
 
     await rig.connected()

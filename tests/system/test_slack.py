@@ -112,6 +112,21 @@ async def test_messages_threads_double_events_and_streams(tmp_path: Path, mode) 
         assert slack.rejections == ()
 
 
+@pytest.mark.req("W9", "J17")
+async def test_a_thread_goes_on_after_a_kill_without_a_mention(tmp_path: Path) -> None:
+    async with town(tmp_path, "socket") as here:
+        async with here.start() as live:
+            name = await here.slack.say(PersonMessage(text="hi", mentions=True, **CHANNEL))
+            await here.until("lab", ["#1 hi"])
+            await live.settled()
+            await live.stop(signal.SIGKILL)
+
+        async with here.start():
+            thread = name.partition(":")[2]
+            await here.slack.say(PersonMessage(text="more", thread=thread, **CHANNEL))
+            await here.until("lab", ["#1 hi", "#2 more"])
+
+
 @pytest.mark.req("W2", "W9", "J17", "A26", "A28")
 async def test_a_cut_a_lost_answer_and_a_revoked_token(tmp_path: Path) -> None:
     async with town(tmp_path, "socket") as here, here.start() as live:

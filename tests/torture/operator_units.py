@@ -6,6 +6,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.audit import AuditLimits, AuditRow
 from hermes.ports.channel import Target
+from hermes.ports.operations import ModelSwap
 from hermes.ports.sends import NewSend
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
@@ -73,6 +74,10 @@ async def _pause(store: Store, clock: ManualClock) -> None:
     await store.paused.pause("tired", at=clock.now())
 
 
+async def _swap(store: Store, clock: ManualClock) -> None:
+    await store.model_swap.set(ModelSwap(model="house:large", at=clock.now()))
+
+
 async def _resume(store: Store, clock: ManualClock) -> None:
     await store.paused.resume("resting", at=clock.now())
 
@@ -117,6 +122,7 @@ UNITS: dict[str, Act] = {
     "store.end_audit": _end,
     "store.pause_channel": _pause,
     "store.resume_channel": _resume,
+    "store.swap_model": _swap,
     "store.delivery_replay": _replay,
     "store.delivery_drop": _drop,
     "store.letters_lapse": _lapse,

@@ -25,6 +25,8 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
     "channel.find": ("history",),
     # Nobody shuts a Matrix bot out of a room here.
     "store.delivery_dead": (*PIGEONS, "telegram", "hooked"),
+    # Matrix remembers its place in the stream; the others have nothing to remember here.
+    "store.put_channel_state": ("matrix",),
     "wire.pigeon": PIGEONS,
     "wire.telegram": ("telegram", "hooked"),
     "wire.telegram_poll": ("telegram",),
@@ -46,6 +48,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.change_facts",
         "store.consent",
         "store.deny_pairing",
+        "store.drop_channel_state",
         "store.erase",
         "store.end_session",
         "store.expire_deliveries",
@@ -72,6 +75,8 @@ WITHOUT_CONVERSATION = frozenset(
         "store.set_kill_switch",
         "store.stand",
         "store.set_tier",
+        "store.swap_model",
+        "store.trim_channel_state",
         "store.unlink_channel",
         "store.use_credential",
         "store.use_link_code",

@@ -34,6 +34,7 @@ from hermes.testing.manual_time import ManualClock
 from tests.stores.engine import OpenStore, Options
 from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
+    channel_units,
     cron_units,
     directory_units,
     operator_units,
@@ -84,6 +85,7 @@ _TABLES = {
     **cron_units.TABLES,
     **operator_units.TABLES,
     **directory_units.TABLES,
+    **channel_units.TABLES,
 }
 
 Act = Callable[[OpenStore, ManualClock], Awaitable[object]]
@@ -304,6 +306,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **pruning_units.UNITS,
     **directory_units.UNITS,
+    **channel_units.UNITS,
     **preview_units.UNITS,
 }
 SIDES = ("before", "after")
@@ -344,6 +347,7 @@ async def _fill(folder: Path, seed: int) -> None:
     )
     await pruning_units.prepare_old(store, clock)
     await directory_units.prepare_chats(store, clock)
+    await channel_units.prepare_state(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await people_units.prepare_people(store, clock)
     await question_units.prepare_question(store, clock)

@@ -42,6 +42,7 @@ from hermes.control.gateway_reports import (
     provider_states,
 )
 from hermes.control.mcp import McpOperations
+from hermes.control.model_swap import ModelSwaps
 from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus
@@ -75,7 +76,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    channels = _channels(context, adapters, storage=storage)
+    channels = await _channels(context, adapters, storage=storage)
     core = await _core(context, adapters, storage=storage, channels=channels)
     alerts = watch_core(
         storage.observing,
@@ -110,6 +111,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             context,
             adapters,
             core=core,
+            swaps=storage.swaps,
             connections=connections,
             address=address,
             started_at=started_at,
@@ -183,6 +185,10 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     models = make_model_layer(
         store, settings, providers=adapters.providers, clock=clock, meter=observing.metrics
     )
+    swaps = ModelSwaps(
+        store.model_swap, models.planner, configured=settings.models.default, clock=clock
+    )
+    await swaps.restore()
     return Storage(
         store=store,
         search=search,
@@ -194,10 +200,11 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         ),
         models=models,
         model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
+        swaps=swaps,
     )
 
 
-def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
+async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
     """Build the channels of the server and of every enabled platform."""
     settings = context.settings
     public_url = settings.server.public_url
@@ -206,7 +213,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
         public_url=None if public_url is None else str(public_url),
     )
     own = _own_channels(context, storage, origins=origins)
-    pushed = make_push_channels(
+    pushed = await make_push_channels(
         settings,
         adapters.registry,
         client=adapters.client,
@@ -214,6 +221,7 @@ def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
         clock=context.clock,
         media_cache=storage.media_cache,
         outbox=storage.store.outbox,
+        states=storage.store.channel_state,
     )
     return Channels(
         origins=origins,
@@ -343,6 +351,7 @@ def _reload(
         clock=context.clock,
         media_cache=storage.media_cache,
         outbox=storage.store.outbox,
+        states=storage.store.channel_state,
         channels=channels.every,
         webhooks=channels.webhooks,
         connections=connections,
@@ -361,6 +370,7 @@ def _reports(
     adapters: Adapters,
     *,
     core: Core,
+    swaps: ModelSwaps,
     connections: Connections,
     address: str,
     started_at: float,
@@ -380,6 +390,7 @@ def _reports(
                 context.settings.memory,
                 parked_jobs=await core.store.jobs.parked(),
             ),
+            model_swap=swaps.status(),
             note=context.run_state.note,
             hooks_off=adapters.hooks.off(),
         )

@@ -16,6 +16,7 @@ import msgspec
 from hermes.app.adapters import make_client, make_registry
 from hermes.app.credential_locks import make_rights
 from hermes.app.platforms import find_platform, make_one, plugin_of, unknown_platform
+from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.config import Settings
 from hermes.errors import HermesError, Overloaded
 from hermes.media.cache import MediaCache
@@ -24,6 +25,7 @@ from hermes.plugins.manifest import Manifest, load_manifest
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.channel_setup import Suggestion
+from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
 
 _LONGEST_S = 30.0
@@ -97,7 +99,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
     found: dict[str, str] = {}
     client = make_client(settings)
     with TemporaryDirectory(prefix="hermes-channel-") as folder:
-        home, media_cache = Path(folder), MediaCache(Path(folder) / "media", client)
+        media_cache = MediaCache(Path(folder) / "media", client)
         for name in (name for name, one in settings.platforms.items() if one.enabled):
             try:
                 make_one(
@@ -105,7 +107,7 @@ def unusable_platforms(settings: Settings, registry: Registry, *, clock: Clock) 
                     settings,
                     registry,
                     client=client,
-                    home=home,
+                    state=_forgetful(name),
                     clock=clock,
                     media_cache=media_cache,
                 )
@@ -124,7 +126,7 @@ async def _connect(platform: str, settings: Settings, *, home: Path, clock: Cloc
                 settings,
                 registry,
                 client=client,
-                home=Path(folder),
+                state=_forgetful(platform),
                 clock=clock,
                 media_cache=MediaCache(Path(folder) / "media", client),
             )
@@ -153,6 +155,10 @@ async def _with_right(
 
 async def _not_now(_event: MessageEvent) -> Acceptance:
     raise Overloaded("this is only a connection test; send this again", retry_after=_RETRY_S)
+
+
+def _forgetful(platform: str) -> PlatformState:
+    return PlatformState(MemoryChannelState(), platform)
 
 
 def _ignore(_status: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from hermes.control.status import ChannelState, ChannelStatus
+from hermes.control.status import ChannelStatus, ConnectionState
 from hermes.errors import ConfigurationError, HermesError
 from hermes.message.event import MessageEvent
 from hermes.outbox.alarm import Sleep
@@ -98,7 +98,7 @@ class ChannelConnection:
         self._chance = chance
         self._right = right
         self._plugin = plugin
-        self._state: ChannelState = "starting"
+        self._state: ConnectionState = "starting"
         self._note: str | None = None
         self._code: str | None = None
         self._is_deaf = False
@@ -241,7 +241,7 @@ class ChannelConnection:
             _log.info("channel_hears_again", channel=self._channel.name)
             self._listener.changed()
 
-    async def _end(self, state: ChannelState, error: Exception) -> None:
+    async def _end(self, state: ConnectionState, error: Exception) -> None:
         """Record what ended the connection or the attempt."""
         was_connected = self._state == "connected"
         self._stands(state, error)
@@ -259,7 +259,7 @@ class ChannelConnection:
         self._listener.changed()
         self._was_tried.set()
 
-    def _stands(self, state: ChannelState, error: Exception | None = None) -> None:
+    def _stands(self, state: ConnectionState, error: Exception | None = None) -> None:
         self._state = state
         self._is_deaf = False
         self._note = None if error is None else _words(error)

@@ -5,16 +5,14 @@ from collections.abc import Callable
 from hermes.app.core import Core
 from hermes.config import Settings
 from hermes.control.audited import AuditedActions, audited_for
+from hermes.control.model_swap import ModelSwaps
 from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
 from hermes.ports.audit import AuditLimits
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
-from hermes.routing.plan import CallNeeds
 
-_AS_CONFIGURED = "default"
-_AUTO = "auto"
 _DAY_S = 86_400.0
 
 
@@ -30,7 +28,7 @@ def make_audited(
 
 def make_handles(
     core: Core,
-    settings: Settings,
+    swaps: ModelSwaps,
     *,
     channels: Callable[[], tuple[ChannelStatus, ...]],
     restart: Restart,
@@ -38,20 +36,6 @@ def make_handles(
     reconnect: Reconnect,
 ) -> RuntimeHandles:
     """Return the dependencies of orders in the core of a running gateway."""
-    planner = core.models.planner
-
-    async def swap(name: str) -> tuple[str, str]:
-        note = ""
-        if name == _AS_CONFIGURED:
-            planner.default_model = None
-        elif name == _AUTO:
-            planner.default_model = _AUTO
-        else:
-            plan = await planner.plan(CallNeeds(model=name, tools=False))
-            first, note = plan.candidates[0], planner.note_on(plan)
-            planner.default_model = f"{first.provider}:{first.model}"
-        return planner.default_model or settings.models.default, note
-
     return RuntimeHandles(
         platforms=core.platforms,
         channels=channels,
@@ -60,8 +44,8 @@ def make_handles(
         pause=core.push.pause,
         session_ended=core.sessions.ended,
         person_erased=core.lanes.erased,
-        default_model=lambda: planner.default_model or settings.models.default,
-        swap=swap,
+        default_model=lambda: swaps.model,
+        swap=swaps.swap,
         restart=restart,
         rotate=rotate,
         reconnect=reconnect,

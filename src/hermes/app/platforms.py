@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hermes.app.channel_files import open_state
 from hermes.app.unusable import UnusableChannel
 from hermes.config import Settings
 from hermes.config.chat_settings import RateSettings
@@ -26,6 +27,7 @@ from hermes.plugins.manifest import read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
+from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
 
@@ -60,7 +62,7 @@ def find_platform(name: str, registry: Registry) -> Platform | None:
     return known
 
 
-def make_push_channels(
+async def make_push_channels(
     settings: Settings,
     registry: Registry,
     *,
@@ -69,19 +71,20 @@ def make_push_channels(
     clock: Clock,
     media_cache: MediaFiles,
     outbox: OutboxStore,
+    states: ChannelState,
 ) -> Mapping[str, Channel]:
     """Return the channel of every enabled platform by name; an `UnusableChannel` if it cannot be
     built.
     """
 
-    def make(name: str) -> Channel:
+    async def make(name: str) -> Channel:
         try:
             return make_one(
                 name,
                 settings,
                 registry,
                 client=client,
-                home=home,
+                state=await open_state(name, states, home=home),
                 clock=clock,
                 media_cache=media_cache,
                 returned=take_returns(name, outbox, clock=clock),
@@ -89,7 +92,8 @@ def make_push_channels(
         except HermesError as error:
             return _unusable(name, str(error), registry)
 
-    return {name: make(name) for name, chosen in settings.platforms.items() if chosen.enabled}
+    enabled = [name for name, chosen in settings.platforms.items() if chosen.enabled]
+    return {name: await make(name) for name in enabled}
 
 
 def _unusable(name: str, problem: str, registry: Registry) -> Channel:
@@ -105,7 +109,7 @@ def make_one(
     registry: Registry,
     *,
     client: HttpClient,
-    home: Path,
+    state: PlatformState,
     clock: Clock,
     media_cache: MediaFiles,
     returned: TellReturned | None = None,
@@ -128,7 +132,7 @@ def make_one(
                 clock=clock,
                 make_id=make_id,
                 media=media_cache,
-                state=home / "channels" / name,
+                state=state,
                 webhook_url=_webhook_url(settings, name),
                 returned=returned,
             )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from hermes.app.channel_files import open_state
 from hermes.app.connect import Connections
 from hermes.app.credential_locks import make_rights
 from hermes.app.platforms import make_one
@@ -19,6 +20,7 @@ from hermes.outbox.returns import take_returns
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.channel_setup import MediaFiles
+from hermes.ports.channel_state import ChannelState
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
 
@@ -35,6 +37,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     media_cache: MediaFiles
     outbox: OutboxStore
+    states: ChannelState
     channels: MutableMapping[str, Channel]
     webhooks: MutableMapping[str, WebhookChannel]
     connections: Connections
@@ -49,7 +52,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
             settings,
             self.registry,
             client=self.client,
-            home=self.home,
+            state=await open_state(platform, self.states, home=self.home),
             clock=self.clock,
             media_cache=self.media_cache,
             returned=take_returns(platform, self.outbox, clock=self.clock),

@@ -14,7 +14,7 @@ import structlog
 from hermes import __version__
 from hermes.app.core import Core
 from hermes.config.server_settings import ProcessSettings
-from hermes.control.status import ChannelState, ChannelStatus, Runtime
+from hermes.control.status import ChannelStatus, ConnectionState, Runtime
 from hermes.message.session_key import base_lane, root_lane
 from hermes.ops.forensics import Shutdown, TurnAtEnd, running_tasks, write_shutdown
 from hermes.ops.runtime import RuntimeFiles, Starts
@@ -82,7 +82,7 @@ class RunState:
         if self.note is not None:
             _log.error("boot_loop", problem=self.note)
 
-    def stands(self, state: ChannelState, channels: tuple[ChannelStatus, ...] = ()) -> None:
+    def stands(self, state: ConnectionState, channels: tuple[ChannelStatus, ...] = ()) -> None:
         """Record the new state of the gateway."""
         self._tell(state, channels, note=self.note)
 
@@ -124,7 +124,7 @@ class RunState:
 
     def _tell(
         self,
-        state: ChannelState,
+        state: ConnectionState,
         channels: tuple[ChannelStatus, ...],
         *,
         note: str | None,

@@ -128,7 +128,7 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
     context, core, reports = parts.context, parts.core, parts.storage.model_reports
     handles = make_handles(
         core,
-        context.settings,
+        parts.storage.swaps,
         channels=parts.connections.states,
         restart=context.restart,
         rotate=make_rotation(context.home, core).rotate,

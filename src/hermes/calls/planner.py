@@ -22,7 +22,7 @@ class Planner:
         # A provider that only makes embeddings is not asked before every answer.
         self._talking = tuple(one for one in self._providers if one.info.chat)
         self.policy = policy
-        # Takes the place of `models.default` while the gateway runs, if an operator swapped it.
+        # Takes the place of `models.default`, if an operator swapped it.
         self.default_model: str | None = None
 
     async def plan(self, ask: CallNeeds) -> Plan:

@@ -1,1 +1,1 @@
-"""What every channel needs, written once: handing messages to the inbox, reading attachments to send."""
+"""What every channel needs, written once: handing messages to the inbox, reading attachments, state."""

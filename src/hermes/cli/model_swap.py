@@ -1,4 +1,4 @@
-"""`hermes models swap`: changes the default model until the gateway ends."""
+"""`hermes models swap`: changes the default model, also over restarts."""
 
 from typing import Annotated
 
@@ -8,6 +8,7 @@ from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_json
+from hermes.control.model_swap import AS_CONFIGURED
 from hermes.control.orders import MODELS_SWAP
 from hermes.control.runtime import SwapOrder
 
@@ -29,17 +30,14 @@ def command(
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
-    """Change the model used when no agent, person or session names one; until a restart."""
+    """Change the model used when no agent, person or session names one, also over restarts."""
     order = SwapOrder(model=model, by=operator_name())
     report = ask_gateway(connect(home_for(home)), MODELS_SWAP, order)
     if as_json:
         print_json(report)
     else:
-        print(
-            clean(
-                f"{report.model} is now the default model instead of {report.before}, until the "
-                "gateway ends. To keep it, set models.default in config.yaml."
-            )
-        )
+        print(clean(f"{report.model} is now the default model instead of {report.before}."))
+        if model != AS_CONFIGURED:
+            print("It stays so over restarts; `hermes models swap default` undoes it.")
         if report.note:
             print(clean(report.note))

@@ -22,6 +22,7 @@ from hermes.control.orders import GATEWAY_STATUS
 from hermes.control.status import (
     ChannelStatus,
     MemoryStatus,
+    ModelSwapStatus,
     ProviderStatus,
     StatusReport,
     StoreStatus,
@@ -98,6 +99,8 @@ def _print(report: StatusReport, out: Console) -> None:
     rows.append(("replies", f"{report.waiting_deliveries} waiting"))
     if report.kill_switch is not None:
         rows.append(("kill switch", f"{switch_text(report.kill_switch)}; NO MODEL IS CALLED"))
+    if report.model_swap is not None:
+        rows.append(("model swap", _swap(report.model_swap)))
     rows += _store_rows(report.store)
     if report.memory is not None:
         rows += _memory_rows(report.memory)
@@ -109,6 +112,12 @@ def _print(report: StatusReport, out: Console) -> None:
     _table(out, [(one.name, _channel(one)) for one in channels], title="Channels")
     if not report.running:
         out.print("Start it with `hermes up`.", style="dim")
+
+
+def _swap(swap: ModelSwapStatus) -> str:
+    if swap.problem is None:
+        return f"{swap.model} is the default model, since {clock_time(swap.at)}"
+    return f"{swap.model} IS NOT USED: {swap.problem}. `hermes models swap default` removes it"
 
 
 def _channel(one: ChannelStatus) -> str:

@@ -128,7 +128,7 @@ class ModelOperations:
         return await _running(self._handles.route)(ask)
 
     async def swap(self, order: SwapOrder) -> SwapReport:
-        """Change the default model until the gateway ends."""
+        """Change the default model, also over restarts."""
         swap = _running(self._handles.swap)
         before = self._handles.default_model()
         model, note = await swap(order.model)

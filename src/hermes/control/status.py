@@ -11,7 +11,7 @@ from hermes.errors import StoreError
 from hermes.ports.spend import KillSwitch
 from hermes.ports.store import Store
 
-ChannelState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
+ConnectionState = Literal["starting", "connected", "disconnected", "fatal", "draining", "stopped"]
 
 
 class ProviderStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    state: ChannelState
+    state: ConnectionState
     plugin: str | None = None
     note: str | None = None
     code: str | None = None
@@ -61,7 +61,7 @@ class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """The last status that a gateway's process wrote: its state since `at`, and why."""
 
-    state: ChannelState
+    state: ConnectionState
     pid: int
     version: str
     at: float
@@ -71,6 +71,14 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
 
 
+class ModelSwapStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The default model that an operator chose, and when; a `problem` says why it is not used."""
+
+    model: str
+    at: float
+    problem: str | None = None
+
+
 class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What only the running process knows; `note` is what the operator should know of its start."""
 
@@ -78,11 +86,12 @@ class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     address: str
     started_at: float
-    state: ChannelState = "connected"
+    state: ConnectionState = "connected"
     running_turns: int = 0
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
     memory: MemoryStatus | None = None
+    model_swap: ModelSwapStatus | None = None
     note: str | None = None
     hooks_off: tuple[str, ...] = ()
 
@@ -103,7 +112,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     running: bool
-    state: ChannelState
+    state: ConnectionState
     home: str
     version: str
     pid: int | None = None
@@ -116,6 +125,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     kill_switch: KillSwitch | None = None
     store: StoreStatus | None = None
     memory: MemoryStatus | None = None
+    model_swap: ModelSwapStatus | None = None
     providers: tuple[ProviderStatus, ...] = ()
     channels: tuple[ChannelStatus, ...] = ()
     note: str | None = None
@@ -140,6 +150,7 @@ async def live_status(store: Store, live: LiveStatus, *, home: str, now: float) 
         kill_switch=await _kill_switch(store),
         store=await _store_status(store),
         memory=live.memory,
+        model_swap=live.model_swap,
         providers=live.providers,
         channels=tuple([await _with_past(store, one) for one in live.channels]),
         note=live.note,

@@ -4,13 +4,13 @@ Between the composition root, which fills it, and a channel's `make`, which read
 """
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
 from hermes.message.parts import Media
 from hermes.ports.channel import Capabilities, Channel, TellReturned
+from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
 
 
@@ -33,8 +33,8 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a channel is made of.
 
     `settings` holds a value for every entry of the manifest's [settings] table: what the operator
-    set, or the default; secrets as plain text. `state` is a folder of the channel's own, made on
-    first use, for the little that it must remember itself (where it was in a stream of events).
+    set, or the default; secrets as plain text. `state` is for the little that a channel must remember
+    itself over a restart (where it was in a stream of events).
     `webhook_url` is the address at which the platform reaches this gateway, if one is configured.
     `returned` is told of what comes back after it was sent; it is durable once it returns.
     """
@@ -48,7 +48,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     make_id: Callable[[str], str]
     media: MediaFiles
-    state: Path
+    state: PlatformState
     webhook_url: str | None = None
     returned: TellReturned | None = None
 

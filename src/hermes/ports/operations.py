@@ -1,4 +1,4 @@
-"""What operators see and change outside of turns: sessions, paused channels, dead letters."""
+"""What operators see and change outside of turns: sessions, paused channels, dead letters, models."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -59,6 +59,25 @@ class PausedStore(Protocol):
 
     async def last_traffic(self, platform: str) -> LastTraffic:
         """Return when a platform last delivered and accepted a message, as far as it is stored."""
+        ...
+
+
+class ModelSwap(msgspec.Struct, frozen=True, kw_only=True):
+    """The default model that an operator chose in place of `models.default`."""
+
+    model: str
+    at: float
+
+
+class ModelSwapStore(Protocol):
+    """The choice of a default model, over restarts."""
+
+    async def get(self) -> ModelSwap | None:
+        """Return the choice, or None if nobody made one."""
+        ...
+
+    async def set(self, swap: ModelSwap | None) -> None:
+        """Store a choice in place of the one before; None deletes it."""
         ...
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from hermes.ports.access import AccessStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
+from hermes.ports.channel_state import ChannelState
 from hermes.ports.cron import CronStore
 from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
@@ -19,7 +20,12 @@ from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
 from hermes.ports.memory import FactStore, JobStore, SoulStore, VectorStore
-from hermes.ports.operations import DeadLetterStore, OpenSessionStore, PausedStore
+from hermes.ports.operations import (
+    DeadLetterStore,
+    ModelSwapStore,
+    OpenSessionStore,
+    PausedStore,
+)
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.people import PairingStore, PeopleStore, UserStore
 from hermes.ports.sends import SendStore
@@ -85,6 +91,11 @@ class Store(Protocol):
         ...
 
     @property
+    def model_swap(self) -> ModelSwapStore:
+        """The default model that an operator chose."""
+        ...
+
+    @property
     def open_sessions(self) -> OpenSessionStore:
         """Sessions that have not ended."""
         ...
@@ -97,6 +108,11 @@ class Store(Protocol):
     @property
     def directory(self) -> DirectoryStore:
         """Chats by name."""
+        ...
+
+    @property
+    def channel_state(self) -> ChannelState:
+        """What channels remember."""
         ...
 
     @property

@@ -3,7 +3,6 @@ stand-in.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from hermes.errors import NotFound
@@ -11,7 +10,9 @@ from hermes.message.ids import make_id
 from hermes.message.parts import Media
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel_setup import ChannelSetup
+from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
+from hermes.testing.channel_state import memory_state
 from hermes.testing.manual_time import ManualClock
 
 
@@ -42,7 +43,7 @@ def channel_setup(
     # Any: as in `ChannelSetup`.
     client: Any = None,
     clock: Clock | None = None,
-    state: Path | None = None,
+    state: PlatformState | None = None,
 ) -> ChannelSetup:
     """Return the dependencies of a channel; `table` is what an operator would set."""
     manifest = load_manifest(package)
@@ -55,5 +56,5 @@ def channel_setup(
         clock=clock or ManualClock(),
         make_id=make_id,
         media=MemoryFiles(),
-        state=state or Path("state"),
+        state=state or memory_state(manifest.name),
     )

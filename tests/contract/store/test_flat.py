@@ -15,6 +15,7 @@ TOPICS = (
     "access",
     "answers",
     "approvals",
+    "channel_state",
     "cron",
     "feed",
     "fleet",

@@ -24,6 +24,7 @@ TOPICS = (
     "answers",
     "approvals",
     "audit",
+    "channel_state",
     "cron",
     "directory",
     "dreams",

@@ -20,6 +20,7 @@ from hermes.plugins.manifest import Auth, Manifest, Quality
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Acceptance, Capabilities, Channel, PushChannel, WebhookChannel
 from hermes.ports.channel_setup import ChannelSetup
+from hermes.testing.channel_state import MemoryChannelState
 from hermes.testing.manual_time import ManualClock, ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore
@@ -54,7 +55,7 @@ async def accept(event: MessageEvent) -> Acceptance:
     raise AssertionError(f"nothing is heard here: {event}")
 
 
-def made(home: Path, **environ: str) -> dict[str, Channel]:
+async def made(home: Path, **environ: str) -> dict[str, Channel]:
     registry = Registry()
     for name, make in (
         ("good", lambda setup: MemoryChannel(setup.capabilities, name="good")),
@@ -68,7 +69,7 @@ def made(home: Path, **environ: str) -> dict[str, Channel]:
     }
     clock = ManualClock()
     return dict(
-        make_push_channels(
+        await make_push_channels(
             load({**on, **environ}, home).settings,
             registry,
             client=HttpClient(HttpSettings()),
@@ -76,13 +77,14 @@ def made(home: Path, **environ: str) -> dict[str, Channel]:
             clock=clock,
             media_cache=MemoryFiles(),
             outbox=MemoryOutboxStore(clock),
+            states=MemoryChannelState(),
         )
     )
 
 
 @pytest.mark.req("W2", "W12")
 async def test_what_cannot_be_made_says_why_and_holds_up_no_other(tmp_path: Path) -> None:
-    channels = made(tmp_path, **{ROUTE: "short"})
+    channels = await made(tmp_path, **{ROUTE: "short"})
 
     said = {name: one.problem for name, one in channels.items() if isinstance(one, UnusableChannel)}
     assert sorted(said) == ["empty", "faulty", "nowhere", "slack", "telegram", "webhook"]
@@ -99,7 +101,7 @@ async def test_what_cannot_be_made_says_why_and_holds_up_no_other(tmp_path: Path
 async def test_nothing_is_accepted_or_sent_by_what_cannot_be_used(tmp_path: Path) -> None:
     """Telegram's webhook without its secret, the worst of them: anybody could speak for people."""
     mode = {"HERMES_PLATFORMS__TELEGRAM__EXTRA__MODE": "webhook"}
-    channels = made(tmp_path, TELEGRAM_BOT_TOKEN="123456:ABC-DEF1234ghIkl", **mode)
+    channels = await made(tmp_path, TELEGRAM_BOT_TOKEN="123456:ABC-DEF1234ghIkl", **mode)
 
     for name in ("telegram", "webhook", "faulty"):
         channel = channels[name]

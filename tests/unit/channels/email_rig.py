@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from itertools import count
-from pathlib import Path
 
 from hermes.channels.email.channel import EmailChannel, make
 from hermes.errors import NotFound, TooLarge
@@ -14,6 +13,7 @@ from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Acceptance, ReturnedDelivery
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
+from hermes.testing.channel_state import memory_state
 from hermes.testing.email.server import EmailStandIn
 
 
@@ -42,8 +42,8 @@ class Shelf:
 class Rig:
     """A stand-in, channels on it, and what they handed on."""
 
-    def __init__(self, folder: Path, **options: bool) -> None:
-        self.folder = folder
+    def __init__(self, **options: bool) -> None:
+        self.state = memory_state("email")
         self.mail = EmailStandIn(**options)
         self.media_cache = Shelf()
         self.events: list[MessageEvent] = []
@@ -63,7 +63,7 @@ class Rig:
             clock=SystemClock(),
             make_id=lambda kind: f"{kind}_{next(self._numbers)}",
             media=self.media_cache,
-            state=self.folder / "state",
+            state=self.state,
             returned=self.take_back,
         )
 
@@ -93,8 +93,8 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig(folder: Path, **options: bool) -> AsyncIterator[Rig]:
-    made = Rig(folder, **options)
+async def rig(**options: bool) -> AsyncIterator[Rig]:
+    made = Rig(**options)
     await made.mail.start()
     try:
         yield made

@@ -21,6 +21,7 @@ from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Acceptance, Delivery, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
+from hermes.testing.channel_state import memory_state
 from hermes.testing.irc.server import IrcStandIn
 
 MANIFEST = load_manifest("hermes.contrib.irc")
@@ -114,7 +115,7 @@ async def irc_rig(
         clock=clock,
         make_id=make_id,
         media=MediaCache(folder / "media", client),
-        state=folder / "state",
+        state=memory_state("irc"),
     )
     channel = IrcChannel(setup, read(setup.settings), sleep=nap)
     rig = Rig(irc, channel, Inbox(), naps, clock)

@@ -20,7 +20,9 @@ from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel import Acceptance, Delivery, HttpRequest, Target
 from hermes.ports.channel_setup import ChannelSetup
-from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.channel_state import PlatformState
+from hermes.ports.clock import SystemClock
+from hermes.testing.channel_state import MemoryChannelState
 from hermes.testing.slack.platform import SlackStandIn
 
 MANIFEST = load_manifest("hermes.channels.slack")
@@ -50,6 +52,19 @@ class Inbox:
         return [event.text for event in self.events]
 
 
+class BreakableState(MemoryChannelState):
+    """A state that takes nothing while it is told an error."""
+
+    def __init__(self, broken: list[HermesError]) -> None:
+        super().__init__()
+        self._broken = broken
+
+    async def put(self, platform: str, key: str, *, value: bytes, fence: int | None = None) -> None:
+        for error in self._broken:
+            raise error
+        await super().put(platform, key, value=value, fence=fence)
+
+
 @dataclass
 class Rig:
     slack: SlackStandIn
@@ -57,11 +72,13 @@ class Rig:
     inbox: Inbox
     client: HttpClient
     folder: Path
+    state: PlatformState
+    broken: list[HermesError]
 
     def speak(self, **settings: Any) -> SlackChannel:
         """Return another channel to the same workspace."""
         return make_channel(
-            self.slack, self.client, folder=self.folder, clock=SystemClock(), settings=settings
+            self.slack, self.client, folder=self.folder, state=self.state, settings=settings
         )
 
     def delivery(self, chat: str, *parts: Part | str, key: str = "k1", **target: Any) -> Delivery:
@@ -78,7 +95,7 @@ def make_channel(
     client: HttpClient,
     *,
     folder: Path,
-    clock: Clock,
+    state: PlatformState,
     settings: dict[str, Any] | None = None,
 ) -> SlackChannel:
     return make(
@@ -88,10 +105,10 @@ def make_channel(
             settings=read_settings(MANIFEST, {**slack.settings, **(settings or {})}),
             capabilities=MANIFEST.capabilities,
             client=client,
-            clock=clock,
+            clock=SystemClock(),
             make_id=make_id,
             media=MediaCache(folder / "media", client),
-            state=folder / "state",
+            state=state,
         )
     )
 
@@ -108,8 +125,10 @@ async def slack_rig(
     slack = SlackStandIn(mode, resend_s=0.5)
     await slack.start()
     client = HttpClient(HttpSettings(timeout_s=0.5))
-    channel = make_channel(slack, client, folder=folder, clock=SystemClock(), settings=settings)
-    rig = Rig(slack, channel, Inbox(), client, folder)
+    broken: list[HermesError] = []
+    state = PlatformState(BreakableState(broken), "slack")
+    channel = make_channel(slack, client, folder=folder, state=state, settings=settings)
+    rig = Rig(slack, channel, Inbox(), client, folder, state, broken)
     doors = await _gateway_api(channel, slack) if mode == "http" else None
     try:
         if connect:

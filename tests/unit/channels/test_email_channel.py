@@ -5,7 +5,6 @@ import gc
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import structlog
@@ -42,8 +41,8 @@ ADA = "chat-1@people.test"
 
 
 @pytest.fixture
-async def town(tmp_path: Path) -> AsyncIterator[Rig]:
-    async with rig(tmp_path) as made:
+async def town() -> AsyncIterator[Rig]:
+    async with rig() as made:
         yield made
     assert made.mail.rejections == ()
 
@@ -217,8 +216,8 @@ async def test_a_folder_that_was_made_anew_repeats_nothing(town: Rig) -> None:
 
 
 @pytest.mark.req("W10", "W17")
-async def test_without_idle_it_looks_again_and_moves_what_is_done(tmp_path: Path) -> None:
-    async with rig(tmp_path, can_idle=False, is_moving=True) as town:
+async def test_without_idle_it_looks_again_and_moves_what_is_done() -> None:
+    async with rig(can_idle=False, is_moving=True) as town:
         await town.connected(poll_s=0.05)
         picture = File(data=b"\x89PNG", mime="image/png", name="a.png")
         huge = File(data=bytes(200_000), mime="application/zip", name="b.zip")

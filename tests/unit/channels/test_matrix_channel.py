@@ -10,6 +10,7 @@ import pytest
 
 from hermes.channels.matrix.encrypted_rooms import NOTICE
 from hermes.channels.matrix.settings import read_settings
+from hermes.channels.matrix.sync_state import KEY
 from hermes.errors import (
     BadRequest,
     ConfigurationError,
@@ -562,9 +563,7 @@ async def test_a_place_that_the_homeserver_does_not_know_loses_nothing(rig: Rig)
     channel = await rig.connected()
     await rig.server.say(PersonMessage(text="one", chat="c"))
     await channel.disconnect()
-    file = rig.folder / "state" / "stream.json"
-    kept = msgspec.json.decode(file.read_bytes())
-    file.write_bytes(msgspec.json.encode({**kept, "since": "s999999"}))
+    await rig.change_place(since="s999999")
     rig.server.write(PersonMessage(text="two", chat="c"))
 
     await rig.connected()
@@ -577,9 +576,7 @@ async def test_a_place_that_the_homeserver_does_not_know_loses_nothing(rig: Rig)
 async def test_a_place_of_another_account_is_not_used(rig: Rig) -> None:
     channel = await rig.connected()
     await channel.disconnect()
-    file = rig.folder / "state" / "stream.json"
-    kept = msgspec.json.decode(file.read_bytes())
-    file.write_bytes(msgspec.json.encode({**kept, "user_id": "@else:hermes.test"}))
+    await rig.change_place(user_id="@else:hermes.test")
     rig.server.write(PersonMessage(text="old", chat="c"))
 
     await rig.connected()
@@ -609,10 +606,21 @@ async def test_rooms_are_listed_by_their_names(rig: Rig) -> None:
 
 
 @pytest.mark.req("W10")
-async def test_the_state_file_is_nobody_elses(rig: Rig) -> None:
+async def test_a_state_that_cannot_be_read_is_as_none(rig: Rig) -> None:
+    await rig.state.put(KEY, b"{")
+    rig.server.write(PersonMessage(text="old", chat="c"))
+
+    await rig.connected()
+    await rig.server.say(PersonMessage(text="new", chat="c"))
+
+    assert rig.texts() == ["new"]
+
+
+@pytest.mark.req("W10")
+async def test_the_state_does_not_hold_the_token(rig: Rig) -> None:
     await rig.connected()
 
-    file = rig.folder / "state" / "stream.json"
+    stored = await rig.state.get(KEY)
 
-    assert file.stat().st_mode & 0o077 == 0
-    assert rig.server.wire.token.encode() not in file.read_bytes()
+    assert stored is not None
+    assert rig.server.wire.token.encode() not in stored

@@ -89,6 +89,44 @@ async def test_a_mention_begins_a_thread_that_is_followed(tmp_path: Path) -> Non
 
 
 @pytest.mark.req("W9")
+async def test_a_thread_is_followed_after_a_restart(tmp_path: Path) -> None:
+    async with slack_rig(tmp_path) as rig:
+        said = PersonMessage(text="hi", chat="lab", chat_type="channel")
+        asked, answered, other = [
+            (await rig.slack.say(msgspec.structs.replace(said, mentions=mentions))).split(":")[1]
+            for mentions in (True, False, False)
+        ]
+        await rig.channel.send(rig.delivery("lab", "news", thread_id=answered))
+        await rig.channel.disconnect()
+        again = rig.speak()
+        await again.connect(rig.inbox.accept)
+
+        for thread in (asked, answered, other):
+            await rig.slack.say(msgspec.structs.replace(said, thread=thread))
+        await again.disconnect()
+
+    before, after = [True, False, False], [True, True, False]
+    assert [one.addressed for one in rig.inbox.events] == before + after
+
+
+@pytest.mark.req("W9", "J17")
+async def test_a_reply_is_sent_though_the_store_takes_nothing_and_a_file_is_not(
+    tmp_path: Path,
+) -> None:
+    async with slack_rig(tmp_path) as rig:
+        said = PersonMessage(text="hi", chat="lab", chat_type="channel")
+        thread = (await rig.slack.say(said)).split(":")[1]
+        media = await rig.channel._setup.media.keep(PNG, mime="image/png", name="a.png")
+        rig.broken.append(StoreError("the disk is gone"))
+
+        sent = await rig.channel.send(rig.delivery("lab", "news", thread_id=thread))
+        with pytest.raises(NotDelivered, match="cannot be recorded"):
+            await rig.channel.send(rig.delivery("lab", ImagePart(media), key="o_7.1"))
+
+        assert [post.id for post in rig.slack.posts("lab")] == [sent.platform_message_id]
+
+
+@pytest.mark.req("W9")
 async def test_a_reply_to_the_bot_is_addressed_to_it(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         await rig.slack.say(PersonMessage(text="x", chat="lab", chat_type="channel"))

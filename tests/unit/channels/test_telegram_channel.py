@@ -52,6 +52,7 @@ from hermes.ports.channel import (
 )
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.clock import SystemClock
+from hermes.testing.channel_state import memory_state
 from hermes.testing.stand_in import Fault, FaultKind, File, PersonMessage
 from hermes.testing.telegram.server import SECRET, TOKEN, TelegramStandIn
 
@@ -122,7 +123,7 @@ async def rig(
             clock=SystemClock(),
             make_id=make_id,
             media=media_cache,
-            state=folder,
+            state=memory_state("telegram"),
             webhook_url=webhook_url,
         )
     )

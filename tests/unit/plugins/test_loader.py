@@ -12,6 +12,7 @@ from hermes.errors import ConfigurationError
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.plugins.loader import installed_plugins, load_plugin
 from hermes.plugins.registry import Registry
+from hermes.testing.channel_state import memory_state
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.setup_channel import MemoryFiles, channel_setup
 
@@ -207,7 +208,7 @@ def test_unknown_names_are_errors_that_say_what_is_known(tmp_path: Path) -> None
             load({"HERMES_PLATFORMS__FAX__ENABLED": "true"}, tmp_path).settings,
             registry,
             client=HttpClient(HttpSettings()),
-            home=tmp_path,
+            state=memory_state("fax"),
             clock=ManualClock(),
             media_cache=MemoryFiles(),
         )

@@ -80,8 +80,8 @@ class EmailChannel:
         settings, setup = self._settings, self._setup
         await self._prove_smtp()
         imap = self._imap = await self._open()
-        begun = await asyncio.to_thread(
-            mailbox_memory.begun, setup.state, now=setup.clock.now(), age_s=settings.first_age_s
+        begun = await mailbox_memory.begun(
+            setup.state, now=setup.clock.now(), age_s=settings.first_age_s
         )
         reading = MailReadRules(own=settings.address, authserv_id=settings.authserv_id)
         self._intake = MailIntake(

@@ -1,14 +1,14 @@
-"""What the channel remembers on disk: since when mail of this mailbox is answered."""
+"""What the channel remembers: since when mail of this mailbox is answered."""
 
 import contextlib
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from hermes.durable_file import write_durably
+from hermes.ports.channel_state import PlatformState
 
-_FILE: Final = "mailbox.json"
+# The name of the file that an earlier version wrote.
+_KEY: Final = "mailbox.json"
 
 
 class MailboxStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,11 +17,12 @@ class MailboxStart(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
 
 
-def begun(folder: Path, *, now: float, age_s: float) -> MailboxStart:
+async def begun(state: PlatformState, *, now: float, age_s: float) -> MailboxStart:
     """Return since when mail is answered; the very first call decides and stores it."""
-    path = folder / _FILE
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(path.read_bytes(), type=MailboxStart)
+    content = await state.get(_KEY)
+    if content is not None:
+        with contextlib.suppress(msgspec.DecodeError):
+            return msgspec.json.decode(content, type=MailboxStart)
     made = MailboxStart(floor=now - age_s)
-    write_durably(path, msgspec.json.encode(made))
+    await state.put(_KEY, msgspec.json.encode(made))
     return made

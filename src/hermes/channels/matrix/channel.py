@@ -21,7 +21,7 @@ from hermes.channels.matrix.outbound import (
 )
 from hermes.channels.matrix.settings import MatrixSettings, read_settings
 from hermes.channels.matrix.sync_loop import SyncLoop
-from hermes.channels.matrix.sync_state import SyncState, SyncStateFile
+from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
 from hermes.errors import (
     BadRequest,
     ConfigurationError,
@@ -57,7 +57,7 @@ class MatrixChannel:
         )
         # Turns resumed after a restart fetch their pictures before the stream is open.
         self._client.token = settings.access_token or ""
-        self._keeper = SyncStateFile(setup.state)
+        self._keeper = SyncStateKeeper(setup.state)
         self._sync_loop: SyncLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._gone = asyncio.Event()

@@ -26,7 +26,7 @@ from hermes.channels.matrix.inbound import (
 from hermes.channels.matrix.invites import Invite, accepts, read_invite
 from hermes.channels.matrix.rooms import RoomBook
 from hermes.channels.matrix.settings import MatrixSettings
-from hermes.channels.matrix.sync_state import SyncState, SyncStateFile
+from hermes.channels.matrix.sync_state import SyncState, SyncStateKeeper
 from hermes.channels.matrix.wire import JoinedRoom, Sync, WireEvent, read_event
 from hermes.errors import (
     BadRequest,
@@ -63,7 +63,7 @@ class SyncLoop:
         bot: Bot,
         account: str,
         settings: MatrixSettings,
-        keeper: SyncStateFile,
+        keeper: SyncStateKeeper,
         kept: SyncState,
         clock: Clock,
         sleep: Sleep = asyncio.sleep,

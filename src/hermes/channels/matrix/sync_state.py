@@ -1,18 +1,18 @@
-"""What is stored on disk: the position in the stream, and the signed-in device.
+"""What is stored: the position in the stream, and the signed-in device.
 
-A file of the channel's own. It is written only after every event of a batch was accepted, so after
-a crash events are fetched again, and none is missed.
+It is written only after every event of a batch was accepted, so after a crash events are fetched
+again, and none is missed.
 """
 
-import asyncio
-from pathlib import Path
+from typing import Final
 
 import msgspec
 import structlog
 
-from hermes.durable_file import write_durably
+from hermes.ports.channel_state import PlatformState
 
-_FILE = "stream.json"
+# The name of the file that an earlier version wrote.
+KEY: Final = "stream.json"
 _log = structlog.get_logger(__name__)
 
 
@@ -29,25 +29,23 @@ class SyncState(msgspec.Struct, kw_only=True):
     told: list[str] = []
 
 
-class SyncStateFile:
-    """Reads and writes the file."""
+class SyncStateKeeper:
+    """Reads and writes it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / _FILE
+    def __init__(self, state: PlatformState) -> None:
+        self._state = state
 
     async def load(self) -> SyncState:
         """Return the stored state; empty on the first start."""
-        return await asyncio.to_thread(self._load)
+        content = await self._state.get(KEY)
+        if content is None:
+            return SyncState()
+        try:
+            return msgspec.json.decode(content, type=SyncState)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            _log.error("matrix.stream_state_unreadable", key=KEY, problem=str(error))
+            return SyncState()
 
     async def save(self, kept: SyncState) -> None:
-        """Write the state; return once it would survive a power cut."""
-        await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(kept))
-
-    def _load(self) -> SyncState:
-        try:
-            return msgspec.json.decode(self._path.read_bytes(), type=SyncState)
-        except FileNotFoundError:
-            return SyncState()
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            _log.error("matrix.stream_file_unreadable", path=str(self._path), problem=str(error))
-            return SyncState()
+        """Write the state; it is durable when this returns."""
+        await self._state.put(KEY, msgspec.json.encode(kept))

@@ -48,7 +48,9 @@ from hermes.errors import (
     NotFound,
     Overloaded,
     Refused,
+    StoreError,
     TooLarge,
+    TryLater,
 )
 from hermes.http.errors import error_response, wrong_method
 from hermes.http.json_body import json_response
@@ -89,7 +91,7 @@ class SlackChannel:
             on_refused=self._refused,
         )
         self._names = UserNames(self._api, clock=setup.clock, is_on=settings.look_up_names)
-        self._threads = Threads()
+        self._threads = Threads(setup.state)
         self._file_sender = FileSender(
             self._api,
             Uploads(setup.state),
@@ -273,21 +275,27 @@ class SlackChannel:
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         target = delivery.target
         thread = thread_of(target, reply_in_thread=self._settings.reply_in_thread)
+        if thread is not None:
+            await self._follow(target.chat_id, thread)
         files = attachments_of(delivery)
         if files:
             channel = await self._file_sender.channel_of(target.chat_id)
-            receipt = await self._file_sender.share(delivery, files, channel=channel, thread=thread)
-        else:
-            body = post_body(
-                delivery,
-                reply_in_thread=self._settings.reply_in_thread,
-                unfurl=self._settings.unfurl,
-            )
-            found = await self._api.post("chat.postMessage", body)
-            receipt = receipt_of(found, chat_id=target.chat_id)
-        if thread is not None:
-            self._threads.follow(target.chat_id, thread)
-        return receipt
+            return await self._file_sender.share(delivery, files, channel=channel, thread=thread)
+        body = post_body(
+            delivery,
+            reply_in_thread=self._settings.reply_in_thread,
+            unfurl=self._settings.unfurl,
+        )
+        found = await self._api.post("chat.postMessage", body)
+        return receipt_of(found, chat_id=target.chat_id)
+
+    async def _follow(self, chat_id: str, thread: str) -> None:
+        """Follow the thread of a reply, before anybody can answer there."""
+        try:
+            await self._threads.follow(chat_id, thread)
+        except (StoreError, TryLater) as error:
+            # The reply matters more: whoever answers it can name the bot.
+            _log.warning("slack.thread_not_followed", problem=str(error)[:200])
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message that was sent before."""

@@ -16,6 +16,8 @@ from hermes.errors import (
     DeliveryUnknown,
     FailureClass,
     NotDelivered,
+    StoreError,
+    TryLater,
 )
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, text_of
@@ -59,7 +61,7 @@ class FileSender:
         except DeliveryUnknown as error:
             raise NotDelivered(str(error), error.failure) from error
         file_id = ready[0]["id"]
-        await self.uploads.note(delivery.key, file_id)
+        await self._note(delivery.key, file_id)
         body: Json = {"files": ready, "channel_id": channel}
         words = render(parse(text_of(delivery.parts)))
         if words:
@@ -68,6 +70,15 @@ class FileSender:
             body["thread_ts"] = thread
         await self._api.form("files.completeUploadExternal", body)
         return Receipt(file_id)
+
+    async def _note(self, key: str, file_id: str) -> None:
+        try:
+            await self.uploads.note(key, file_id)
+        except (StoreError, TryLater) as error:
+            raise NotDelivered(
+                f"slack: the upload cannot be recorded, so it is not shared: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error
 
     async def _put(self, media: Media) -> dict[str, str]:
         data = await read_attachment(self._media, media, limit=self._limit, platform="slack")

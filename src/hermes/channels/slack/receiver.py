@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 import structlog
 
 from hermes.channel_kit.intake import Sleep, patient
+from hermes.channel_kit.kept_map import KeptMap
 from hermes.channels.slack.inbound import (
     SlackIdentity,
     command_event,
@@ -37,6 +38,7 @@ from hermes.channels.slack.wire import (
 from hermes.errors import HermesError, RateLimited, Refused, TryLater
 from hermes.message.event import MessageEvent
 from hermes.ports.channel import Accept
+from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
 
 _MOST_THREADS: Final = 10_000
@@ -45,26 +47,26 @@ _log = structlog.get_logger(__name__)
 
 
 class Threads:
-    """The threads in which the bot takes part, as far as this process knows."""
+    """The threads in which the bot takes part, also before a restart."""
 
-    def __init__(self) -> None:
-        self._names: OrderedDict[str, None] = OrderedDict()
+    def __init__(self, state: PlatformState) -> None:
+        self._kept = KeptMap(state, "thread/", most=_MOST_THREADS)
+        # What this process has written; each thread is written once.
+        self._written: OrderedDict[str, None] = OrderedDict()
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
+    async def has(self, name: str) -> bool:
+        """Return whether a thread is followed."""
+        return name in self._written or await self._kept.get(name) is not None
 
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self._names)
-
-    def follow(self, channel: str, thread_ts: str) -> None:
-        """Receive the messages of a thread from now on."""
-        self._names[thread_name(channel, thread_ts)] = None
-        self._names.move_to_end(thread_name(channel, thread_ts))
-        while len(self._names) > _MOST_THREADS:
-            self._names.popitem(last=False)
+    async def follow(self, channel: str, thread_ts: str) -> None:
+        """Receive the messages of a thread from now on; it is durable when this returns."""
+        name = thread_name(channel, thread_ts)
+        if name not in self._written:
+            await self._kept.put(name, "")
+        self._written[name] = None
+        self._written.move_to_end(name)
+        while len(self._written) > _MOST_THREADS:
+            self._written.popitem(last=False)
 
 
 class Receiver:
@@ -155,11 +157,19 @@ class Receiver:
             return
         async with self._turn(message.channel):
             names = await self._names.of(people_of(message, self._me))
+            followed = await self._followed(message)
             event = message_event(
-                message, self._me, names=names, followed=self._threads, team=team, raw=raw
+                message, self._me, names=names, followed=followed, team=team, raw=raw
             )
             if event is not None:
                 await self._keep(event)
+
+    async def _followed(self, message: WireMessage) -> tuple[str, ...]:
+        """Return the name of the message's thread if the bot takes part in it."""
+        if message.thread_ts is None:
+            return ()
+        name = thread_name(message.channel, message.thread_ts)
+        return (name,) if await self._threads.has(name) else ()
 
     async def _keep(self, event: MessageEvent) -> None:
         try:
@@ -170,7 +180,7 @@ class Receiver:
             return
         thread = event.source.thread_id
         if event.addressed and thread is not None:
-            self._threads.follow(event.source.chat_id, thread)
+            await self._threads.follow(event.source.chat_id, thread)
 
 
 def _log_wait(error: HermesError) -> None:

@@ -1,50 +1,41 @@
-"""Records which file each send uploaded, on disk before anyone can see it.
+"""Records which file each send uploaded, in the store before anyone can see it.
 
 A file carries no metadata, so a send whose answer was lost is found by its file's id.
 """
 
-import asyncio
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from hermes.durable_file import write_durably
+from hermes.channel_kit.kept_map import KeptMap
+from hermes.ports.channel_state import PlatformState
 
 _MOST: Final = 500
-_FILE: Final = "uploads.json"
+# All of them in one file, as an earlier version wrote it.
+_OLD_FILE: Final = "uploads.json"
 
 
 class Uploads:
     """The file ids of the last sends, by their keys."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / _FILE
-        self._ids: dict[str, str] | None = None
-        self._turn = asyncio.Lock()
+    def __init__(self, state: PlatformState) -> None:
+        self._state = state
+        self._ids = KeptMap(state, "upload/", most=_MOST)
 
     async def note(self, key: str, file_id: str) -> None:
-        """Record which file a send has uploaded; return once it would survive a power cut."""
-        async with self._turn:
-            ids = await self._read()
-            ids[key] = file_id
-            for old in list(ids)[:-_MOST]:
-                del ids[old]
-            await asyncio.to_thread(write_durably, self._path, msgspec.json.encode(ids))
+        """Record which file a send has uploaded; it is durable when this returns."""
+        await self._ids.put(key, file_id)
 
     async def find(self, key: str) -> str | None:
         """Return the file that a send has uploaded, if any."""
-        async with self._turn:
-            return (await self._read()).get(key)
+        found = await self._ids.get(key)
+        return await self._find_old(key) if found is None else found
 
-    async def _read(self) -> dict[str, str]:
-        if self._ids is None:
-            self._ids = await asyncio.to_thread(_load, self._path)
-        return self._ids
-
-
-def _load(path: Path) -> dict[str, str]:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, str])
-    except (FileNotFoundError, msgspec.DecodeError):
-        return {}
+    async def _find_old(self, key: str) -> str | None:
+        content = await self._state.get(_OLD_FILE)
+        if content is None:
+            return None
+        try:
+            return msgspec.json.decode(content, type=dict[str, str]).get(key)
+        except msgspec.DecodeError:
+            return None

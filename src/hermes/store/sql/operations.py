@@ -1,15 +1,18 @@
-"""What operators see and change outside turns: sessions, paused platforms, dead letters."""
+"""What operators see and change outside turns: sessions, paused platforms, models, dead letters."""
 
 from typing import Any
 
-from hermes.ports.operations import LastTraffic, OpenSession, PausedPlatform
+import msgspec
+
+from hermes.ports.operations import LastTraffic, ModelSwap, OpenSession, PausedPlatform
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
-from hermes.store.sql.engine import Engine
+from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
 _SQL = load("operating")
+_decode_swap = msgspec.json.Decoder(ModelSwap).decode
 
 
 class SqlPauses:
@@ -54,6 +57,30 @@ class SqlPauses:
             came=await reads.one(_SQL["last_in"], platform),
             went=await reads.one(_SQL["last_out"], platform),
         )
+
+
+class SqlModelSwap:
+    """Implements `ports.operations.ModelSwapStore`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def get(self) -> ModelSwap | None:
+        """Return the choice, or None if nobody made one."""
+        row = await self._engine.reads.row(_SQL["swap"])
+        return None if row is None else _decode_swap(row[0])
+
+    async def set(self, swap: ModelSwap | None) -> None:
+        """Store a choice in place of the one before; None deletes it."""
+
+        async def unit(tx: Tx) -> None:
+            if swap is None:
+                tx.put(_SQL["drop_swap"])
+            else:
+                tx.put(_SQL["set_swap"], encode(swap))
+            self._engine.feed.put(tx, "swap")
+
+        await self._engine.writer.run("swap_model", unit, after=self._engine.feed.telling("swap"))
 
 
 class SqlDeadLetters:

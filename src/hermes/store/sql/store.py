@@ -14,6 +14,7 @@ from hermes.ports.turns import MessageRecord
 from hermes.store.sql.answers import SqlAnswers
 from hermes.store.sql.approvals import SqlApprovals
 from hermes.store.sql.audit import SqlAudit
+from hermes.store.sql.channel_state import SqlChannelState
 from hermes.store.sql.cron import SqlCron
 from hermes.store.sql.directory import SqlDirectory
 from hermes.store.sql.dreams import SqlDreams
@@ -25,7 +26,7 @@ from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
-from hermes.store.sql.operations import SqlDeadLetters, SqlOpenSessions, SqlPauses
+from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
@@ -100,10 +101,12 @@ class SqlStore:
         self.fleet = SqlFleet(engine, outbox=self.outbox, lease_s=lease_s, alone=alone)
         self.dead_letters = SqlDeadLetters(engine, outbox=self.outbox)
         self.paused = SqlPauses(engine)
+        self.model_swap = SqlModelSwap(engine)
         self.open_sessions = SqlOpenSessions(engine)
         self.audit = SqlAudit(engine)
         self.sends = SqlSends(engine, make_id=make_id)
         self.directory = SqlDirectory(engine)
+        self.channel_state = SqlChannelState(engine)
         self.keys = SqlKeys(engine, make_id=make_id)
         self.people = SqlPeople(engine)
         self.users = SqlUsers(engine, make_id=make_id)

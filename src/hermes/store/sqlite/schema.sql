@@ -579,6 +579,17 @@ CREATE TABLE directory (
 ) WITHOUT ROWID;
 CREATE INDEX directory_owner ON directory (owner);
 
+-- What a channel must remember over a restart, sealed with a key of its own; the fence is that of the
+-- claim on the channel under which a value was written.
+CREATE TABLE channel_state (
+    platform TEXT NOT NULL,
+    key TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    fence INTEGER,
+    at REAL NOT NULL,
+    PRIMARY KEY (platform, key)
+) WITHOUT ROWID;
+
 -- What was said in a group without being meant for the bot, until it is: the body is the inbox row's,
 -- sealed with the writer's key. Bounded per chat, and forgotten after a day.
 CREATE TABLE overheard (

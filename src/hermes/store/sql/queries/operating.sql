@@ -108,3 +108,16 @@ SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL O
 )
 FROM lanes
 WHERE key = ?1 AND ended_at IS NULL AND head > 0 AND key NOT LIKE '%/%' AND key NOT LIKE '%#%';
+
+-- name: swap
+-- The default model that an operator chose.
+SELECT value FROM meta WHERE key = 'model_swap';
+
+-- name: set_swap
+-- Keep the choice of a default model.
+INSERT INTO meta (key, value) VALUES ('model_swap', ?1)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: drop_swap
+-- The configuration decides about the default model again.
+DELETE FROM meta WHERE key = 'model_swap';
