@@ -25,6 +25,9 @@ from tests.system.town import SECRET, Town, everybody
 PEOPLE = 1_000
 TOKEN, SIGNING = "pigeon-token-of-the-town", "pigeon-signing-of-the-town"
 ASKED = "What do you know about me, and about my hiding place?"
+# A quarter of the people have a secret that only recall finds, and a message is answered without what
+# recall does not find in time. Here each secret has to be shown to its owner, however busy the machine is.
+PATIENCE_S = 120
 LINKED, ROOMS, GROUPS, KEYS, ERASED = 50, 100, 20, 50, 20
 
 
@@ -42,7 +45,9 @@ def settings_for(parrot: Parrot, pigeon: SamplePlatform) -> dict[str, object]:
             "extract": True,
             "extract_pause_s": 0.3,
             "extract_after_s": 1.0,
+            "recall_timeout_s": PATIENCE_S,
         },
+        "turns": {"call_wait_s": PATIENCE_S},
         "logs": {"level": "debug"},
         "store": {"synchronous": "NORMAL"},
         "plugins": ["hermes.testing.push.plugin"],
@@ -233,6 +238,7 @@ def read_what_is_left(town: Town) -> None:
 
 
 @pytest.mark.req("A9", "A10", "A12", "A13", "A14", "A30", "W30", "J24")
+@pytest.mark.timeout(900)
 async def test_nobody_is_ever_shown_the_secret_of_another(tmp_path: Path) -> None:
     async with a_town(tmp_path) as town:
         await tell_secrets(town)
@@ -251,6 +257,6 @@ async def test_nobody_is_ever_shown_the_secret_of_another(tmp_path: Path) -> Non
         assert town.crossed == []
         # The parrot did repeat what was each one's own, or nothing was shown by this.
         shown = town.shown
-        assert shown["same session"] == shown["new session"] == PEOPLE, shown
+        assert shown["same session"] == shown["new session"] == PEOPLE, (shown, town.outcomes)
         assert shown["export"] == 1, shown
         assert shown["memory"] == PEOPLE - ERASED, shown

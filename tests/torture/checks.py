@@ -18,6 +18,7 @@ from tests.torture.homes import Mode
 from tests.torture.memory_checks import learning
 from tests.torture.places import Place
 from tests.torture.post_match import attribute
+from tests.torture.tool_cap import ROUNDS, ended_at_cap, rounds_of
 from tests.torture.wallet_checks import money, poverty
 
 OUTCOMES = frozenset({"answered", "failed", "interrupted", "merged", "expired", "refused"})
@@ -121,6 +122,7 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
     seq = {message.id: message.seq for message in books.messages}
     blocks: set[str] = set()
     heads = {lane.key: lane.head for lane in books.lanes}
+    capped = ended_at_cap(books)
     for lane, group in groupby(books.entries, key=lambda entry: entry.lane):
         entries = list(group)
         if len(entries) != heads[lane]:
@@ -136,7 +138,7 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
             assert message is not None
             epoch = next(e.epoch for e in entries if e.message_id == message_id)
             users[epoch] += sum(m.role == "user" for m in block)
-            yield from _block(message, block, users=users[epoch])
+            yield from _block(message, block, users=users[epoch], is_capped=message_id in capped)
     for message in books.messages:
         must = message.outcome in {"answered", "interrupted"} and not message.control
         if must and message.id not in blocks:
@@ -167,9 +169,12 @@ def graphs(books: Books) -> Iterator[str]:
         for entry in books.entries
         if any(isinstance(part, ImagePart) for part in entry.message.parts)
     }
+    capped = ended_at_cap(books)
     for entry in books.entries:
         message = books.message(entry.message_id)
-        is_answer = entry.message.role == "assistant"
+        # Nothing is left of a capped turn's last answer, so it is not what the model wrote.
+        is_cut = entry.message_id in capped and not entry.message.parts
+        is_answer = entry.message.role == "assistant" and not is_cut
         is_whole = message is not None and message.outcome == "answered"
         if entry.is_sampled and not is_answer:
             yield f"{entry.message_id}: a message of {entry.message.role} counts as sampled"
@@ -192,7 +197,7 @@ def _said_once(books: Books) -> Iterator[str]:
             yield f"{message.external_id} stands {said[message.external_id]} times in transcripts"
 
 
-def _block(message: Message, block: list, *, users: int) -> Iterator[str]:
+def _block(message: Message, block: list, *, users: int, is_capped: bool) -> Iterator[str]:
     word = message.external_id
     if block[0].role != "user" or block[0].text.partition(" ")[0] != word:
         yield f"{word}: its transcript begins with {block[0]}"
@@ -200,10 +205,14 @@ def _block(message: Message, block: list, *, users: int) -> Iterator[str]:
     calls = [call.id for m in block for call in tool_calls_of(m.parts)]
     if sorted(results) != sorted(set(calls) & set(results)) or len(set(results)) != len(results):
         yield f"{word}: tool calls {calls} have the results {results}"
+    if rounds_of(block) > ROUNDS:
+        yield f"{word}: the model asked for tools {rounds_of(block)} times, the cap is {ROUNDS}"
     if message.outcome != "answered":
         return
     if calls != results:
         yield f"{word}: answered with calls {calls} and results {results}"
+    if is_capped:
+        return
     if block[-1].role != "assistant" or block[-1].text != message.reply:
         yield f"{word}: answered {message.reply!r}, the transcript ends with {block[-1]}"
     if not (message.reply or "").startswith(f"#{users} "):
