@@ -15,10 +15,10 @@ from hermes.ports.channel import Target
 from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
+from hermes.ports.store import Store
 from hermes.ports.turns import Begin, Commit, TurnResult
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
-from tests.stores.engine import OpenStore
 from tests.stores.opening import open_store, raw_bytes
 
 Purpose = Literal["reply", "tool", "notice"]
@@ -66,7 +66,7 @@ class MemoryRig:
 class StoreRig:
     """The real one; each delivery has a message and a turn of its own."""
 
-    def __init__(self, store: OpenStore, clock: ManualClock) -> None:
+    def __init__(self, store: Store, clock: ManualClock) -> None:
         self.clock = clock
         self.store = store
         self.outbox: OutboxStore = self.store.outbox

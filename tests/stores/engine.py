@@ -22,21 +22,6 @@ OnCommit = Callable[[Any, Any], None]
 Patch = Callable[[object, str, object], None]
 
 
-class OpenStore(Store, Protocol):
-    """The port, and what the gateway uses of a store beside it."""
-
-    @property
-    def graphs(self) -> GraphReader:
-        """The message graphs."""
-        ...
-
-    async def rotate_keys(
-        self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
-    ) -> int:
-        """Wrap every data key with the newest store key; return how many."""
-        ...
-
-
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How a test opens its store: the settings of `store`, and a limit on SQLite's file."""
 
@@ -114,7 +99,7 @@ class OpenedTables(Protocol):
 class Engine(Protocol):
     """One kind of store; a folder stands for one store of it."""
 
-    async def open(self, folder: Path, setup: StoreSetup) -> OpenStore:
+    async def open(self, folder: Path, setup: StoreSetup) -> Store:
         """Open the store of a folder; the first time it is made."""
         ...
 
@@ -151,7 +136,7 @@ class Engine(Protocol):
         """
         ...
 
-    async def deliveries_of(self, store: OpenStore, message_id: str) -> tuple[DeliveryRecord, ...]:
+    async def deliveries_of(self, store: Store, message_id: str) -> tuple[DeliveryRecord, ...]:
         """Return the deliveries of a message."""
         ...
 

@@ -7,7 +7,6 @@ about one engine has a mark (`sqlite_only`) and imports that engine itself.
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from cryptography.fernet import Fernet
 
@@ -15,6 +14,7 @@ from hermes.message.ids import MakeId, make_id
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.search import Search
+from hermes.ports.store import Store
 from hermes.ports.wallet import Audit
 from hermes.store.search.notes import Notes
 from hermes.testing.manual_time import ManualClock
@@ -23,7 +23,6 @@ from tests.stores.engine import (
     Engine,
     OnCommit,
     OpenedTables,
-    OpenStore,
     Options,
     Patch,
     StoreSetup,
@@ -56,7 +55,7 @@ async def open_store(
     options: Options = DEFAULTS,
     measure: Callable[[Path], int] | None = None,
     on_commit: OnCommit | None = None,
-) -> OpenStore:
+) -> Store:
     """Open the store of a folder, which is made the first time; the caller closes it."""
     setup = StoreSetup(
         key_file=key_file,
@@ -72,19 +71,13 @@ async def open_store(
 @asynccontextmanager
 async def opened(
     folder: Path, *, key_file: bytes = KEYS, clock: Clock | None = None
-) -> AsyncIterator[OpenStore]:
+) -> AsyncIterator[Store]:
     """Open the store of a folder, and close it after use."""
     store = await open_store(folder, key_file=key_file, clock=clock)
     try:
         yield store
     finally:
         await store.close()
-
-
-# Any: `build_core` still names the SQLite store; it will take the port.
-def for_core(store: OpenStore) -> Any:
-    """Return the store as a core takes it."""
-    return store
 
 
 def open_search(folder: Path, *, key_file: bytes, notes: Notes, clock: Clock) -> Search:
@@ -122,7 +115,7 @@ def audit(folder: Path, *, limit: int) -> Audit | None:
     return _engine().audit(folder, limit=limit)
 
 
-async def deliveries_of(store: OpenStore, message_id: str) -> tuple[DeliveryRecord, ...]:
+async def deliveries_of(store: Store, message_id: str) -> tuple[DeliveryRecord, ...]:
     """Return the deliveries of a message, also of a send, which has no timeline."""
     return await _engine().deliveries_of(store, message_id)
 

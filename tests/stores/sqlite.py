@@ -17,6 +17,7 @@ import apsw
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.search import Search
+from hermes.ports.store import Store
 from hermes.ports.wallet import Audit
 from hermes.store.search.notes import Notes
 from hermes.store.search.search import SqliteSearch
@@ -29,7 +30,7 @@ from hermes.store.sqlite.adoption import steps_beside
 from hermes.store.sqlite.connection import Database, migrate
 from hermes.store.sqlite.store import SqliteStore, StoreOptions, free_bytes
 from hermes.store.sqlite.writer import Writer
-from tests.stores.engine import OpenStore, Patch, StoreSetup
+from tests.stores.engine import Patch, StoreSetup
 
 DATABASE = "hermes.db"
 _WALLETS = "SELECT count(*) FROM sqlite_master WHERE name IN ('wallets', 'ledger', 'holds')"
@@ -77,7 +78,7 @@ class _UnsealedTables:
 class SqliteEngine:
     """Fits `engine.Engine`: a store is the file `hermes.db` of its folder."""
 
-    async def open(self, folder: Path, setup: StoreSetup) -> OpenStore:
+    async def open(self, folder: Path, setup: StoreSetup) -> Store:
         """Open the file, which is made first if there is none."""
         path = folder / DATABASE
         if not path.exists():
@@ -154,7 +155,7 @@ class SqliteEngine:
         with self.tables(folder, read_only=True) as db:
             return audit_books(db, limit=limit) if db.one(_WALLETS) == 3 else None
 
-    async def deliveries_of(self, store: OpenStore, message_id: str) -> tuple[DeliveryRecord, ...]:
+    async def deliveries_of(self, store: Store, message_id: str) -> tuple[DeliveryRecord, ...]:
         """Ask the outbox beside its port."""
         assert isinstance(store, SqliteStore)
         return await store.outbox.of_message(message_id)

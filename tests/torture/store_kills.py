@@ -31,7 +31,7 @@ from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
 from hermes.ports.wallet import NewGrant, NewReferral, NewRefund
 from hermes.testing.manual_time import ManualClock
-from tests.stores.engine import OpenStore, Options
+from tests.stores.engine import Options
 from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
     channel_units,
@@ -88,7 +88,7 @@ _TABLES = {
     **channel_units.TABLES,
 }
 
-Act = Callable[[OpenStore, ManualClock], Awaitable[object]]
+Act = Callable[[Store, ManualClock], Awaitable[object]]
 Picture = dict[str, list[object]]
 
 
@@ -108,7 +108,7 @@ async def _abandon(store: Store, clock: ManualClock) -> None:
     await store.turns.abandon("m_waiting", Outcome.REFUSED)
 
 
-async def _rotate(store: OpenStore, clock: ManualClock) -> None:
+async def _rotate(store: Store, clock: ManualClock) -> None:
     await store.rotate_keys()
 
 

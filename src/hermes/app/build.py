@@ -54,6 +54,7 @@ from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import WebhookChannel
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.provider import Provider
+from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.server.auth import StoredAccess
@@ -64,7 +65,6 @@ from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
-from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -266,7 +266,7 @@ def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins
 
 
 def _v1_parts(
-    context: GatewayContext, store: SqliteStore, *, models: ModelLayer, gateway_api: GatewayApi
+    context: GatewayContext, store: Store, *, models: ModelLayer, gateway_api: GatewayApi
 ) -> V1Parts:
     """Return the dependencies of the endpoints under /v1."""
     return V1Parts(

@@ -27,6 +27,7 @@ from hermes.ports.channel import Capabilities, Channel
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
 from hermes.ports.signals import Signals
+from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.schedule.directory_watch import DirectoryWatch
 from hermes.schedule.pruning import SessionPruner
@@ -34,7 +35,6 @@ from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.gateway_api import GatewayApiServer
-from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.builtin.delegate import Delegate
 from hermes.tools.builtin.memory import Memory
 from hermes.tools.builtin.schedule import Schedule
@@ -61,7 +61,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     start.
     """
 
-    store: SqliteStore
+    store: Store
     settings: Settings
     channels: Mapping[str, Channel]
     signals: Signals
@@ -135,7 +135,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
             self.cron.worker.start()
 
 
-async def build_core(store: SqliteStore, settings: Settings, *, given: CoreParts) -> Core:
+async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> Core:
     """Build a core: every part after those that it needs; signals connect it to the others."""
     base = make_base(store, settings, given=given)
     entrance = make_entrance(base)

@@ -26,10 +26,10 @@ from hermes.ports.provider import Provider
 from hermes.ports.search import Search
 from hermes.ports.signals import Signals
 from hermes.ports.spend import SpendCounters
+from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
-from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.mcp.report import Diff
 
 
@@ -76,7 +76,7 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
 class CoreBase(msgspec.Struct, frozen=True, kw_only=True):
     """The lower parts of a core, which the parts above them share."""
 
-    store: SqliteStore
+    store: Store
     settings: Settings
     given: CoreParts
     signals: Signals
@@ -85,7 +85,7 @@ class CoreBase(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemoryLayer
 
 
-def make_base(store: SqliteStore, settings: Settings, *, given: CoreParts) -> CoreBase:
+def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase:
     """Build the lower parts of a core."""
     signals = Signals()
     models = given.models or make_model_layer(

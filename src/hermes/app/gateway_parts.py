@@ -30,10 +30,10 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import Clock
 from hermes.ports.provider import Provider
+from hermes.ports.store import Store
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
 from hermes.store.search.search import SqliteSearch
-from hermes.store.sqlite.store import SqliteStore
 from hermes.tools.mcp.servers import McpServers
 
 
@@ -97,7 +97,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
 class Storage(msgspec.Struct, frozen=True, kw_only=True):
     """The open store, and the parts that need only it and the adapters."""
 
-    store: SqliteStore
+    store: Store
     search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions

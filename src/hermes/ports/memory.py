@@ -163,6 +163,10 @@ class Soul(msgspec.Struct, frozen=True, omit_defaults=True):
 class SoulStore(Protocol):
     """What sessions contain about their person; the commit of the first turn writes it."""
 
+    def drop(self, lane: str) -> None:
+        """Drop the cached blocks of a session; they are read again when they are needed."""
+        ...
+
     async def get(self, lane: str, epoch: int) -> Soul | None:
         """Return the blocks of a session, if it has begun; none are left of an erased person's."""
         ...

@@ -63,6 +63,10 @@ class PastStore(Protocol):
 class TranscriptStore(PastStore, Protocol):
     """What was said in a session: the message graph, as a turn needs it."""
 
+    def drop(self, lane: str) -> None:
+        """Drop what is cached of a session; it is read again when it is needed."""
+        ...
+
     async def history(
         self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
     ) -> VisibleHistory:

@@ -5,6 +5,7 @@ raise `LeaseLost` and write nothing when the lane has moved on. Callers never se
 ciphertext; a second backend adds a folder and passes the same contract suite.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from hermes.ports.access import AccessStore
@@ -16,6 +17,7 @@ from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.feed import ChangeFeed
 from hermes.ports.fleet import Fleet
+from hermes.ports.graph_reader import GraphReader
 from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
@@ -198,6 +200,21 @@ class Store(Protocol):
     @property
     def access(self) -> AccessStore:
         """Credentials as hashes."""
+        ...
+
+    @property
+    def graphs(self) -> GraphReader:
+        """The message graphs, for plain reading."""
+        ...
+
+    async def rotate_keys(
+        self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None
+    ) -> int:
+        """Wrap every data key with the newest key of a key file; return how many.
+
+        It works in small transactions, so that messages continue meanwhile; an interrupted rotation
+        can be repeated. `tell` hears how many are done.
+        """
         ...
 
     def digest(self, content: bytes) -> bytes:

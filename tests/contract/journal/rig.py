@@ -37,8 +37,8 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import Script, answer_by_text
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
-from tests.stores.engine import OpenStore, Options
-from tests.stores.opening import KEYS, for_core, open_search, open_store
+from tests.stores.engine import Options
+from tests.stores.opening import KEYS, open_search, open_store
 
 MakeMedia = Callable[[Store, Settings, Mapping[str, MemoryChannel]], Attachments]
 PULL = Capabilities(delivery="pull", busy="queue")
@@ -115,7 +115,7 @@ class Rig:
         self,
         core: Core,
         *,
-        store: OpenStore,
+        store: Store,
         clock: ManualClock,
         model: ScriptedProvider,
         push: MemoryChannel,
@@ -349,7 +349,7 @@ async def open_rig(
         meter=meter,
         media=None if media is None else media(store, read, channels),
     )
-    core = await build_core(for_core(store), read, given=given)
+    core = await build_core(store, read, given=given)
     rig = Rig(
         core, store=store, clock=clock, model=model, push=push, watch=watch, lifecycle=lifecycle
     )

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.engine import OpenStore
+from hermes.ports.store import Store
 from tests.stores.opening import opened
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[OpenStore]:
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
     async with opened(tmp_path) as made:
         yield made

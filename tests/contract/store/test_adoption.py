@@ -9,10 +9,10 @@ import pytest
 from hermes.errors import StoreError
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import TextPart
+from hermes.ports.store import Store
 from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, open_database
 from hermes.store.sqlite.tx import SqliteTx, drive
-from tests.stores.engine import OpenStore
 from tests.stores.opening import KEYS, open_store
 
 pytestmark = pytest.mark.sqlite_only
@@ -66,7 +66,7 @@ class OldFile:
             (LANE, epoch, self.position),
         )
 
-    async def reopen(self, key_file: bytes = KEYS) -> OpenStore:
+    async def reopen(self, key_file: bytes = KEYS) -> Store:
         self.db.close()
         return await open_store(self.path.parent, key_file=key_file)
 

@@ -10,12 +10,13 @@ import pytest
 
 from hermes.ports.memory import Fact, FactChange
 from hermes.ports.spend import KillSwitch
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.stores.engine import OpenStore, Options
+from tests.stores.engine import Options
 from tests.stores.opening import open_store, tables
 from tests.torture.store_rig import accept, begin, ending
 
-Pair = tuple[OpenStore, OpenStore]
+Pair = tuple[Store, Store]
 CLOCK = ManualClock()
 SHARED = Options(alone=False)
 
@@ -32,7 +33,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
     await second.close()
 
 
-async def ann(store: OpenStore) -> str:
+async def ann(store: Store) -> str:
     person = await store.people.find("rest", "ann")
     assert person is not None
     return person.id

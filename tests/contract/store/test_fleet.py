@@ -14,8 +14,9 @@ from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import StepWrite
+from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.stores.engine import OpenStore, Options
+from tests.stores.engine import Options
 from tests.stores.opening import deliveries_of, open_store
 from tests.torture.store_rig import Ids, accept, begin, ending
 
@@ -29,14 +30,14 @@ class Nodes:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.folder = folder
-        self.opened: list[OpenStore] = []
+        self.opened: list[Store] = []
 
-    async def join(self, name: str, *, alone: bool = False) -> OpenStore:
+    async def join(self, name: str, *, alone: bool = False) -> Store:
         store = await self.open(alone=alone)
         await store.fleet.join(name)
         return store
 
-    async def open(self, *, alone: bool = False) -> OpenStore:
+    async def open(self, *, alone: bool = False) -> Store:
         options = Options(alone=alone, lease_s=LEASE_S)
         store = await open_store(self.folder, clock=self.clock, make_id=Ids(), options=options)
         self.opened.append(store)
@@ -51,7 +52,7 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         await store.close()
 
 
-async def send(store: OpenStore, nodes: Nodes, name: str) -> str:
+async def send(store: Store, nodes: Nodes, name: str) -> str:
     """Bring a reply onto the wire; return its id."""
     await accept(store, name, user=name, clock=nodes.clock)
     lease, message = await begin(store, name, clock=nodes.clock, owner=store.fleet.node)

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from hermes.ports.store import Store
 from hermes.store.sqlite.open_file import newest_rescued
 from hermes.testing.manual_time import ManualClock
-from tests.stores.engine import OpenStore, Options
+from tests.stores.engine import Options
 from tests.stores.opening import open_store
 
 pytestmark = pytest.mark.sqlite_only
@@ -18,9 +19,9 @@ class Opened:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "hermes.db"
         self.clock = ManualClock()
-        self.store: OpenStore
+        self.store: Store
 
-    async def open(self) -> OpenStore:
+    async def open(self) -> Store:
         """Open the file, also once more."""
         options = Options(synchronous="FULL", disk_reserve_mb=0)
         return await open_store(self.path.parent, clock=self.clock, options=options)

@@ -9,45 +9,45 @@ import pytest
 from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Fact, FactChange
 from hermes.ports.spend import KillSwitch
+from hermes.ports.store import Store
 from hermes.store.sqlite.tx import SqliteReads
 from hermes.testing.manual_time import ManualClock
-from tests.stores.engine import OpenStore
 from tests.stores.opening import opened
 from tests.torture.store_rig import accept
 
 pytestmark = pytest.mark.sqlite_only
 CLOCK = ManualClock()
 DIGEST = b"d" * 20
-Read = Callable[[OpenStore, str], Awaitable[object]]
+Read = Callable[[Store, str], Awaitable[object]]
 
 
-async def _tier(store: OpenStore, person: str) -> object:
+async def _tier(store: Store, person: str) -> object:
     found = await store.people.get(person)
     return None if found is None else found.tier
 
 
-async def _facts(store: OpenStore, person: str) -> object:
+async def _facts(store: Store, person: str) -> object:
     return [fact.value for fact in await store.facts.of(person)]
 
 
-async def _switch(store: OpenStore, _person: str) -> object:
+async def _switch(store: Store, _person: str) -> object:
     return (await store.spend.kill_switch()).is_on
 
 
-async def _blocked(store: OpenStore, _person: str) -> object:
+async def _blocked(store: Store, _person: str) -> object:
     return await store.users.is_anybody_blocked()
 
 
-async def _token(store: OpenStore, _person: str) -> object:
+async def _token(store: Store, _person: str) -> object:
     return await store.access.check("token", DIGEST, now=1.0)
 
 
-async def _key(store: OpenStore, _person: str) -> object:
+async def _key(store: Store, _person: str) -> object:
     found = await store.keys.get("k_1")
     return None if found is None else found.revoked_at
 
 
-async def change_all(store: OpenStore, person: str) -> None:
+async def change_all(store: Store, person: str) -> None:
     """Change everything that is cached."""
     tea = Fact(id="f", person_id=person, key="k", value="tea", source="m", at=1.0, updated_at=1.0)
     await store.facts.change(person, lambda _: FactChange(put=(tea,)))
