@@ -12,7 +12,6 @@ async def prepare_state(store: Store, clock: ManualClock) -> None:
     """Let a channel remember a place, and two files."""
     for key in ("place", "file/1", "file/2"):
         await store.channel_state.put("matrix", key, value=b"x", fence=1)
-        clock.advance(1.0)
 
 
 async def _put(store: Store, clock: ManualClock) -> None:

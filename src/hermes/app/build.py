@@ -42,7 +42,6 @@ from hermes.control.gateway_reports import (
     provider_states,
 )
 from hermes.control.mcp import McpOperations
-from hermes.control.model_swap import ModelSwaps
 from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus
@@ -111,7 +110,6 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             context,
             adapters,
             core=core,
-            swaps=storage.swaps,
             connections=connections,
             address=address,
             started_at=started_at,
@@ -185,10 +183,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     models = make_model_layer(
         store, settings, providers=adapters.providers, clock=clock, meter=observing.metrics
     )
-    swaps = ModelSwaps(
-        store.model_swap, models.planner, configured=settings.models.default, clock=clock
-    )
-    await swaps.restore()
+    await models.swaps.restore()
     return Storage(
         store=store,
         search=search,
@@ -200,7 +195,6 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         ),
         models=models,
         model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
-        swaps=swaps,
     )
 
 
@@ -370,7 +364,6 @@ def _reports(
     adapters: Adapters,
     *,
     core: Core,
-    swaps: ModelSwaps,
     connections: Connections,
     address: str,
     started_at: float,
@@ -390,7 +383,7 @@ def _reports(
                 context.settings.memory,
                 parked_jobs=await core.store.jobs.parked(),
             ),
-            model_swap=swaps.status(),
+            model_swap=core.models.swaps.status(),
             note=context.run_state.note,
             hooks_off=adapters.hooks.off(),
         )

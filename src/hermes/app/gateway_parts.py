@@ -16,7 +16,6 @@ from hermes.config import LoadedConfig, Settings
 from hermes.control.audited import AuditedActions
 from hermes.control.gateway_reports import GatewayReports, ModelReports
 from hermes.control.mcp import McpOperations
-from hermes.control.model_swap import ModelSwaps
 from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
 from hermes.http.same_origin import Origins
@@ -105,7 +104,6 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     media_cache: MediaCache
     models: ModelLayer
     model_reports: ModelReports
-    swaps: ModelSwaps
 
 
 class Channels(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from hermes.calls.memory import AnswerMemory
 from hermes.calls.model_caller import CallTimes, ModelCaller
 from hermes.calls.planner import Planner
 from hermes.config import Settings
+from hermes.control.model_swap import ModelSwaps
 from hermes.ports.clock import Clock
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
@@ -30,6 +31,7 @@ class ModelLayer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything between a request for a model call and the providers."""
 
     planner: Planner
+    swaps: ModelSwaps
     calls: ModelCaller
     embeddings: Embeddings
     budgets: Budgets
@@ -75,8 +77,12 @@ def make_model_layer(
         meter=meter,
         clock=clock,
     )
+    planner = Planner(providers, policy=policy_of(settings))
     return ModelLayer(
-        planner=Planner(providers, policy=policy_of(settings)),
+        planner=planner,
+        swaps=ModelSwaps(
+            store.model_swap, planner, configured=settings.models.default, clock=clock
+        ),
         calls=calls,
         embeddings=Embeddings(
             providers, limit=limit, pricing=pricing, limit_s=turns.output_timeout_s

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from hermes.app.core import Core
 from hermes.config import Settings
 from hermes.control.audited import AuditedActions, audited_for
-from hermes.control.model_swap import ModelSwaps
 from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
@@ -28,7 +27,6 @@ def make_audited(
 
 def make_handles(
     core: Core,
-    swaps: ModelSwaps,
     *,
     channels: Callable[[], tuple[ChannelStatus, ...]],
     restart: Restart,
@@ -36,6 +34,7 @@ def make_handles(
     reconnect: Reconnect,
 ) -> RuntimeHandles:
     """Return the dependencies of orders in the core of a running gateway."""
+    swaps = core.models.swaps
     return RuntimeHandles(
         platforms=core.platforms,
         channels=channels,

@@ -128,7 +128,6 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
     context, core, reports = parts.context, parts.core, parts.storage.model_reports
     handles = make_handles(
         core,
-        parts.storage.swaps,
         channels=parts.connections.states,
         restart=context.restart,
         rotate=make_rotation(context.home, core).rotate,
