@@ -179,11 +179,13 @@ class House:
         return [reply for story in stories for reply in story.deliveries]
 
     async def answered(self, number: int) -> list[WhyDelivery]:
-        """Return the replies, once there are so many, whatever becomes of them."""
+        """Return the replies, once there are so many and none is on the wire."""
         async with asyncio.timeout(_PATIENCE_S):
-            while len(replies := await self.replies()) < number:  # noqa: ASYNC110
+            while True:
+                replies = await self.replies()
+                if len(replies) >= number and not any(map(_is_sending, replies)):
+                    return replies
                 await asyncio.sleep(_LOOK_S)
-        return replies
 
     async def settled(self, number: int) -> list[WhyDelivery]:
         """Return the replies, once of so many nothing more becomes by itself."""
@@ -267,6 +269,10 @@ def picture(shade: int) -> bytes:
     head = struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)
     rows = zlib.compress((b"\0" + bytes([shade]) * 8) * 8)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def _is_sending(reply: WhyDelivery) -> bool:
+    return reply.state is DeliveryState.SENDING
 
 
 def _is_sent(reply: WhyDelivery) -> bool:
