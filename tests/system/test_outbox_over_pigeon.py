@@ -59,6 +59,8 @@ class Gateway:
         self.sender: OutboxSender | None = None
 
     async def start(self) -> None:
+        if not self.store.fleet.node:
+            await self.store.fleet.join(make_id("n"))
         settings = ChannelSettings(
             base_url=self.pigeon.base_url,
             token="t",

@@ -200,8 +200,13 @@ class Books:
     def _read_deliveries(self) -> list[DeliveryRow]:
         rows = self._db.rows(
             "SELECT seq, id, message_id, platform, chat_id, state, held, purpose, body,"
-            " platform_message_id, more FROM outbox ORDER BY seq"
+            " platform_message_id FROM outbox ORDER BY seq"
         )
+        more: dict[str, list[str | None]] = defaultdict(list)
+        for delivery, shown_as in self._db.rows(
+            "SELECT delivery, platform_message_id FROM outbox_more ORDER BY delivery, number"
+        ):
+            more[delivery].append(shown_as)
         return [
             DeliveryRow(
                 seq=row[0],
@@ -213,7 +218,7 @@ class Books:
                 held=bool(row[6]),
                 purpose=row[7],
                 text=self._text(row[8]) or "",
-                known_as=(row[9], *msgspec.json.decode(row[10])),
+                known_as=(row[9], *more[row[1]]),
             )
             for row in rows
         ]

@@ -22,7 +22,14 @@ def take_back(home: Path) -> None:
     """Make the database one of the version before names belonged to senders."""
     with tables(home) as db:
         db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent")
-        db.execute("DROP TABLE lane_writers")
+        for table in ("lane_writers", "nodes", "claims", "feed", "outbox_more", "channel_state"):
+            db.execute(f"DROP TABLE {table}")
+        db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
+        for column in ("owner", "answer"):
+            db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
+        for column in ("owner", "more"):
+            db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
+        db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")
         db.execute("ALTER TABLE credentials DROP COLUMN seen_at")
         db.execute("ALTER TABLE inbox DROP COLUMN came_by")
         db.execute("PRAGMA user_version = 16")

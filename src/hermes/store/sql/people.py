@@ -140,7 +140,7 @@ class SqlAccess:
         async def unit(tx: Tx) -> None:
             await _add(tx, kind, new)
 
-        await self._run("add_credential", unit)
+        await self._engine.writer.run("add_credential", self._told(unit), after=self._after)
 
     async def check(self, kind: str, digest: bytes, *, now: float) -> bool:
         """Return whether a credential is known and not expired."""
@@ -183,7 +183,7 @@ class SqlAccess:
             await _add(tx, "session", new)
             return True
 
-        return await self._run("use_credential", unit)
+        return await self._engine.writer.run("use_credential", self._told(unit), after=self._after)
 
     async def list(self, kind: str) -> tuple[Credential, ...]:
         """Return every credential of a kind, newest first."""
@@ -205,7 +205,9 @@ class SqlAccess:
                 tx.put(_ACCESS["revoke"], digest)
             return bool(ended)
 
-        return await self._run("revoke_credential", unit)
+        return await self._engine.writer.run(
+            "revoke_credential", self._told(unit), after=self._after
+        )
 
     async def revoke_all(self, kind: str, *, keep: str = "") -> int:
         """Revoke every credential of a kind, with what was made from it; return how many."""
@@ -222,7 +224,9 @@ class SqlAccess:
                 tx.put(_ACCESS["revoke"], digest)
             return len(ended)
 
-        return await self._run("revoke_credentials", unit)
+        return await self._engine.writer.run(
+            "revoke_credentials", self._told(unit), after=self._after
+        )
 
     async def sign_out(self, digest: bytes) -> bool:
         """End one session and its unused links; sessions made from it stay."""
@@ -230,7 +234,7 @@ class SqlAccess:
         async def unit(tx: Tx) -> bool:
             return await _end_session(tx, digest)
 
-        return await self._run("sign_out", unit)
+        return await self._engine.writer.run("sign_out", self._told(unit), after=self._after)
 
     async def touch(self, kind: str, digest: bytes, *, at: float) -> None:
         """Record when a credential was last used."""
@@ -238,16 +242,19 @@ class SqlAccess:
         async def unit(tx: Tx) -> None:
             tx.put(_ACCESS["touch"], kind, digest, at)
 
-        await self._run("touch_credential", unit)
+        await self._engine.writer.run("touch_credential", self._told(unit), after=self._after)
 
-    async def _run(self, name: str, unit: Unit[Result]) -> Result:
-        """Run a unit that changes credentials; caches everywhere hear of it."""
+    def _told(self, unit: Unit[Result]) -> Unit[Result]:
+        """Return a unit that changes credentials, with the row by which other nodes hear of it."""
 
         async def told(tx: Tx) -> Result:
             self._engine.feed.put(tx, "access")
             return await unit(tx)
 
-        return await self._engine.writer.run(name, told, after=self._engine.feed.telling("access"))
+        return told
+
+    def _after(self, _result: object) -> None:
+        self._engine.feed.tell("access")
 
     async def any(self, kind: str) -> bool:
         """Return whether a credential of this kind exists."""
