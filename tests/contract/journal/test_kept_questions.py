@@ -230,6 +230,28 @@ async def test_a_question_that_was_taken_over_is_declined_and_stopped_like_any_o
         assert rig.core.questions.at(rig.lane()) is None
 
 
+@pytest.mark.req("J8", "J14", "W37")
+async def test_the_question_of_a_subagent_is_taken_over_as_well(tmp_path: Path) -> None:
+    async def delegate(context: ToolContext) -> str:
+        return await context.run_child("[[tool:trip]] go", "")
+
+    def tools() -> tuple[RunTool, ...]:
+        return RunTool("delegate", delegate, traits=REPEATED), Asking()
+
+    async with open_rig(tmp_path, tools=tools()) as rig:
+        message_id = await rig.say("[[tool:delegate]] please")
+        question = await asked(rig)
+
+    async with open_rig(tmp_path, tools=tools()) as rig:
+        assert await rig.answer("Oslo") == THANKS
+
+        assert await rig.outcome(message_id) == "answered"
+        row = await rig.store.approvals.get(question)
+        assert row is not None
+        assert (row.state, row.message_id == message_id) == ("approved", False)
+        assert len(await rig.store.approvals.questions_of(row.message_id)) == 1
+
+
 @pytest.mark.req("J9", "W37")
 async def test_after_a_restart_nobody_answers_for_another(tmp_path: Path) -> None:
     room: dict[str, Any] = {"chat": "room", "chat_type": "group", "thread": "7"}
