@@ -40,6 +40,8 @@ WITHOUT_CONVERSATION = frozenset(
         "store.add_key",
         "store.add_spend",
         "store.add_user",
+        "store.adopt_question",
+        "store.answer_question",
         "store.approve_pairing",
         "store.ask",
         "store.begin_dream",

@@ -1,6 +1,8 @@
-"""The units about questions for `store_kills`: a tool that asks, and somebody's "always"."""
+"""The units about questions for `store_kills`: asked, answered, taken over; somebody's "always"."""
 
 from collections.abc import Awaitable, Callable
+
+import msgspec
 
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
@@ -13,14 +15,41 @@ from hermes.testing.manual_time import ManualClock
 from tests.torture.store_rig import accept, begin
 
 Act = Callable[[Store, ManualClock], Awaitable[object]]
-LANE = "fay"
-TABLES = {"approvals": "id, message_id, state, decided_by"}
+LANE, RESUMED = "fay", "ida"
+TABLES = {
+    "approvals": "id, message_id, state, decided_by, owner, question IS NULL, answer IS NULL",
+}
 
 
 async def prepare_question(store: Store, clock: ManualClock) -> None:
-    """Let a turn run whose tool will ask."""
+    """Let a turn run whose tool will ask, and one that another node goes on with after its tool asked."""
     await accept(store, "asking", user=LANE, clock=clock)
     await begin(store, LANE, clock=clock)
+    await accept(store, "resumed", user=RESUMED, clock=clock)
+    lease, message = await begin(store, RESUMED, clock=clock)
+    write = StepWrite(message_id=message.id, person_id=message.person_id)
+    asked = _question("q_0", message.id, lane=RESUMED, clock=clock)
+    await store.approvals.ask(lease, asked, question=None, write=write)
+    await store.approvals.answer("q_0", b"so far", state="waiting", by="m_1", at=clock.now())
+    waits = msgspec.structs.replace(asked, id="a_0", question=None)
+    await store.approvals.park(lease, waits, question=None, write=write)
+    await store.approvals.decide("a_0", "approved", by="m_1", at=clock.now())
+    await begin(store, RESUMED, clock=clock, owner="w2")
+
+
+def _question(name: str, message_id: str, *, lane: str, clock: ManualClock) -> NewApproval:
+    return NewApproval(
+        id=name,
+        message_id=message_id,
+        ordinal=1,
+        tool="trip",
+        arguments_hash=b"x",
+        requester=f"rest:{lane}",
+        chat_type="dm",
+        asked_at=clock.now(),
+        expires_at=clock.now() + 60,
+        question=b"Where to?",
+    )
 
 
 async def _ask(store: Store, clock: ManualClock) -> None:
@@ -28,17 +57,7 @@ async def _ask(store: Store, clock: ManualClock) -> None:
     assert view.message is not None
     if await store.approvals.get("q_1") is not None:
         return
-    approval = NewApproval(
-        id="q_1",
-        message_id=view.message.id,
-        ordinal=1,
-        tool="trip",
-        arguments_hash=b"x",
-        requester=f"rest:{LANE}",
-        chat_type="dm",
-        asked_at=clock.now(),
-        expires_at=clock.now() + 60,
-    )
+    approval = _question("q_1", view.message.id, lane=LANE, clock=clock)
     question = NewDelivery(
         id="o_q_1",
         target=Target(platform="gone", account="a", chat_id=LANE),
@@ -59,4 +78,18 @@ async def _stand(store: Store, _clock: ManualClock) -> None:
     await store.approvals.stand("reload-mcp", "rest:ann", is_standing=True)
 
 
-UNITS: dict[str, Act] = {"store.ask": _ask, "store.stand": _stand}
+async def _answer(store: Store, clock: ManualClock) -> None:
+    await store.approvals.answer("q_0", b"Rome", state="approved", by="m_2", at=clock.now())
+
+
+async def _adopt(store: Store, _clock: ManualClock) -> None:
+    view = await store.turns.view(RESUMED)
+    await store.approvals.adopt(Lease(RESUMED, "w2", view.fence), "q_0")
+
+
+UNITS: dict[str, Act] = {
+    "store.ask": _ask,
+    "store.answer_question": _answer,
+    "store.adopt_question": _adopt,
+    "store.stand": _stand,
+}

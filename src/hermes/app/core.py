@@ -23,6 +23,7 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
+from hermes.pipeline.tool_questions import reopen_questions
 from hermes.ports.channel import Capabilities, Channel
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
@@ -153,6 +154,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
     services = make_services(
         base, entrance, sessions=sessions, cron=cron, courier=courier, tools=tools
     )
+    await reopen_questions(services)
     base.push.pause(frozenset(one.platform for one in await store.paused.all()))
     return Core(
         store=store,

@@ -241,6 +241,24 @@ class Journal:
             self._held(), approval, question=question, write=self._take_write(turn)
         )
 
+    def attempts(self, ordinal: int) -> frozenset[int]:
+        """Return the steps of earlier leases that ran the call of a step, and lost its result."""
+        step = self._open.get(ordinal)
+        if step is None or step.facts is None:
+            return frozenset()
+        found: set[int] = set()
+        for before in reversed(self.steps):
+            if before.facts is None or before.facts.call_id != step.facts.call_id:
+                continue
+            if before.state not in ("started", "lost"):
+                break
+            found.add(before.ordinal)
+        return frozenset(found)
+
+    async def adopt(self, question_id: str) -> None:
+        """Take over a question of an earlier lease."""
+        await self._store.approvals.adopt(self._held(), question_id)
+
     def take_ended(self) -> tuple[Step, ...]:
         """Hand over the results that the commit has to write; effects still open have failed."""
         for ordinal in list(self._open):

@@ -33,6 +33,7 @@ from hermes.pipeline.resume import tell_of_stop
 from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
+from hermes.pipeline.tool_questions import close_unrepeated
 from hermes.ports.observer import current_turn
 from hermes.ports.signals import Signals
 from hermes.ports.turns import LaneView
@@ -89,6 +90,7 @@ class Lanes:
 
     async def start(self) -> None:
         """Take up every lane that has unfinished messages, and keep this node alive."""
+        await close_unrepeated(self._services)
         self._started = True
         self._watcher = asyncio.create_task(self._watch(), name="lane-watch")
         for lane in await self._services.store.turns.lanes_with_work():
@@ -192,6 +194,7 @@ class Lanes:
 
     async def stop(self) -> None:
         """Cancel every task now; a turn that is cut off resumes at the next start."""
+        self._services.questions.is_cut_off = True
         self._stopping, self._started = True, False
         tasks = [*self._tasks.values(), *(() if self._watcher is None else (self._watcher,))]
         for task in tasks:

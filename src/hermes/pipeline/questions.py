@@ -1,7 +1,8 @@
 """Questions that running tools have put to people, and who may answer them.
 
-One process's memory beside the durable rows: a question lives as long as the tool that waits for
-it. Each chat has one open question at a time; others wait until it is settled.
+One process's memory beside the durable rows. A question lives as long as the call that asked it: if
+that is repeated after a restart, the question waits here until the tool asks again. Each chat has
+one open question at a time; others wait until it is settled.
 """
 
 import asyncio
@@ -10,9 +11,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
+
 from hermes.message.event import MessageEvent
+from hermes.ports.tool import Question
 from hermes.sessions.commands import CommandBook
-from hermes.tools.mcp.interview import Interview
+from hermes.tools.mcp.interview import Interview, InterviewStep
 
 # Any: an answer, JSON values by name.
 Answer = Mapping[str, Any] | None
@@ -23,27 +27,66 @@ def asker_of(event: MessageEvent) -> str:
     return f"{event.source.platform}:{event.source.user_id}"
 
 
-class OpenQuestion:
-    """A question that a person has been shown."""
+class SavedAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a person has answered, as it is kept: their messages by id, and the answer at the end."""
 
-    def __init__(self, question_id: str, who: str, interview: Interview) -> None:
+    heard: tuple[tuple[str, str], ...] = ()
+    # Any: JSON values by name.
+    answer: Mapping[str, Any] | None = None
+
+
+class OpenQuestion:
+    """A question that a person has been shown; `tell` shows whoever watches what is asked now.
+
+    An empty text tells them that it is settled.
+    """
+
+    def __init__(
+        self,
+        question_id: str,
+        question: Question,
+        *,
+        message_id: str,
+        lane: str,
+        who: str,
+        tell: Callable[[str], None],
+    ) -> None:
         self.id = question_id
+        self.question = question
+        self.message_id = message_id
+        self.lane = lane
         self.who = who
-        self.interview = interview
-        self.say: Callable[[str], None] = _nothing
-        """Shows whoever watches what is asked now."""
+        self.tell = tell
+        self.heard: tuple[tuple[str, str], ...] = ()
+        """The messages that were no whole answer yet, by id."""
         self.is_settled = False
         """Set when its row says how it ended."""
+        self.limit: asyncio.TimerHandle | None = None
+        """Ends it while no tool waits for it."""
         self.answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    @property
+    def asking(self) -> str:
+        """What the person is asked now."""
+        interview = Interview(self.question.text, self.question.schema)
+        return [interview.opening, *(interview.hear(text).say for _, text in self.heard)][-1]
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Whether a yes is an answer."""
+        return Interview(self.question.text, self.question.schema).is_yes_or_no
+
+    def hear(self, text: str) -> InterviewStep:
+        """Return the next step after one more message; it counts once it is in `heard`."""
+        interview = Interview(self.question.text, self.question.schema)
+        for _, before in self.heard:
+            interview.hear(before)
+        return interview.hear(text)
 
     def settle(self, answer: Answer) -> None:
         """Let the tool go on."""
         if not self.answered.done():
             self.answered.set_result(answer)
-
-
-def _nothing(_text: str) -> None:
-    """Nobody watches."""
 
 
 class Questions:
@@ -53,6 +96,8 @@ class Questions:
         self.can_answer = can_answer
         self._commands = commands
         self.is_closed = False
+        self.is_cut_off = False
+        """Set when turns are cut off: their questions stay open, and the turns resume later."""
         self._open: dict[str, OpenQuestion] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._waiting: Counter[str] = Counter()
@@ -76,26 +121,52 @@ class Questions:
         return self._open.get(lane)
 
     @asynccontextmanager
-    async def place(self, lane: str) -> AsyncIterator[None]:
-        """Wait for one's turn to ask in a chat."""
+    async def place(self, lane: str, *, question_id: str = "") -> AsyncIterator[None]:
+        """Wait for one's turn to ask in a chat; a question that is open there has its place."""
+        opened = self._open.get(lane)
+        if opened is not None and opened.id == question_id:
+            yield
+            return
         lock = self._turns.setdefault(lane, asyncio.Lock())
         self._waiting[lane] += 1
         try:
             async with lock:
+                while (before := self._open.get(lane)) is not None and not self.is_closed:
+                    await asyncio.wait({before.answered})
                 yield
         finally:
             self._waiting[lane] -= 1
             if not self._waiting[lane]:
                 del self._waiting[lane], self._turns[lane]
 
-    @asynccontextmanager
-    async def shown(self, lane: str, question: OpenQuestion) -> AsyncIterator[None]:
-        """Take answers to a question meanwhile."""
-        self._open[lane] = question
-        try:
-            yield
-        finally:
-            del self._open[lane]
+    def show(self, question: OpenQuestion) -> None:
+        """Take answers to a question until it is dropped."""
+        if question.limit is not None:
+            question.limit.cancel()
+        if not question.answered.done() and self._open.get(question.lane) is not question:
+            self._open[question.lane] = question
+            question.tell(question.asking)
+
+    def reopen(self, question: OpenQuestion, *, left_s: float) -> None:
+        """Take answers to a question whose tool will ask again, as long as it has time left."""
+        self.show(question)
+        question.limit = asyncio.get_running_loop().call_later(left_s, self.drop, question)
+
+    def drop(self, question: OpenQuestion, answer: Answer = None) -> None:
+        """Take no more answers to a question, and let its tool go on."""
+        if self._open.get(question.lane) is not question:
+            return
+        del self._open[question.lane]
+        if question.limit is not None:
+            question.limit.cancel()
+        question.tell("")
+        question.settle(answer)
+
+    def forget(self, message_id: str) -> None:
+        """Drop what the tools of a turn have asked: it has ended."""
+        for question in tuple(self._open.values()):
+            if question.message_id == message_id:
+                self.drop(question)
 
     def close(self) -> None:
         """Decline what is open: this process takes no more answers."""

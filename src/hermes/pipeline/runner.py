@@ -93,7 +93,7 @@ class TurnRunner:
             reply = _once_told(acted, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
-        await END(turn, await self._with_what_was_shown(reply, view), ctx)
+        await self._end(turn, await self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
@@ -227,13 +227,18 @@ class TurnRunner:
         assert view.message.event is not None
         turn = await self._turn(view, view.message)
         reply = replies.failed("Something broke on my side. Please try again.", cause)
+        await self._end(turn, reply, ctx)
+
+    async def _end(self, turn: Turn, reply: Reply, ctx: TurnContext) -> None:
         await END(turn, reply, ctx)
+        self._services.questions.forget(turn.id)
 
     async def abandon(self, view: LaneView, outcome: Outcome) -> Outcome:
         """End a message without words: its person was erased, or it cannot be committed."""
         assert view.message is not None
         _log.warning("abandoned", message_id=view.message.id, outcome=outcome.value)
         await self._services.store.turns.abandon(view.message.id, outcome)
+        self._services.questions.forget(view.message.id)
         if self._services.hooks is not None:
             self._services.hooks.abandoned(view, outcome)
         ended = Progress(kind="done", outcome=outcome, result=TurnResult(text=""))

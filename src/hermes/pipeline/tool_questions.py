@@ -1,10 +1,12 @@
 """A tool asks the person: the question goes to the chat, the turn waits, the answer passes beside it.
 
-The row is written before anybody is shown the question, and settled before the tool hears of the
-answer. The tool waits inside its running call, so a crash ends it as it ends any tool.
+The row is written before anybody is shown the question, and has the answer before the tool hears of
+it. So a call that is repeated after a crash finds what its first attempt asked: the answer if there
+is one, else the open question, which is not posted again.
 """
 
 import asyncio
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -15,25 +17,42 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.message.session_key import depth_of, root_lane, root_turn
 from hermes.pipeline.approval_waits import AskServices
-from hermes.pipeline.needs import HasDigest, StageContext, TimelineWriter, ToolJournal
-from hermes.pipeline.questions import Answer, OpenQuestion, Questions, asker_of
+from hermes.pipeline.needs import (
+    HasClock,
+    HasDigest,
+    HasWatch,
+    StageContext,
+    TimelineWriter,
+    ToolJournal,
+)
+from hermes.pipeline.questions import Answer, OpenQuestion, Questions, SavedAnswer, asker_of
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.approvals import ApprovalState, NewApproval
+from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.tool import Question
+from hermes.ports.tool import Question, Tool
 from hermes.ports.turns import TurnResult
-from hermes.ports.upward import Progress
-from hermes.tools.mcp.interview import Interview, InterviewStep, secret_in
+from hermes.ports.upward import Progress, Watch
+from hermes.tools.mcp.interview import DECLINED, PASSED_ON, InterviewStep, secret_in
 
 _CLOSED = "That question is closed by now. Please send this again if it still matters."
 _OTHERS = "Only the person who was asked may answer this."
 _IN_WORDS = "Please answer the question in words, or decline with /deny."
+_encode = msgspec.json.Encoder().encode
+_decode_question = msgspec.json.Decoder(Question).decode
+_decode_answer = msgspec.json.Decoder(SavedAnswer).decode
 _log = structlog.get_logger(__name__)
 
 
 class QuestionRecords(Protocol):
-    """Closes the row of a question, and knows who was ever asked."""
+    """Keeps answers on the rows of questions, closes the rows, and knows who was ever asked."""
+
+    async def answer(
+        self, question_id: str, body: bytes, *, state: ApprovalState, by: str, at: float
+    ) -> bool: ...
+    async def answered_by(self, message_id: str) -> ApprovalState | None: ...
+    async def questions_of(self, message_id: str) -> tuple[AskedQuestion, ...]: ...
+    async def left_open(self) -> tuple[AskedQuestion, ...]: ...
 
     async def settle(
         self, approval_id: str, state: ApprovalState, *, by: str, at: float
@@ -57,6 +76,17 @@ class QuestionServices(AskServices, Protocol):
     def questions(self) -> Questions: ...
 
 
+class ReopenServices(HasClock, HasWatch, Protocol):
+    """What a start needs that takes up questions again: their rows, and the tools that asked."""
+
+    @property
+    def store(self) -> QuestionStore: ...
+    @property
+    def questions(self) -> Questions: ...
+    @property
+    def tools(self) -> Mapping[str, Tool]: ...
+
+
 _ToolContext = StageContext[QuestionServices, ToolJournal]
 _AnswerContext = StageContext[QuestionServices, TimelineWriter]
 
@@ -71,19 +101,85 @@ async def ask_person(
         _log.warning("question_declined", message_id=turn.id, tool=tool, reason=reason)
         ctx.journal.note("question", tool=tool, state="declined", reason=reason)
         return None
-    lane = root_lane(turn.lane)
-    async with ctx.services.questions.place(lane):
-        if ctx.services.questions.is_closed:
+    questions, lane = ctx.services.questions, root_lane(turn.lane)
+    # Looked up before the rows are read: an answer that comes meanwhile settles it.
+    left = questions.at(lane)
+    before = await _asked_before(turn, ctx, question, tool=tool, ordinal=ordinal)
+    if before is not None:
+        return await _resume(turn, ctx, before, left=left)
+    async with questions.place(lane):
+        if questions.is_closed:
             return None
-        opened = OpenQuestion(
-            ctx.services.make_id("q"),
-            asker_of(turn.event),
-            Interview(question.text, question.schema),
-        )
-        opened.say = lambda text: _tell(turn, ctx, opened, text=text)
-        await _show(turn, ctx, opened, row=_row(turn, ctx, question, tool=tool, ordinal=ordinal))
-        async with ctx.services.questions.shown(lane, opened):
-            return await _wait(turn, ctx, opened, within_s=question.within_s)
+        row = _row(turn, ctx, question, tool=tool, ordinal=ordinal)
+        opened = _opened(row, question, lane=turn.lane, watch=ctx.services.watch)
+        await _post(turn, ctx, opened, row=row)
+        return await _wait(turn, ctx, opened, within_s=question.within_s)
+
+
+async def _asked_before(
+    turn: Turn, ctx: _ToolContext, question: Question, *, tool: str, ordinal: int
+) -> AskedQuestion | None:
+    """Return the same question of an earlier attempt at a call, if it waits or was answered."""
+    attempts = ctx.journal.attempts(ordinal)
+    if not attempts:
+        return None
+    wanted = (tool, _hash(question, ctx))
+    for asked in await ctx.services.store.approvals.questions_of(turn.id):
+        row = asked.row
+        if row.ordinal not in attempts or (row.tool, row.arguments_hash) != wanted:
+            continue
+        if row.id not in ctx.journal.spent and _is_usable(asked):
+            ctx.journal.spent.add(row.id)
+            return asked
+    return None
+
+
+def _is_usable(asked: AskedQuestion) -> bool:
+    """Return whether a question still waits, or its end was the person's doing or their time was up."""
+    row = asked.row
+    if row.state == "waiting":
+        return asked.question is not None
+    if row.state == "approved":
+        return asked.answer is not None
+    # A turn that is stopped denies its question itself; it asks again if it goes on.
+    return row.decided_by != ("restart" if row.state == "expired" else row.message_id)
+
+
+async def _resume(
+    turn: Turn, ctx: _ToolContext, before: AskedQuestion, *, left: OpenQuestion | None
+) -> Answer:
+    """Return the answer to a question of an earlier attempt, or go on waiting for it."""
+    row, questions = before.row, ctx.services.questions
+    ctx.journal.note("question", id=row.id, tool=row.tool, state="resumed")
+    if row.state != "waiting":
+        return None if before.answer is None else _decode_answer(before.answer).answer
+    opened = left if left is not None and left.id == row.id else None
+    opened = opened or _reopened(before, ctx.services.watch)
+    await ctx.journal.adopt(row.id)
+    async with questions.place(opened.lane, question_id=row.id):
+        if questions.is_closed:
+            return None
+        left_s = row.expires_at - ctx.services.clock.now()
+        return await _wait(turn, ctx, opened, within_s=left_s)
+
+
+async def reopen_questions(services: ReopenServices) -> None:
+    """Take answers again to what tools had asked before a restart; before any message is accepted."""
+    now = services.clock.now()
+    for asked in await services.store.approvals.left_open():
+        if asked.question is not None:
+            opened = _reopened(asked, services.watch)
+            services.questions.reopen(opened, left_s=asked.row.expires_at - now)
+
+
+async def close_unrepeated(services: ReopenServices) -> None:
+    """Close what tools had asked before a restart whose calls are not repeated; all tools are known."""
+    for asked in await services.store.approvals.left_open():
+        row, tool = asked.row, services.tools.get(asked.row.tool)
+        if tool is None or not tool.traits.idempotent or asked.question is None:
+            now = services.clock.now()
+            await services.store.approvals.settle(row.id, "expired", by="restart", at=now)
+            services.questions.forget(row.message_id)
 
 
 def _why_not(turn: Turn, ctx: _ToolContext) -> str | None:
@@ -101,59 +197,85 @@ def _row(
 ) -> NewApproval:
     now = ctx.services.clock.now()
     return NewApproval(
-        id="",
+        id=ctx.services.make_id("q"),
         message_id=turn.id,
         ordinal=ordinal,
         tool=tool,
-        arguments_hash=ctx.services.store.digest(question.text.encode()),
+        arguments_hash=_hash(question, ctx),
         requester=asker_of(turn.event),
         chat_type=turn.event.source.chat_type,
         asked_at=now,
         expires_at=now + question.within_s,
+        question=_encode(question),
     )
 
 
-async def _show(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, row: NewApproval) -> None:
+def _hash(question: Question, ctx: _ToolContext) -> bytes:
+    return ctx.services.store.digest(_encode((question.text, question.schema)))
+
+
+def _opened(
+    row: NewApproval | Approval, question: Question, *, lane: str, watch: Watch
+) -> OpenQuestion:
+    def tell(text: str) -> None:
+        kind = "question" if text else "settled"
+        progress = Progress(kind=kind, text=text, result=TurnResult(text=text, question=row.id))
+        watch.publish(root_turn(lane, row.message_id), progress)
+
+    return OpenQuestion(
+        row.id,
+        question,
+        message_id=row.message_id,
+        lane=root_lane(lane),
+        who=row.requester,
+        tell=tell,
+    )
+
+
+def _reopened(asked: AskedQuestion, watch: Watch) -> OpenQuestion:
+    assert asked.question is not None
+    question = _decode_question(asked.question)
+    opened = _opened(asked.row, question, lane=asked.row.lane, watch=watch)
+    if asked.answer is not None:
+        opened.heard = _decode_answer(asked.answer).heard
+    return opened
+
+
+async def _post(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, row: NewApproval) -> None:
     services, platform = ctx.services, turn.event.source.platform
-    text = opened.interview.opening
     target = target_of(turn.event)
     if turn.event.internal:
         # A subagent's message is known to no platform.
         target = msgspec.structs.replace(target, reply_to=None)
     delivery = NewDelivery(
-        id="o_" + opened.id.partition("_")[2],
+        id="o_" + row.id.partition("_")[2],
         target=target,
-        parts=(TextPart(text),),
+        parts=(TextPart(opened.asking),),
         state=services.first_state(platform),
         purpose="notice",
     )
-    ctx.journal.note("question", id=opened.id, tool=row.tool, state="asked")
-    await ctx.journal.ask(turn, msgspec.structs.replace(row, id=opened.id), question=delivery)
+    ctx.journal.note("question", id=row.id, tool=row.tool, state="asked")
+    await ctx.journal.ask(turn, row, question=delivery)
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(platform)
-    _tell(turn, ctx, opened, text=text)
-
-
-def _tell(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, text: str) -> None:
-    """Tell whoever watches of an open question; no text means that it is settled."""
-    kind = "question" if text else "settled"
-    progress = Progress(kind=kind, text=text, result=TurnResult(text=text, question=opened.id))
-    ctx.services.watch.publish(root_turn(turn.lane, turn.id), progress)
 
 
 async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s: float) -> Answer:
     """Wait for the answer; whatever else ends the waiting settles the row."""
     state: ApprovalState = "denied"
+    questions = ctx.services.questions
+    questions.show(opened)
     try:
         async with asyncio.timeout(within_s):
-            return await opened.answered
+            # Only dropping the question settles it, even if this wait is cancelled.
+            return await asyncio.shield(opened.answered)
     except TimeoutError:
         state = "expired"
         ctx.journal.note("question", id=opened.id, state=state)
         return None
     finally:
-        _tell(turn, ctx, opened, text="")
-        if not opened.is_settled:
+        questions.drop(opened)
+        if not opened.is_settled and not questions.is_cut_off:
             await _close(turn, ctx, opened, state=state)
 
 
@@ -185,10 +307,14 @@ async def was_asked(turn: Turn, ctx: _AnswerContext, lane: str) -> bool:
 
 async def take_answer(turn: Turn, ctx: _AnswerContext, lane: str) -> AnswerReceipt:
     """Read a message as the answer to the question that waits on a lane."""
+    settled = await ctx.services.store.approvals.answered_by(turn.id)
+    if settled is not None:
+        # A crash came before the person was told.
+        return AnswerReceipt(PASSED_ON if settled == "approved" else DECLINED)
     opened = ctx.services.questions.at(lane)
     if opened is None or opened.who != asker_of(turn.event):
         return AnswerReceipt(_CLOSED)
-    return await _heard(turn, ctx, opened, heard=opened.interview.hear(turn.event.text))
+    return await _hear(turn, ctx, opened, text=turn.event.text)
 
 
 async def settle_question(
@@ -197,23 +323,36 @@ async def settle_question(
     """Take `/approve` or `/deny` as the answer to a question."""
     if opened.who != asker_of(turn.event):
         return AnswerReceipt(_OTHERS, is_refused=True)
-    if is_yes and not opened.interview.is_yes_or_no:
+    if is_yes and not opened.is_yes_or_no:
         return AnswerReceipt(_IN_WORDS)
-    said = "yes" if is_yes else "no thanks"
-    return await _heard(turn, ctx, opened, heard=opened.interview.hear(said))
+    return await _hear(turn, ctx, opened, text="yes" if is_yes else "no thanks")
 
 
-async def _heard(
-    turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, heard: InterviewStep
+async def _hear(
+    turn: Turn, ctx: _AnswerContext, opened: OpenQuestion, *, text: str
 ) -> AnswerReceipt:
-    if not heard.is_over:
-        opened.say(heard.say)
-        return AnswerReceipt(heard.say)
-    state: ApprovalState = "denied" if heard.answer is None else "approved"
-    now = ctx.services.clock.now()
-    if not await ctx.services.store.approvals.settle(opened.id, state, by=turn.id, at=now):
+    """Keep what a person said to a question; if that is the whole answer, the tool goes on."""
+    if turn.id in dict(opened.heard):
+        # Said before a crash, and kept.
+        return AnswerReceipt(opened.asking)
+    step, heard = opened.hear(text), (*opened.heard, (turn.id, text))
+    saved = SavedAnswer(answer=step.answer) if step.is_over else SavedAnswer(heard=heard)
+    if not await ctx.services.store.approvals.answer(
+        opened.id, _encode(saved), state=_state(step), by=turn.id, at=ctx.services.clock.now()
+    ):
+        ctx.services.questions.drop(opened)
         return AnswerReceipt(_CLOSED)
-    ctx.journal.note("question", id=opened.id, state=state)
+    if not step.is_over:
+        opened.heard = heard
+        opened.tell(step.say)
+        return AnswerReceipt(step.say)
+    ctx.journal.note("question", id=opened.id, state=_state(step))
     opened.is_settled = True
-    opened.settle(heard.answer)
-    return AnswerReceipt(heard.say)
+    ctx.services.questions.drop(opened, step.answer)
+    return AnswerReceipt(step.say)
+
+
+def _state(step: InterviewStep) -> ApprovalState:
+    if not step.is_over:
+        return "waiting"
+    return "denied" if step.answer is None else "approved"

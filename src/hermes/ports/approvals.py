@@ -22,6 +22,8 @@ class NewApproval(msgspec.Struct, frozen=True, kw_only=True):
     chat_type: str
     asked_at: float
     expires_at: float
+    question: bytes | None = None
+    """What a running tool asks, kept sealed so that the question outlives the process."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +40,17 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float
     state: ApprovalState
     decided_by: str | None = None
+
+
+class AskedQuestion(msgspec.Struct, frozen=True):
+    """A question of a tool with what is kept of it: what it asks, and what was answered.
+
+    Each is None if it was not kept, or its person was erased.
+    """
+
+    row: Approval
+    question: bytes | None
+    answer: bytes | None
 
 
 class ApprovalStore(Protocol):
@@ -67,6 +80,31 @@ class ApprovalStore(Protocol):
 
     async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
         """Settle a question as `decide` does; return whether it was still waiting."""
+        ...
+
+    async def answer(
+        self, question_id: str, body: bytes, *, state: ApprovalState, by: str, at: float
+    ) -> bool:
+        """Keep what a person has answered, and settle the question unless `state` is waiting.
+
+        Returns False, and keeps nothing, if it no longer waits.
+        """
+        ...
+
+    async def answered_by(self, message_id: str) -> ApprovalState | None:
+        """Return how a message has settled the question of a tool, if it has."""
+        ...
+
+    async def questions_of(self, message_id: str) -> tuple[AskedQuestion, ...]:
+        """Return what the tools of a message have asked, the oldest first."""
+        ...
+
+    async def left_open(self) -> tuple[AskedQuestion, ...]:
+        """Return the questions that still wait and whose node is gone."""
+        ...
+
+    async def adopt(self, lease: Lease, question_id: str) -> None:
+        """Take over a question for a tool that runs again."""
         ...
 
     async def was_asked(self, who: str) -> bool:

@@ -156,7 +156,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     message is told the `end_reason`, if there is one. `choices` are what the session's people chose
     for it from now on; `interrupts` names a running message that has to end (`/stop`), and with
     `stops_below` everything below that lane has to. `rewind` changes what was said before, ahead
-    of `entries`; `mirrors` are lanes that are told of the reply.
+    of `entries`; `mirrors` are lanes that are told of the reply. What the tools of an earlier attempt
+    asked, and those of this one did not ask again, is closed if the turn `is_resumed`.
     """
 
     message_id: str
@@ -186,6 +187,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[TimelineEvent, ...] = ()
     soul: Soul | None = None
     job: NewJob | None = None
+    is_resumed: bool = False
 
 
 class TurnStore(Protocol):

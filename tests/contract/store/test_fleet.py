@@ -7,17 +7,19 @@ engines is the SQL.
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.errors import GuardFailed, LeaseLost
-from hermes.message.outcome import DeliveryState
+from hermes.message.outcome import DeliveryState, Outcome
+from hermes.ports.approvals import NewApproval
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.steps import StepWrite
+from hermes.ports.steps import Lease, Step, StepState, StepWrite
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.stores.engine import Options
-from tests.stores.opening import deliveries_of, open_store
+from tests.stores.opening import deliveries_of, open_store, tables
 from tests.torture.store_rig import Ids, accept, begin, ending
 
 LEASE_S = 10.0
@@ -30,6 +32,7 @@ class Nodes:
     def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.folder = folder
+        self.ids = Ids()
         self.opened: list[Store] = []
 
     async def join(self, name: str, *, alone: bool = False) -> Store:
@@ -39,7 +42,7 @@ class Nodes:
 
     async def open(self, *, alone: bool = False) -> Store:
         options = Options(alone=alone, lease_s=LEASE_S)
-        store = await open_store(self.folder, clock=self.clock, make_id=Ids(), options=options)
+        store = await open_store(self.folder, clock=self.clock, make_id=self.ids, options=options)
         self.opened.append(store)
         return store
 
@@ -59,6 +62,118 @@ async def send(store: Store, nodes: Nodes, name: str) -> str:
     await store.turns.commit(lease, ending(message, clock=nodes.clock, platform="push"))
     await store.outbox.sending(f"o_{name}", chunk=0, at=nodes.clock.now())
     return f"o_{name}"
+
+
+def bodies(nodes: Nodes) -> int:
+    """Return how many bodies the store has."""
+    with tables(nodes.folder, read_only=True) as db:
+        return int(db.one("SELECT count(*) FROM blobs"))
+
+
+async def ask(store: Store, nodes: Nodes, name: str, *, state: StepState) -> Lease:
+    """Let a running tool of a new message ask; its step has a state of its own by now."""
+    await accept(store, name, user=name, clock=nodes.clock)
+    lease, message = await begin(store, name, clock=nodes.clock, owner=store.fleet.node)
+    now = nodes.clock.now()
+    step = Step(ordinal=1, kind="tool", state="started", name="trip", at=now)
+    asked = NewApproval(
+        id=f"q_{name}",
+        message_id=message.id,
+        ordinal=1,
+        tool="trip",
+        arguments_hash=b"x",
+        requester=f"rest:{name}",
+        chat_type="dm",
+        asked_at=now,
+        expires_at=now + 600,
+        question=b"Where to?",
+    )
+    write = StepWrite(message_id=message.id, person_id=message.person_id)
+    await store.approvals.ask(
+        lease, asked, question=None, write=msgspec.structs.replace(write, started=(step,))
+    )
+    if state != "started":
+        ended = msgspec.structs.replace(step, state=state, body=b"{}")
+        await store.turns.step(lease, msgspec.structs.replace(write, ended=(ended,)))
+    return lease
+
+
+@pytest.mark.req("J4", "J9", "W37")
+async def test_a_question_passes_on_to_the_node_that_goes_on_with_the_turn(nodes: Nodes) -> None:
+    dead = await nodes.join("n_dead")
+    lost = await ask(dead, nodes, "one", state="started")
+    await ask(dead, nodes, "two", state="done")
+    alive = await nodes.join("n_alive")
+    await ask(alive, nodes, "three", state="started")
+    while_alive = await alive.approvals.left_open()
+    nodes.clock.advance(LEASE_S)
+    await alive.fleet.beat()
+
+    await alive.fleet.bury("n_dead")
+
+    (left,) = await alive.approvals.left_open()
+    assert while_alive == ()
+    assert (left.row.id, left.question, left.answer) == ("q_one", b"Where to?", None)
+    rows = [await alive.approvals.get(f"q_{name}") for name in ("one", "two", "three")]
+    assert [(row.state, row.decided_by) for row in rows if row is not None] == [
+        ("waiting", None),
+        ("expired", "restart"),
+        ("waiting", None),
+    ]
+    with pytest.raises(LeaseLost):
+        await dead.approvals.adopt(lost, "q_one")
+
+    # when the other node runs the call again, the answer is there for it, and for a third one
+    held, message = await begin(alive, "one", clock=nodes.clock, owner="n_alive")
+    await alive.approvals.adopt(held, "q_one")
+    now = nodes.clock.now()
+    assert await alive.approvals.left_open() == ()
+    assert await alive.approvals.answer("q_one", b"Rome", state="approved", by="m_a", at=now)
+    assert not await alive.approvals.answer("q_one", b"Oslo", state="approved", by="m_b", at=now)
+    third = await nodes.join("n_third")
+    (kept,) = await third.approvals.questions_of(message.id)
+    assert (kept.row.state, kept.answer) == ("approved", b"Rome")
+    assert await third.approvals.answered_by("m_a") == "approved"
+    assert await third.approvals.answered_by("m_b") is None
+
+
+@pytest.mark.req("J9", "J10", "W37")
+async def test_the_end_of_a_resumed_turn_closes_what_was_not_asked_again(nodes: Nodes) -> None:
+    store = await nodes.join("n_1")
+    first = await ask(store, nodes, "one", state="started")
+    await ask(store, nodes, "two", state="started")
+    records = [await store.inbox.get(f"m_{name}") for name in ("one", "two")]
+    one, two = (record for record in records if record is not None)
+
+    end = msgspec.structs.replace(ending(one, clock=nodes.clock), is_resumed=True)
+    await store.turns.commit(first, end)
+    await store.turns.abandon(two.id, Outcome.REFUSED)
+
+    rows = [await store.approvals.get(f"q_{name}") for name in ("one", "two")]
+    assert [(row.state, row.decided_by) for row in rows if row is not None] == [
+        ("expired", "restart")
+    ] * 2
+
+
+@pytest.mark.req("J9", "J24", "W37")
+async def test_what_is_kept_of_a_question_goes_with_its_message(nodes: Nodes) -> None:
+    store = await nodes.join("n_1")
+    await accept(store, "other", user="bob", clock=nodes.clock)
+    before = bodies(nodes)
+    lease = await ask(store, nodes, "one", state="started")
+    now = nodes.clock.now()
+    given = store.approvals.answer
+    assert await given("q_one", b"so far", state="waiting", by="m_a", at=now)
+    assert await given("q_one", b"Rome", state="approved", by="m_b", at=now)
+    record = await store.inbox.get("m_one")
+    assert record is not None
+    end = ending(record, clock=nodes.clock)
+    await store.turns.commit(lease, msgspec.structs.replace(end, entries=(), reply_entry=None))
+
+    assert await store.purge(now + 1, limit=10) == 1
+
+    assert await store.approvals.get("q_one") is None
+    assert bodies(nodes) == before
 
 
 @pytest.mark.req("J4")

@@ -148,6 +148,12 @@ class KeptJournal:
     async def ask(self, turn: Turn, approval: NewApproval, *, question: NewDelivery | None) -> None:
         raise AssertionError("no tool of these tests asks")
 
+    def attempts(self, ordinal: int) -> frozenset[int]:
+        raise AssertionError("no tool of these tests asks")
+
+    async def adopt(self, question_id: str) -> None:
+        raise AssertionError("no tool of these tests asks")
+
     def next_child(self, call: int) -> str:
         return str(call)
 

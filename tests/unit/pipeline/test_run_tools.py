@@ -19,7 +19,7 @@ from hermes.pipeline.needs import Follow, PutChild
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.stages.run_tools import run_tools
 from hermes.pipeline.turn import Turn
-from hermes.ports.approvals import Approval, ApprovalState
+from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion
 from hermes.ports.channel import Acceptance
 from hermes.ports.memory import Soul
 from hermes.ports.steps import Step, StepState
@@ -75,6 +75,20 @@ class Souls:
 class Approvals(Table[Approval]):
     async def settle(self, approval_id: str, state: ApprovalState, *, by: str, at: float) -> bool:
         raise AssertionError("no question is asked in these tests")
+
+    async def answer(
+        self, question_id: str, body: bytes, *, state: ApprovalState, by: str, at: float
+    ) -> bool:
+        raise AssertionError("no question is asked in these tests")
+
+    async def answered_by(self, message_id: str) -> ApprovalState | None:
+        return None
+
+    async def questions_of(self, message_id: str) -> tuple[AskedQuestion, ...]:
+        return ()
+
+    async def left_open(self) -> tuple[AskedQuestion, ...]:
+        return ()
 
     async def was_asked(self, who: str) -> bool:
         return False

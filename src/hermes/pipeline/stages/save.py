@@ -51,6 +51,8 @@ class SaveJournal(TimelineWriter, Protocol):
     lease: Lease | None
 
     @property
+    def steps(self) -> tuple[Step, ...]: ...
+    @property
     def begun(self) -> bool: ...
     @property
     def trace(self) -> Trace | None: ...
@@ -192,6 +194,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
         job=_extraction(turn, ctx.services) if entries else None,
+        is_resumed=bool(ctx.journal.steps),
     )
 
 

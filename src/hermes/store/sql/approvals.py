@@ -2,17 +2,18 @@
 
 from hermes.errors import GuardFailed, NotFound
 from hermes.message.chat import ChatMessage
-from hermes.ports.approvals import Approval, ApprovalState, NewApproval
+from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite
 from hermes.store.sql.commit import NOTHING_USED, release_lane, write_delivery
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
 from hermes.store.sql.turns import SqlTurns
-from hermes.store.sql.tx import Reads, Tx
+from hermes.store.sql.tx import Reads, Row, Tx
 
 _SQL = load("approvals")
 _TURNS = load("turns")
+_UPKEEP = load("upkeep")
 
 
 class SqlApprovals:
@@ -46,10 +47,7 @@ class SqlApprovals:
         question: NewDelivery | None,
         write: StepWrite,
     ) -> None:
-        """Write the question of a tool that waits for its answer; the turn keeps running.
-
-        Its message is running, not parked: after a crash this identifies such a row.
-        """
+        """Write the question of a tool that waits for its answer; the turn keeps running."""
 
         async def unit(tx: Tx) -> None:
             await self._put(tx, lease, approval, question=question, write=write)
@@ -66,7 +64,10 @@ class SqlApprovals:
         write: StepWrite,
     ) -> None:
         await self._turns.write_steps(tx, lease, write)
-        self._ask(tx, lease, approval)
+        asked = None
+        if approval.question is not None:
+            asked = await self._engine.sealer.put(tx, write.person_id, approval.question)
+        self._ask(tx, lease, approval, question=asked)
         if question is not None:
             parts = ChatMessage("assistant", question.parts or ())
             body = await self._engine.sealer.put(tx, write.person_id, encode(parts))
@@ -79,7 +80,7 @@ class SqlApprovals:
                 at=approval.asked_at,
             )
 
-    def _ask(self, tx: Tx, lease: Lease, approval: NewApproval) -> None:
+    def _ask(self, tx: Tx, lease: Lease, approval: NewApproval, *, question: int | None) -> None:
         tx.put(
             _SQL["ask"],
             approval.id,
@@ -93,6 +94,7 @@ class SqlApprovals:
             approval.asked_at,
             approval.expires_at,
             lease.owner,
+            question,
         )
 
     def _release(self, tx: Tx, lease: Lease, approval: NewApproval) -> None:
@@ -135,6 +137,62 @@ class SqlApprovals:
         except (GuardFailed, NotFound):
             return False
         return True
+
+    async def answer(
+        self, question_id: str, body: bytes, *, state: ApprovalState, by: str, at: float
+    ) -> bool:
+        """Keep what a person has answered; settle the question unless `state` is waiting."""
+
+        async def unit(tx: Tx) -> bool:
+            row = await tx.locked(_SQL["open_question"], question_id, at)
+            if row is None:
+                return False
+            person_id, before = row
+            kept = await self._engine.sealer.put(tx, person_id, body)
+            tx.put(_SQL["answer"], question_id, kept)
+            if before is not None:
+                tx.put(_UPKEEP["drop_body"], before)
+            if state != "waiting":
+                tx.put(_SQL["decide"], question_id, state, by, at)
+            return True
+
+        return await self._engine.writer.run("answer_question", unit)
+
+    async def answered_by(self, message_id: str) -> ApprovalState | None:
+        """Return how a message has settled the question of a tool, if it has."""
+        row = await self._engine.reads.row(_SQL["answered_by"], message_id)
+        return None if row is None else row[0]
+
+    async def questions_of(self, message_id: str) -> tuple[AskedQuestion, ...]:
+        """Return what the tools of a message have asked, the oldest first."""
+        return await self._questions(
+            await self._engine.reads.rows(_SQL["questions_of"], message_id)
+        )
+
+    async def left_open(self) -> tuple[AskedQuestion, ...]:
+        """Return the questions that still wait and whose node is gone."""
+        return await self._questions(await self._engine.reads.rows(_SQL["left_open"]))
+
+    async def _questions(self, rows: list[Row]) -> tuple[AskedQuestion, ...]:
+        found = []
+        for (question_id,) in rows:
+            row = await self.get(str(question_id))
+            bodies = await self._engine.reads.row(_SQL["bodies"], question_id)
+            if row is not None and bodies is not None:
+                found.append(AskedQuestion(row, *[await self._body(body) for body in bodies]))
+        return tuple(found)
+
+    async def _body(self, body: int | None) -> bytes | None:
+        return None if body is None else await self._engine.sealer.get(self._engine.reads, body)
+
+    async def adopt(self, lease: Lease, question_id: str) -> None:
+        """Take over a question for a tool that runs again."""
+
+        async def unit(tx: Tx) -> None:
+            self._engine.lock_lane(tx, lease)
+            tx.put(_SQL["adopt"], question_id, lease.owner)
+
+        await self._engine.writer.run("adopt_question", unit)
 
     async def was_asked(self, who: str) -> bool:
         """Return whether a running tool ever asked somebody a question."""

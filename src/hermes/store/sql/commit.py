@@ -21,6 +21,7 @@ _SQL = load("turns")
 _OUTBOX = load("outbox")
 _PEOPLE = load("people")
 _SESSIONS = load("sessions")
+_APPROVALS = load("approvals")
 
 
 def write_delivery(
@@ -99,6 +100,8 @@ class CommitUnit:
         entry_bodies = await self._write_entries(tx, written, step_bodies)
         reply_body = await self._reply_body(tx, written, entry_bodies)
         await self._finish(tx, reply_body)
+        if commit.is_resumed:
+            tx.put(_APPROVALS["close_questions"], commit.message_id)
         self._settle_claims(tx)
         await end_hold(tx, commit.message_id, charge=commit.charge, at=commit.at)
         add_spent(tx, commit.spent)

@@ -94,7 +94,7 @@ class SqlFleet:
         lanes = [str(row[0]) for row in await tx.rows(_SQL["free_lanes"], node)]
         tx.put(_SQL["free_claims"], node)
         await self._outbox.recover(tx, node=node, at=self._engine.clock.now())
-        tx.put(_APPROVALS["orphans"], node)
+        tx.put(_APPROVALS["orphans"])
         return lanes
 
     async def claim(self, name: str) -> int | None:

@@ -179,7 +179,7 @@ async def _is_due(db: Reads, at: float, every_s: float) -> bool:
 async def _drop_message(tx: Tx, row: tuple[Any, ...]) -> None:
     message_id = row[0]
     bodies = [body for body in row[1:] if body is not None]
-    for name in ("step_bodies", "outbox_bodies"):
+    for name in ("step_bodies", "outbox_bodies", "question_bodies"):
         bodies += [found[0] for found in await tx.rows(_UPKEEP[name], message_id)]
     for name in _OF_A_MESSAGE:
         tx.put(_UPKEEP[name], message_id)

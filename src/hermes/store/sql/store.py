@@ -232,7 +232,7 @@ class SqlStore:
 async def _purge_message(tx: Tx, row: Row) -> None:
     message_id = row[0]
     bodies = [body for body in row[1:] if body is not None]
-    for name in ("step_bodies", "outbox_bodies"):
+    for name in ("step_bodies", "outbox_bodies", "question_bodies"):
         bodies += [found[0] for found in await tx.rows(_SQL[name], message_id)]
     for name in ("drop_steps", "drop_events", *_OUTBOX, "drop_approvals", "drop_message"):
         tx.put(_SQL[name], message_id)

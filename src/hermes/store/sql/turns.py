@@ -23,6 +23,7 @@ from hermes.store.sql.wallet import end_hold, set_aside
 _SQL = load("turns")
 _INBOX = load("inbox")
 _OUTBOX = load("outbox")
+_APPROVALS = load("approvals")
 _decode_facts = msgspec.json.Decoder(StepFacts).decode
 
 
@@ -194,6 +195,7 @@ class SqlTurns:
             await end_hold(tx, message_id, charge=None, at=now)
             tx.put(_SQL["unclaim"], message_id)
             tx.put(_SQL["free_lane"], message_id)
+            tx.put(_APPROVALS["close_questions"], message_id)
             tx.put(_OUTBOX["close_preview"], message_id, now)
             return ended
 

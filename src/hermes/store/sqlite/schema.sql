@@ -350,7 +350,8 @@ CREATE TABLE approvals (
     decided_by TEXT,
     decided_at REAL,
     owner TEXT,
-    answer INTEGER
+    answer INTEGER,
+    question INTEGER
 ) WITHOUT ROWID;
 CREATE INDEX approvals_waiting ON approvals (lane) WHERE state = 'waiting';
 CREATE INDEX approvals_message ON approvals (message_id);

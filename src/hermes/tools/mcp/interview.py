@@ -15,6 +15,8 @@ from hermes.tools.mcp.questions import Schema, choices_of, field_text, fields_of
 
 # Any: JSON values.
 Json = Any
+PASSED_ON = "Thank you, I passed that on."
+DECLINED = "I passed on that you decline."
 _YES = frozenset({"yes", "y", "true", "1", "on", "ok", "ja", "oui", "sí", "si"})
 _NO = frozenset({"no", "n", "false", "0", "off", "nein", "non"})
 _DECLINES = frozenset(
@@ -79,7 +81,7 @@ class Interview:
     def hear(self, text: str) -> InterviewStep:
         """Return the next step after one message of the person."""
         if self._declines(text):
-            return InterviewStep(say="I passed on that you decline.", is_over=True)
+            return InterviewStep(say=DECLINED, is_over=True)
         if not self._fields:
             return self._yes_or_no(text)
         found = self._named(text)
@@ -98,9 +100,7 @@ class Interview:
         if self._left:
             return InterviewStep(say=self._ask_for(self._left[0]))
         if fits(self._given, self._schema):
-            return InterviewStep(
-                say="Thank you, I passed that on.", is_over=True, answer=self._given
-            )
+            return InterviewStep(say=PASSED_ON, is_over=True, answer=self._given)
         self._given, self._left = {}, list(self._fields)
         return self._again(
             f"These answers do not go together. Again: {self._ask_for(self._left[0])}"
@@ -135,9 +135,9 @@ class Interview:
     def _yes_or_no(self, text: str) -> InterviewStep:
         word = _word(text)
         if word in _YES:
-            return InterviewStep(say="Thank you, I passed that on.", is_over=True, answer={})
+            return InterviewStep(say=PASSED_ON, is_over=True, answer={})
         if word in _NO:
-            return InterviewStep(say="I passed on that you decline.", is_over=True)
+            return InterviewStep(say=DECLINED, is_over=True)
         return self._again("Please answer yes or no.")
 
     def _again(self, say: str) -> InterviewStep:

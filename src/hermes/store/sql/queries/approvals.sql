@@ -1,8 +1,8 @@
 -- name: ask
 -- A question that a turn waits on.
 INSERT INTO approvals (id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type,
-    asked_at, expires_at, state, owner)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting', ?11);
+    asked_at, expires_at, state, owner, question)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'waiting', ?11, ?12);
 
 -- name: decide
 -- Settle a waiting approval.
@@ -35,11 +35,52 @@ ORDER BY asked_at, id LIMIT 20;
 SELECT id FROM approvals WHERE state = 'waiting' AND expires_at <= ?1;
 
 -- name: orphans
--- Questions of tools that died with their node: their messages are not parked.
+-- Questions that no tool can ask again: their turns have ended, or their calls, or their text was not kept.
 UPDATE approvals SET state = 'expired', decided_by = 'restart'
-WHERE state = 'waiting' AND owner = ?1 AND NOT EXISTS (
-    SELECT 1 FROM inbox WHERE inbox.id = approvals.message_id AND inbox.state = 'parked'
-);
+WHERE state = 'waiting' AND id >= 'q_' AND id < 'q`' AND (question IS NULL OR NOT EXISTS (
+    SELECT 1 FROM inbox JOIN steps ON steps.message_id = inbox.id
+    WHERE inbox.id = approvals.message_id AND inbox.state = 'running'
+        AND steps.ordinal = approvals.ordinal AND steps.state IN ('started', 'lost')
+));
+
+-- name: close_questions
+-- Questions of a turn that has ended, and that its tools did not ask again.
+UPDATE approvals SET state = 'expired', decided_by = 'restart'
+WHERE message_id = ?1 AND state = 'waiting' AND id >= 'q_' AND id < 'q`';
+
+-- name: questions_of
+-- The questions that the tools of a message asked, the oldest first.
+SELECT id FROM approvals WHERE message_id = ?1 AND id >= 'q_' AND id < 'q`' ORDER BY asked_at, id;
+
+-- name: left_open
+-- Questions that wait for an answer and whose node is gone, the oldest first.
+SELECT id FROM approvals
+WHERE state = 'waiting' AND id >= 'q_' AND id < 'q`' AND NOT EXISTS (
+    SELECT 1 FROM nodes WHERE nodes.id = approvals.owner AND nodes.buried_at IS NULL
+)
+ORDER BY asked_at, id;
+
+-- name: bodies
+-- What a question asks, and what was answered.
+SELECT question, answer FROM approvals WHERE id = ?1;
+
+-- name: adopt
+-- A node runs the call again that had asked.
+UPDATE approvals SET owner = ?2 WHERE id = ?1 AND state = 'waiting';
+
+-- name: open_question
+-- Whose answer a question waits for, and what they have answered so far.
+SELECT inbox.person_id, approvals.answer
+FROM approvals JOIN inbox ON inbox.id = approvals.message_id
+WHERE approvals.id = ?1 AND approvals.state = 'waiting' AND approvals.expires_at > ?2;
+
+-- name: answer
+-- What was answered.
+UPDATE approvals SET answer = ?2 WHERE id = ?1 AND state = 'waiting';
+
+-- name: answered_by
+-- How a message has settled the question of a tool.
+SELECT state FROM approvals WHERE decided_by = ?1 AND id >= 'q_' AND id < 'q`' LIMIT 1;
 
 -- name: was_asked
 -- Whether a tool ever asked somebody; the ids of such questions begin with q.

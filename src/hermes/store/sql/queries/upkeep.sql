@@ -44,6 +44,14 @@ SELECT body FROM steps WHERE message_id = ?1 AND body IS NOT NULL;
 -- The bodies that deliveries refer to.
 SELECT body FROM outbox WHERE message_id = ?1 AND body IS NOT NULL;
 
+-- name: question_bodies
+-- The bodies that settled questions refer to.
+SELECT question FROM approvals
+WHERE message_id = ?1 AND state <> 'waiting' AND question IS NOT NULL
+UNION ALL
+SELECT answer FROM approvals
+WHERE message_id = ?1 AND state <> 'waiting' AND answer IS NOT NULL;
+
 -- name: drop_events
 -- Forget the timeline of a message.
 DELETE FROM events WHERE message_id = ?1;
