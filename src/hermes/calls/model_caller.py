@@ -5,7 +5,6 @@ listener sees every try before it is sent, and may write it down first.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
 from types import TracebackType
 
 import msgspec
@@ -150,15 +149,17 @@ class ModelCaller:
         )
         while True:
             candidate = walk.candidate
+            events = self._try(spec, walk, receipt=receipt)
             try:
-                async with aclosing(self._try(spec, walk, receipt=receipt)) as events:
-                    async for event in events:
-                        yield event
+                async for event in events:
+                    yield event
                 return
             except ProviderError as error:
                 self._meter.failed(_name(candidate), spec.payer.tier)
                 wait = walk.after(error)
                 failure = error
+            finally:
+                await events.aclose()
             yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
@@ -317,8 +318,9 @@ def _name(candidate: Candidate) -> str:
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
     """Return the end; verbatim only if the model saw the whole request and all output is kept."""
-    is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
-    return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
+    if not end.is_verbatim or (is_whole and is_kept_whole(end, has_thought=has_thought)):
+        return end
+    return msgspec.structs.replace(end, is_verbatim=False)
 
 
 # A file may be missing or of a kind that the model does not accept; then a sentence replaces it.
