@@ -78,10 +78,13 @@ async def ask(provider: Provider, view: View, *, limits: Limits) -> Seen:
     try:
         with StreamTimeout(limits.silence_s, limit_s=limits.limit_s) as patience:
             if view == "whole" and isinstance(provider, Embedder):
-                return await patience.wait(_embed(provider))
+                patience.start_wait()
+                return await _embed(provider)
             async with aclosing(provider.stream(REQUEST)) as events:
                 while True:
-                    event = await patience.wait(anext(events))
+                    patience.start_wait()
+                    event = await anext(events)
+                    patience.end_wait()
                     if isinstance(event, CallEnd):
                         return Seen("".join(shown), text_of(event.parts), None)
                     if isinstance(event, TextDelta) and view == "streaming":

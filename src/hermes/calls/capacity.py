@@ -28,11 +28,15 @@ class CallLimit:
         """Return True if the asker would get a slot at once."""
         return self._shares.can_take(asker)
 
-    async def take(self, asker: ShareHolder, *, wait_s: float) -> None:
-        """Wait for a slot; raises `NoPlace` if none is free in time."""
-        if self._shares.can_take(asker):
+    def take_free(self, asker: ShareHolder) -> bool:
+        """Take a slot if the asker can have one at once; return whether it did."""
+        can_take = self._shares.can_take(asker)
+        if can_take:
             self._shares.take(asker)
-            return
+        return can_take
+
+    async def take(self, asker: ShareHolder, *, wait_s: float) -> None:
+        """Wait for a slot, after `take_free` gave none; raises `NoPlace` if none is free in time."""
         place = asyncio.get_running_loop().create_future()
         self._shares.wait(asker, place)
         has_place = False
@@ -83,7 +87,8 @@ class CallPlace:
         self._wait_s = wait_s
 
     async def __aenter__(self) -> None:
-        await self._limit.take(self._asker, wait_s=self._wait_s)
+        if not self._limit.take_free(self._asker):
+            await self._limit.take(self._asker, wait_s=self._wait_s)
 
     async def __aexit__(self, *_: object) -> None:
         self._limit.release(self._asker)

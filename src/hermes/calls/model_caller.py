@@ -5,7 +5,7 @@ listener sees every try before it is sent, and may write it down first.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from types import TracebackType
 
 import msgspec
 import structlog
@@ -37,7 +37,6 @@ from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.observer import CallMeter, NoMeter
 from hermes.ports.provider import (
     CallEnd,
-    ModelEvent,
     ModelRequest,
     Provider,
     ProviderInfo,
@@ -73,6 +72,44 @@ class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
 
     silence_s: float
     limit_s: float
+
+
+class _TimedStream:
+    """`async with` runs a provider's stream within the time limits, and closes it.
+
+    A class, not a generator around the stream: that would be resumed for every piece.
+    """
+
+    __slots__ = ("_provider", "_request", "_silence_s", "_timeout", "_times", "events")
+
+    def __init__(self, provider: Provider, request: ModelRequest, *, times: CallTimes) -> None:
+        self._provider = provider
+        self._request = request
+        self._times = times
+        self._silence_s = times.limit_s if provider.info.watched else times.silence_s
+        self._timeout = StreamTimeout(self._silence_s, limit_s=times.limit_s)
+
+    async def __aenter__(self) -> StreamTimeout:
+        self.events = self._provider.stream(self._request)
+        return self._timeout.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        is_late = isinstance(error, TimeoutError) and self._timeout.is_waiting
+        try:
+            self._timeout.__exit__(kind, error, trace)
+        except TimeoutError:
+            is_late = True
+        await self.events.aclose()
+        if is_late:
+            raise ProviderTimeout(
+                f"{self._provider.info.name} gave no output for {self._silence_s:g} s "
+                f"(turns.output_timeout_s) or took over {self._times.limit_s:g} s in all"
+            ) from None
 
 
 class ModelCaller:
@@ -112,15 +149,17 @@ class ModelCaller:
         )
         while True:
             candidate = walk.candidate
+            events = self._try(spec, walk, receipt=receipt)
             try:
-                async with aclosing(self._try(spec, walk, receipt=receipt)) as events:
-                    async for event in events:
-                        yield event
+                async for event in events:
+                    yield event
                 return
             except ProviderError as error:
                 self._meter.failed(_name(candidate), spec.payer.tier)
                 wait = walk.after(error)
                 failure = error
+            finally:
+                await events.aclose()
             yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
@@ -150,25 +189,22 @@ class ModelCaller:
             yield found
             return
         fitted = fit(wanted, provider.info, whole=spec.whole)
-        charge = CallCharge(
-            self._pricing,
-            spec.payer,
-            info=provider.info,
-            candidate=candidate,
-            request=fitted.request,
-            receipt=receipt,
-        )
+        charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
-        await self._pricing.budgets.check_switch()
         if not self._limit.is_free_for(asker):
+            # Without a wait, the hold below checks the kill switch right away.
+            await self._pricing.budgets.check_switch()
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
             yield CallStart(candidate)
             has_thought, began = False, self._monotonic()
             charge.send()
-            async with aclosing(self._pieces(provider, fitted.request)) as events:
-                async for event in events:
+            stream = _TimedStream(provider, fitted.request, times=self._times)
+            async with failpoints.outside("model.call"), stream as timeout:
+                timeout.start_wait()
+                async for event in stream.events:
+                    timeout.end_wait()
                     if isinstance(event, CallEnd):
                         end = await charge.pay(event)
                         self._paid(spec, candidate, end=end, began=began)
@@ -179,6 +215,9 @@ class ModelCaller:
                         for piece in passing.pieces(event):
                             walk.show(piece)
                             yield piece
+                    timeout.start_wait()
+                else:
+                    raise StreamTruncated(f"{provider.info.name} ended its stream without an end")
         end = read(fitted, end, wanted=wanted)
         for piece in passing.rest(end):
             walk.show(piece)
@@ -232,31 +271,23 @@ class ModelCaller:
         seconds = self._monotonic() - began
         self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
 
-    async def _pieces(
-        self, provider: Provider, request: ModelRequest
-    ) -> AsyncGenerator[ModelEvent, None]:
-        """Yield what a provider sends, within the time limits, up to its end."""
-        times, name = self._times, provider.info.name
-        silence_s = times.limit_s if provider.info.watched else times.silence_s
-        async with failpoints.outside("model.call"), aclosing(provider.stream(request)) as events:
-            with StreamTimeout(silence_s, limit_s=times.limit_s) as timeout:
-                while True:
-                    try:
-                        event = await timeout.wait(anext(events))
-                    except StopAsyncIteration:
-                        raise StreamTruncated(f"{name} ended its stream without an end") from None
-                    except TimeoutError:
-                        raise ProviderTimeout(
-                            f"{name} gave no output for {silence_s:g} s "
-                            f"(turns.output_timeout_s) or took over {times.limit_s:g} s in all"
-                        ) from None
-                    yield event
-
     def _provider(self, candidate: Candidate) -> Provider:
         provider = self._providers.get(candidate.provider)
         if provider is None:
             raise ProviderRejected(f"provider {candidate.provider} is no longer configured")
         return provider
+
+    def _charge(
+        self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog
+    ) -> CallCharge:
+        return CallCharge(
+            self._pricing,
+            spec.payer,
+            info=self._provider(candidate).info,
+            candidate=candidate,
+            request=request,
+            receipt=receipt,
+        )
 
     def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
         """Apply the model's output cap if the caller sets no limit."""
@@ -287,8 +318,9 @@ def _name(candidate: Candidate) -> str:
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
     """Return the end; verbatim only if the model saw the whole request and all output is kept."""
-    is_sample = is_whole and is_kept_whole(end, has_thought=has_thought)
-    return msgspec.structs.replace(end, is_verbatim=end.is_verbatim and is_sample)
+    if not end.is_verbatim or (is_whole and is_kept_whole(end, has_thought=has_thought)):
+        return end
+    return msgspec.structs.replace(end, is_verbatim=False)
 
 
 # A file may be missing or of a kind that the model does not accept; then a sentence replaces it.

@@ -61,7 +61,8 @@ class Planner:
     def is_demonstration(self, plan: Plan) -> bool:
         """Return whether a plan tries the demonstration model first."""
         first = plan.candidates[0].provider
-        return any(one.info.name == first and one.info.demonstration for one in self._talking)
+        # Not a generator, which costs more than the few providers.
+        return first in [one.info.name for one in self._talking if one.info.demonstration]
 
     def sees(self, plan: Plan) -> bool:
         """Return whether the first model of a plan can read pictures."""
@@ -83,9 +84,16 @@ class Planner:
 
 
 async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:
-    slow = [one for one in providers if one.info.probed]
-    if len(slow) > 1:
+    infos = [one.info for one in providers]
+    slow = len([info for info in infos if info.probed])
+    if slow > 1:
         return list(await asyncio.gather(*(ask_provider(one) for one in providers)))
+    if slow == 0:
+        # Every call asks, and most have only such providers.
+        return [
+            ProviderOffer(info, await one.available())
+            for one, info in zip(providers, infos, strict=True)
+        ]
     return [await ask_provider(one) for one in providers]
 
 

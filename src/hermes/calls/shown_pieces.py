@@ -5,7 +5,7 @@ that option. A thought before a dropped call is dropped too: services refuse a t
 repeat of text that was already shown is skipped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -26,12 +26,9 @@ class ShownPieces:
         self._has_dropped = False
         self.dropped_calls = 0
 
-    def pieces(self, piece: Piece) -> Iterator[Piece]:
-        """Yield what is shown after `piece` has arrived."""
-        if self._one_call:
-            yield from self._of_one_call(piece)
-        else:
-            yield from self._continued(piece)
+    def pieces(self, piece: Piece) -> Iterable[Piece]:
+        """Return what is shown after `piece` has arrived: nearly always the piece itself."""
+        return self._of_one_call(piece) if self._one_call else self._continued(piece)
 
     def rest(self, end: CallEnd) -> Iterator[Piece]:
         """Yield what was held back, after everything has arrived."""
@@ -59,11 +56,8 @@ class ShownPieces:
             self._thoughts.clear()
         yield from self._continued(piece)
 
-    def _continued(self, piece: Piece) -> Iterator[Piece]:
-        if self._continuation is None:
-            yield piece
-        else:
-            yield from self._continuation.pieces(piece)
+    def _continued(self, piece: Piece) -> Iterable[Piece]:
+        return (piece,) if self._continuation is None else self._continuation.pieces(piece)
 
     def whole(self, end: CallEnd) -> CallEnd:
         """Return the whole filtered answer; its usage stays what the service reported."""

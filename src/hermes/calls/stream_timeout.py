@@ -6,47 +6,71 @@ has lasted and continues for the rest. So a stream of many pieces costs one time
 """
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TypeVar
-
-Heard = TypeVar("Heard")
+from types import TracebackType
 
 
 class StreamTimeout:
-    """`with` starts the time; `wait` raises `TimeoutError` if either limit is exceeded."""
+    """`with` starts the time, and raises `TimeoutError` if a wait inside it exceeds a limit.
+
+    The consumer calls `start_wait` before it waits for a piece and `end_wait` when it has one; two
+    plain calls, because a coroutine around every wait costs several times as much.
+    """
+
+    __slots__ = (
+        "_before",
+        "_end",
+        "_is_over",
+        "_loop",
+        "_silence_s",
+        "_since",
+        "_task",
+        "_timer",
+    )
 
     def __init__(self, silence_s: float, *, limit_s: float) -> None:
         self._silence_s = silence_s
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + limit_s
         self._since = self._loop.time()
+        self._end = self._since + limit_s
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[object] | None = None
+        self._before = 0
         self._is_over = False
 
     def __enter__(self) -> "StreamTimeout":
         self._look()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        task, self._task = self._task, None
+        if kind is not asyncio.CancelledError or task is None or not self._is_over:
+            return
+        if task.uncancel() <= self._before:
+            raise TimeoutError from None
 
-    async def wait(self, coming: Awaitable[Heard]) -> Heard:
-        """Return the next result, or raise `TimeoutError`."""
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a wait has started and not ended."""
+        return self._task is not None
+
+    def start_wait(self) -> None:
+        """Begin to wait for the next piece, in the current task."""
         task = asyncio.current_task(self._loop)
         assert task is not None
-        before = task.cancelling()
+        self._before = task.cancelling()
         self._since = self._loop.time()
         self._task = task
-        try:
-            return await coming
-        except asyncio.CancelledError:
-            if self._is_over and task.uncancel() <= before:
-                raise TimeoutError from None
-            raise
-        finally:
-            self._task = None
+
+    def end_wait(self) -> None:
+        """Stop counting: the piece has arrived."""
+        self._task = None
 
     def _look(self) -> None:
         now = self._loop.time()

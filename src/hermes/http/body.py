@@ -13,6 +13,8 @@ from hermes.errors import BadRequest, TooLarge
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
+# Scope key of a function that returns whether the whole body of the running request has arrived.
+HAS_BODY = "hermes.has_body"
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -21,12 +23,22 @@ def media_type(headers: Mapping[str, str]) -> str:
 
 
 async def read_body(
-    receive: Receive, headers: Mapping[str, str], *, limit: int, timeout_s: float
+    receive: Receive,
+    headers: Mapping[str, str],
+    *,
+    limit: int,
+    timeout_s: float,
+    has_arrived: bool = False,
 ) -> bytes:
-    """Return the complete body; raises `TooLarge` as soon as it is known to exceed `limit`."""
+    """Return the complete body; raises `TooLarge` as soon as it is known to exceed `limit`.
+
+    A body that the server says `has_arrived` is there already: reading it needs no timer.
+    """
     declared = headers.get("content-length")
     if declared is not None and declared.isdecimal() and int(declared) > limit:
         raise TooLarge(f"The request body has {declared} bytes; at most {limit} are accepted here.")
+    if has_arrived:
+        return await _collect(receive, limit)
     try:
         async with asyncio.timeout(timeout_s):
             return await _collect(receive, limit)

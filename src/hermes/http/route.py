@@ -10,9 +10,9 @@ from urllib.parse import parse_qsl
 from starlette.types import Receive, Scope, Send
 
 from hermes.errors import BadRequest, HermesError
-from hermes.http.body import discard_body, read_body
+from hermes.http.body import HAS_BODY, discard_body, read_body
 from hermes.http.errors import error_response, status_of, wrong_method
-from hermes.http.sse import EventStream
+from hermes.http.sse import ON_LOST, EventStream
 from hermes.ports.channel import HttpResponse
 
 Answer = HttpResponse | EventStream
@@ -55,7 +55,14 @@ class HttpExchange:
 
     async def body(self, *, limit: int, timeout_s: float) -> bytes:
         """Return the request body, bounded."""
-        return await read_body(self.receive, self.headers, limit=limit, timeout_s=timeout_s)
+        has_body = self.scope.get(HAS_BODY)
+        return await read_body(
+            self.receive,
+            self.headers,
+            limit=limit,
+            timeout_s=timeout_s,
+            has_arrived=has_body is not None and has_body(),
+        )
 
 
 Handler = Callable[[HttpExchange], Awaitable[Answer]]
@@ -83,7 +90,7 @@ class Endpoint:
                 raise
             answer = error_response(error)
         if isinstance(answer, EventStream):
-            await answer.send(receive, send)
+            await answer.send(receive, send, on_lost=scope.get(ON_LOST))
         elif answer.headers.get("connection") == "close" and "expect" not in exchange.headers:
             await _send_and_linger(answer, send, receive=receive)
         else:

@@ -105,4 +105,5 @@ def text_of(parts: tuple[Part, ...]) -> str:
 
 def tool_calls_of(parts: tuple[Part, ...]) -> tuple[ToolCallPart, ...]:
     """Return the tool calls among `parts`, in order."""
-    return tuple(part for part in parts if isinstance(part, ToolCallPart))
+    # A list, not a generator: nearly all answers have one part, and every answer is asked.
+    return tuple([part for part in parts if isinstance(part, ToolCallPart)])

@@ -12,13 +12,14 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
 from typing import Final
 
 import aiohttp
 import msgspec
 from aiohttp.abc import AbstractResolver
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from yarl import URL
 
@@ -277,6 +278,18 @@ class _NotedRequest(aiohttp.ClientRequest):
         return await super().send(conn)
 
 
+class _PatientHandler(ResponseHandler):
+    """Resumes reading only if it was paused.
+
+    aiohttp resumes after every chunk that is read: it feeds its parser nothing and calls the
+    transport, which is a tenth of the cost of a stream of small chunks.
+    """
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
+
 class HttpClient:
     """The outbound client of the whole process; created anywhere, used inside one running loop."""
 
@@ -346,7 +359,7 @@ class HttpClient:
         self, resolver: AbstractResolver | None, *, trusted: bool
     ) -> aiohttp.TCPConnector:
         family = socket.AF_INET if self.settings.ipv4_only else socket.AF_UNSPEC
-        return aiohttp.TCPConnector(
+        made = aiohttp.TCPConnector(
             limit=0 if trusted else MAX_UNTRUSTED_CONNECTIONS,
             family=family,
             resolver=resolver,
@@ -355,6 +368,11 @@ class HttpClient:
             keepalive_timeout=self.settings.keepalive_s,
             ssl=self._ssl_context if self._ssl_context is not None else True,
         )
+        # The attribute is typed as a maker of the parent class.
+        made._factory = partial(  # type: ignore[assignment]
+            _PatientHandler, loop=asyncio.get_running_loop()
+        )
+        return made
 
     async def close(self) -> None:
         """Close every connection."""

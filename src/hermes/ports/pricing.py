@@ -6,7 +6,9 @@ _MOST_TOKENS = 1_000_000_000
 
 def counted(told: int | None) -> int:
     """Return a service's count within reasonable limits, because it is written into ledgers."""
-    return max(0, min(told or 0, _MOST_TOKENS))
+    if not told:
+        return 0
+    return told if 0 < told <= _MOST_TOKENS else max(0, min(told, _MOST_TOKENS))
 
 
 def estimated(chars: int) -> int:

@@ -36,12 +36,18 @@ class ShareCounts:
 
     def add(self, share: Share, number: int = 1) -> None:
         """Count one more message, or one less with -1."""
-        for key in _keys(share):
-            count = self._counts.get(key, 0) + number
+        counts, is_command = self._counts, share.is_command
+        # Four times for each message, so nothing is called for the keys.
+        for key in (
+            (is_command, "", ""),
+            (is_command, "account", share.account),
+            (is_command, "person", share.person),
+        ):
+            count = counts.get(key, 0) + number
             if count:
-                self._counts[key] = count
+                counts[key] = count
             else:
-                del self._counts[key]
+                del counts[key]
 
     def in_all(self, *, is_command: bool) -> int:
         """Return how many there are."""
@@ -54,12 +60,3 @@ class ShareCounts:
     def of_person(self, share: Share) -> int:
         """Return how many the share's person has."""
         return self._counts.get((share.is_command, "person", share.person), 0)
-
-
-def _keys(share: Share) -> tuple[tuple[bool, str, str], ...]:
-    is_command = share.is_command
-    return (
-        (is_command, "", ""),
-        (is_command, "account", share.account),
-        (is_command, "person", share.person),
-    )

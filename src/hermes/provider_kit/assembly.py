@@ -74,9 +74,13 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         if not self.ended:
             raise self._truncated()
         reason = self._stop_reason()
-        parts = self._with_whole_calls(tuple(self._parts()), is_cut=reason in _CUT)
+        parts = tuple(self._parts())
+        calls = tool_calls_of(parts)
+        if calls:
+            parts = self._with_whole_calls(parts, calls, is_cut=reason in _CUT)
         if reason == "end":
-            if any(isinstance(part, ToolCallPart) for part in parts):
+            # Calls are left out only of an answer that was cut, which does not end.
+            if calls:
                 reason = "tool_calls"
             elif self._refused:
                 reason = "refusal"
@@ -98,7 +102,9 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         """Estimate the tokens: a service that counts nothing must not look free to budgets."""
         return Usage(estimated(self._sent_chars), estimated(written_chars))
 
-    def _with_whole_calls(self, parts: tuple[Part, ...], *, is_cut: bool) -> tuple[Part, ...]:
+    def _with_whole_calls(
+        self, parts: tuple[Part, ...], calls: tuple[ToolCallPart, ...], *, is_cut: bool
+    ) -> tuple[Part, ...]:
         """Return the parts; a call that was cut off with its answer must not be run."""
         if is_cut:
             return tuple(
@@ -106,7 +112,7 @@ class BaseAssembly(ABC, Generic[SettingsT]):
                 for part in parts
                 if not isinstance(part, ToolCallPart) or is_json(part.arguments)
             )
-        if any(is_unfinished(call.arguments) for call in tool_calls_of(parts)):
+        if any(is_unfinished(call.arguments) for call in calls):
             raise self._broken("ended in the middle of a tool call's arguments")
         return parts
 

@@ -21,6 +21,9 @@ from hermes.provider_kit.stream import (
     stream_model,
 )
 
+# Callers may name any model, so the endpoints that are kept are limited.
+_MOST_ENDPOINTS = 256
+
 
 class WireProvider(ABC, Generic[SettingsT]):
     """One configured service; `info` is what it can do, and `DIALECT` names its wire."""
@@ -34,6 +37,7 @@ class WireProvider(ABC, Generic[SettingsT]):
         self._settings = settings
         self._client = client
         self._new_id = new_id
+        self._endpoints: dict[str, ModelEndpoint] = {}
         self.info: ProviderInfo = self._describe()
 
     async def available(self) -> bool:
@@ -47,13 +51,23 @@ class WireProvider(ABC, Generic[SettingsT]):
         """
 
         async def prepare() -> tuple[ModelEndpoint, bytes, AnswerAssembly]:
-            endpoint = self._endpoint_of(request.model or self._settings.model)
-            return endpoint, *await self._prepare(request)
+            endpoint = self._known_endpoint(request.model or self._settings.model)
+            body, assembly = await self._prepare(request)
+            return endpoint, body, assembly
 
         return stream_model(self._client, prepare=prepare, parser=self._parser())
 
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""
+
+    def _known_endpoint(self, model: str) -> ModelEndpoint:
+        """Return where a call to `model` goes, made once for each model."""
+        endpoint = self._endpoints.get(model)
+        if endpoint is None:
+            if len(self._endpoints) >= _MOST_ENDPOINTS:
+                self._endpoints.clear()
+            endpoint = self._endpoints[model] = self._endpoint_of(model)
+        return endpoint
 
     @abstractmethod
     def _endpoint_of(self, model: str) -> ModelEndpoint:

@@ -21,34 +21,29 @@ class SseParser:
         if len(self._rest) > self._limit:
             raise self._too_large()
         done: list[bytes] = []
+        data = self._data
+        # One loop without calls of our own: this runs for every event of every model.
         for line in lines:
             if line.startswith(b"data:"):
-                self._keep(line)
-            elif line in {b"", b"\r"} and self._data:
-                done.append(self._take())
+                payload = line[6:] if line.startswith(b"data: ") else line[5:]
+                if payload.endswith(b"\r"):
+                    payload = payload[:-1]
+                self._size += len(payload)
+                if self._size > self._limit:
+                    raise self._too_large()
+                data.append(payload)
+            elif data and (not line or line == b"\r"):
+                done.append(data[0] if len(data) == 1 else b"\n".join(data))
+                data.clear()
+                self._size = 0
         return done
 
     def finish(self) -> list[bytes]:
         """Return the last event if the stream ended without the final empty line."""
         done = self.feed(b"\n") if self._rest else []
         if self._data:
-            done.append(self._take())
+            done += self.feed(b"\n")
         return done
-
-    def _keep(self, line: bytes) -> None:
-        payload = line[6:] if line[5:6] == b" " else line[5:]
-        if payload.endswith(b"\r"):
-            payload = payload[:-1]
-        self._size += len(payload)
-        if self._size > self._limit:
-            raise self._too_large()
-        self._data.append(payload)
-
-    def _take(self) -> bytes:
-        payload = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-        self._data.clear()
-        self._size = 0
-        return payload
 
     def _too_large(self) -> AnswerTooLarge:
         return AnswerTooLarge(

@@ -5,9 +5,9 @@ payloads, and the assembly interprets payloads. The caller sets time limits on o
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from types import TracebackType
 from typing import Final, Protocol
 
 import msgspec
@@ -122,7 +122,7 @@ async def stream_model(
 ) -> AsyncGenerator[ModelEvent, None]:
     """Run one call; `prepare` gives its endpoint, body and assembly; closing the iterator cancels it."""
     endpoint, body, assembly = await prepare()
-    async with open_call(client, endpoint, body=body) as response:
+    async with _ModelPost(client, endpoint, body=body) as response:
         more = True
         while more and not assembly.done:
             payloads, more = await _read(response, parser, assembly=assembly, endpoint=endpoint)
@@ -140,7 +140,7 @@ async def call_json(
 ) -> bytes:
     """Post `body` and return the complete answer; anything but 200 raises a `ProviderError`."""
     try:
-        async with asyncio.timeout(timeout_s), open_call(client, endpoint, body=body) as response:
+        async with asyncio.timeout(timeout_s), _ModelPost(client, endpoint, body=body) as response:
             return await response.read(limit)
     except TimeoutError:
         raise ProviderTimeout(
@@ -149,14 +149,17 @@ async def call_json(
         ) from None
 
 
-@asynccontextmanager
-async def open_call(
-    client: HttpClient, endpoint: ModelEndpoint, *, body: bytes
-) -> AsyncIterator[Response]:
-    """Post `body` and return the answer, a 200 of the endpoint's kinds; raise an error for all
-    others."""
-    try:
-        async with client.request(
+class _ModelPost:
+    """`async with` posts a body and gives the answer, a 200 of the endpoint's kinds; all others are
+    errors. A class, because it is on the path of every call.
+    """
+
+    __slots__ = ("_body", "_endpoint", "_request")
+
+    def __init__(self, client: HttpClient, endpoint: ModelEndpoint, *, body: bytes) -> None:
+        self._endpoint = endpoint
+        self._body = body
+        self._request = client.request(
             f"provider.{endpoint.provider}",
             "POST",
             endpoint.url,
@@ -164,24 +167,54 @@ async def open_call(
             body=body,
             timeout_s=NO_LIMIT,
             trusted=True,
-        ) as response:
-            if response.status != 200:
-                raise await _refusal(response, endpoint)
-            found = _strange(response.headers, endpoint.kinds)
-            if found is not None:
-                raise await _stranger(response, endpoint, found=found)
-            yield response
-    except NetError as error:
+        )
+
+    async def __aenter__(self) -> Response:
+        try:
+            response = await self._request.__aenter__()
+        except NetError as error:
+            raise self._unavailable(error) from error
+        problem, is_usable = None, False
+        try:
+            problem = await self._problem_of(response)
+            is_usable = problem is None
+        finally:
+            if not is_usable:
+                await self.__aexit__(None, problem, None)
+        if problem is not None:
+            raise problem
+        return response
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._request.__aexit__(kind, error, trace)
+        if isinstance(error, NetError):
+            raise self._unavailable(error) from error
+        if isinstance(error, ProviderError):
+            # Including errors raised inside, about an error in the middle of an answer.
+            error.args = (await self._masked(str(error)),)
+
+    def _unavailable(self, error: NetError) -> ProviderUnavailable:
         was_sent = isinstance(error, AnswerLost | AnswerTooLarge)
-        words = wire_words(endpoint.provider, error)
-        raise ProviderUnavailable(words, was_sent=was_sent) from error
-    except ProviderError as error:
-        # Including errors raised inside, about an error in the middle of an answer.
+        return ProviderUnavailable(wire_words(self._endpoint.provider, error), was_sent=was_sent)
+
+    async def _problem_of(self, response: Response) -> ProviderError | None:
+        if response.status != 200:
+            return await _refusal(response, self._endpoint)
+        found = _strange(response.headers, self._endpoint.kinds)
+        return None if found is None else await _stranger(response, self._endpoint, found=found)
+
+    async def _masked(self, text: str) -> str:
+        """Return an error's text without what it repeats of the request."""
+        endpoint, body = self._endpoint, self._body
         ours = (endpoint.provider, endpoint.url)
-        mask = partial(without_echo, str(error), body, headers=endpoint.headers, names=ours)
+        mask = partial(without_echo, text, body, headers=endpoint.headers, names=ours)
         # A large request takes seconds to parse, so this is not done on the event loop's thread.
-        error.args = (await asyncio.to_thread(mask) if len(body) > _LARGE_BYTES else mask(),)
-        raise
+        return await asyncio.to_thread(mask) if len(body) > _LARGE_BYTES else mask()
 
 
 def wire_words(provider: str, error: NetError) -> str:

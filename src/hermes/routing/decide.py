@@ -76,29 +76,27 @@ def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
         text = f"there is no provider for the {rule} {model!r}; known providers: {known}"
         fix = f"{text}; name one of them as provider:model"
         return Decision(plan=Plan(()), problem=fix, is_unknown=True)
-    refused = [
-        (offer.info.name, reason)
-        for offer, named in found
-        if (reason := _away(draft, offer) or _cannot(draft.ask, offer, named))
-    ]
-    if len(refused) == len(found):
+    usable: Found = []
+    refused: list[tuple[str, str]] = []
+    for offer, named in found:
+        reason = _away(draft, offer) or _cannot(draft.ask, offer, named)
+        if reason is None:
+            usable.append((offer, named))
+        else:
+            refused.append((offer.info.name, reason))
+    if not usable:
         dropped = tuple(DroppedProvider(name, reason) for name, reason in refused)
         told = "; ".join(f"{name}: {reason}" for name, reason in refused)
         text = f"the {rule} {model!r} cannot be used now ({told}); name another model, or auto"
         unfit = all(_away(draft, offer) is None for offer, _ in found)
         return Decision(plan=Plan((), dropped), problem=text, is_unfit=unfit)
-    return Decision(plan=_only(draft, found, rule=f"{rule} {draft.policy.told(model)}"))
+    return Decision(plan=_only(draft, usable, rule=f"{rule} {draft.policy.told(model)}"))
 
 
-def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
+def _only(draft: PlanDraft, usable: Found, *, rule: str) -> Plan:
     """Ignore what the model lacks: tools and schemas are then described in text."""
-    usable = [
-        (offer, model)
-        for offer, model in found
-        if _away(draft, offer) is None and _cannot(draft.ask, offer, model) is None
-    ]
     candidates = tuple(
-        Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable
+        [Candidate(offer.info.name, model or offer.info.model, rule) for offer, model in usable]
     )
     named = {candidate.provider for candidate in candidates}
     # A provider that only embeds was never a candidate.
@@ -107,6 +105,8 @@ def _only(draft: PlanDraft, found: Found, *, rule: str) -> Plan:
         for name, offer in draft.by_name.items()
         if name not in named and (offer.info.chat or draft.ask.capability == "embeddings")
     ]
+    if not others:
+        return Plan(candidates)
     return Plan(
         candidates, tuple(DroppedProvider(one.info.name, "another was named") for one in others)
     )

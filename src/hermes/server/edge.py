@@ -14,11 +14,10 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from hermes.http.body import HAS_BODY
+from hermes.http.sse import ON_LOST
 from hermes.server.connection_limits import ConnectionLimits, address_key
 from hermes.server.writes import BufferedTransport
-
-# Scope key through which a request registers to be notified of its lost connection.
-ON_LOST = "hermes.on_lost"
 
 _URL_BYTES = 16_384
 _PIPELINED = 32
@@ -73,7 +72,8 @@ class EdgeProtocol(HttpToolsProtocol):
         self._limits = limits
         self._places = places
         self._address: str | None = None
-        self._on_lost: Callable[[], None] | None = None
+        self._on_lost: Callable[[], object] | None = None
+        self._is_lost = False
         self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._reason = _NOT_HTTP
@@ -117,6 +117,7 @@ class EdgeProtocol(HttpToolsProtocol):
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
+        self._is_lost = True
         if self._on_lost is not None:
             self._on_lost()
 
@@ -160,6 +161,7 @@ class EdgeProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
         self.scope[ON_LOST] = self._tell  # type: ignore[literal-required]
+        self.scope[HAS_BODY] = self._has_body  # type: ignore[literal-required]
 
     def on_url(self, url: bytes) -> None:
         """Limit the length of the address."""
@@ -171,9 +173,14 @@ class EdgeProtocol(HttpToolsProtocol):
         """Limit the lines of a head; drop trailer lines after a body."""
         if self._in_body:
             return
-        if len(self.headers) >= self._limits.head_lines:
+        headers = self.headers
+        if len(headers) >= self._limits.head_lines:
             self._end_parsing(_LARGE_HEAD)
-        super().on_header(name, value)
+        # As the parent does: a call of it for each line is the largest part of reading a head.
+        name = name.lower()
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """End a head; start its request."""
@@ -245,8 +252,13 @@ class EdgeProtocol(HttpToolsProtocol):
         lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
         return b"\r\n".join([*lines, b"", b""])
 
-    def _tell(self, whom: Callable[[], None] | None) -> None:
+    def _tell(self, whom: Callable[[], object] | None) -> None:
         self._on_lost = whom
+        if whom is not None and self._is_lost:
+            whom()
+
+    def _has_body(self) -> bool:
+        return self._running is not None and not self._running.more_body
 
     def _end_parsing(self, reason: bytes) -> NoReturn:
         self._reason = reason

@@ -17,12 +17,24 @@ _BYTES_PER_S = 1024
 class BufferedTransport:
     """A transport that holds back writes until the current iteration of the loop ends."""
 
-    __slots__ = ("_is_shut", "_left", "_loop", "_ready", "_send_s", "_size", "_transport", "_watch")
+    __slots__ = (
+        "_is_shut",
+        "_left",
+        "_loop",
+        "_ready",
+        "_send_s",
+        "_size",
+        "_transport",
+        "_watch",
+        "is_closing",
+    )
 
     def __init__(
         self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, *, send_s: float
     ) -> None:
         self._transport = transport
+        # Read several times for each request, which `__getattr__` would make expensive.
+        self.is_closing = transport.is_closing
         self._loop = loop
         self._send_s = send_s
         self._ready: list[bytes] = []
@@ -44,7 +56,7 @@ class BufferedTransport:
         """Send held-back bytes and signal the end; later writes are dropped."""
         self._flush()
         self._is_shut = True
-        if not self._transport.is_closing():
+        if not self.is_closing():
             self._transport.write_eof()
 
     def close(self) -> None:
@@ -75,7 +87,7 @@ class BufferedTransport:
             self.watch()
 
     def _flush(self) -> None:
-        if self._is_shut or self._transport.is_closing():
+        if self._is_shut or self.is_closing():
             self._ready, self._size = [], 0
         elif self._ready:
             ready, self._ready, self._size = self._ready, [], 0

@@ -25,6 +25,12 @@ async def pass_by(seconds: float) -> None:
         await asyncio.sleep(0)
 
 
+async def wait(limits: StreamTimeout, coming: Awaitable[None]) -> None:
+    limits.start_wait()
+    await coming
+    limits.end_wait()
+
+
 def run(story: Callable[[], Awaitable[None]]) -> None:
     async def told() -> None:
         await story()
@@ -37,8 +43,8 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
 def test_silence_ends_a_call() -> None:
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
-            await timeout.wait(pass_by(9.9))
-            await timeout.wait(pass_by(10.1))
+            await wait(timeout, pass_by(9.9))
+            await wait(timeout, pass_by(10.1))
             raise AssertionError("the call is still waited for")
 
     with pytest.raises(TimeoutError):
@@ -52,7 +58,7 @@ def test_pieces_keep_a_call_alive_and_its_length_ends_it() -> None:
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
             for _ in range(20):
-                await timeout.wait(pass_by(7))
+                await wait(timeout, pass_by(7))
                 passed.append(7)
 
     with pytest.raises(TimeoutError):
@@ -64,11 +70,11 @@ def test_pieces_keep_a_call_alive_and_its_length_ends_it() -> None:
 def test_a_listener_who_takes_long_is_no_silence() -> None:
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
-            await timeout.wait(pass_by(1))
+            await wait(timeout, pass_by(1))
             await pass_by(45)
-            await timeout.wait(pass_by(9))
+            await wait(timeout, pass_by(9))
             await pass_by(45)
-            await timeout.wait(pass_by(0))
+            await wait(timeout, pass_by(0))
 
     run(story)
 
@@ -78,8 +84,8 @@ def test_a_call_whose_time_is_up_while_its_listener_was_busy_ends_at_the_next_si
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
             await pass_by(61)
-            await timeout.wait(pass_by(10))
-            await timeout.wait(pass_by(1))
+            await wait(timeout, pass_by(10))
+            await wait(timeout, pass_by(1))
             raise AssertionError("the call is still waited for")
 
     with pytest.raises(TimeoutError):
@@ -90,7 +96,7 @@ def test_a_call_whose_time_is_up_while_its_listener_was_busy_ends_at_the_next_si
 def test_a_call_that_ends_in_time_leaves_nothing_behind() -> None:
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
-            await timeout.wait(pass_by(9))
+            await wait(timeout, pass_by(9))
         await pass_by(100)
 
     run(story)
@@ -103,7 +109,7 @@ def test_a_cancellation_from_elsewhere_is_no_timeout() -> None:
 
     async def story() -> None:
         with StreamTimeout(10, limit_s=60) as timeout:
-            await timeout.wait(gone())
+            await wait(timeout, gone())
 
     with pytest.raises(asyncio.CancelledError):
         run(story)

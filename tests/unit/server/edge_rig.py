@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 
 from starlette.types import Receive, Scope, Send
 
+from hermes.http.body import HAS_BODY
+from hermes.http.sse import ON_LOST
 from hermes.server.edge import EdgeLimits
 from hermes.server.listen import HttpServer, ServeSettings, bind
 
@@ -35,6 +37,11 @@ class App:
         elif scope["path"] == "/stream":
             await self.stream(receive, send)
             return
+        elif scope["path"] == "/lost":
+            await self.leave.wait()
+            scope[ON_LOST](self.has_lost.set)
+        elif scope["path"] == "/arrived":
+            answer = b"whole" if scope[HAS_BODY]() else b"part"
         elif scope["path"] == "/large":
             answer = LARGE
         self.asked.append((scope["path"], await self.body(scope, receive)))

@@ -229,3 +229,37 @@ async def test_a_running_request_learns_that_its_client_left_behind_a_later_requ
         peer.writer.transport.abort()
         async with asyncio.timeout(30):
             await served.app.has_lost.wait()
+
+
+@pytest.mark.req("W1")
+async def test_a_request_that_registers_late_learns_that_its_client_had_left() -> None:
+    async with serving(CALM) as served:
+        peer = await served.connect()
+        await peer.send(GET.replace(b"/", b"/lost", 1))
+        await served.app.entered.wait()
+        peer.writer.transport.abort()
+        # Once other connections have their answers, the server has seen the abort.
+        for _ in range(2):
+            other = await served.connect()
+            await other.send(GET)
+            await other.answer()
+        served.app.leave.set()
+        async with asyncio.timeout(30):
+            await served.app.has_lost.wait()
+
+
+@pytest.mark.req("W1")
+async def test_a_request_knows_whether_its_whole_body_has_arrived() -> None:
+    head = b"POST /arrived HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
+    async with serving(CALM) as served:
+        peer = await served.connect()
+        await peer.send(head + b"body")
+        whole = await peer.answer()
+        served.app.entered.clear()
+        await peer.send(head)
+        await served.app.entered.wait()
+        await peer.send(b"body")
+        part = await peer.answer()
+
+    assert b"whole" in whole
+    assert b"part" in part

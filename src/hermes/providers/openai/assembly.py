@@ -167,9 +167,17 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
     def _delta(self, delta: Delta) -> Sequence[ModelEvent]:
         content = delta.content
-        if not isinstance(content, str) or not content or _has_more(delta):
+        if (
+            not isinstance(content, str)
+            or not content
+            or delta.tool_calls
+            or delta.reasoning_content
+            or delta.reasoning
+            or delta.reasoning_details
+            or delta.refusal
+        ):
             return self._several(delta)
-        if self._run is None or self._thoughts:
+        if self._run is None or self._thoughts.is_open:
             return self._say(content)
         self._run.append(content)
         return (TextDelta(content),)
@@ -184,7 +192,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
 
     def _close_thought(self) -> list[ModelEvent]:
         """End a thought that something else follows; it is reported if the service needs it."""
-        if not self._thoughts:
+        if not self._thoughts.is_open:
             return []
         part = self._thoughts.close()
         self._order.append(part)
@@ -233,17 +241,6 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
         )
 
 
-def _has_more(delta: Delta) -> bool:
-    """Return whether a delta contains more than text, which is rare."""
-    return bool(
-        delta.tool_calls
-        or delta.reasoning_content
-        or delta.reasoning
-        or delta.reasoning_details
-        or delta.refusal
-    )
-
-
 def _text_of(content: str | list[ContentBlock] | None) -> str:
     if content is None or isinstance(content, str):
         return content or ""
@@ -251,7 +248,11 @@ def _text_of(content: str | list[ContentBlock] | None) -> str:
 
 
 class ThoughtCollector:
-    """Reasoning under construction; `size` counts its characters."""
+    """Reasoning under construction; `size` counts its characters.
+
+    `is_open` says whether a thought that the service wants back has begun and not ended. It is a
+    plain attribute, because it is read for every chunk.
+    """
 
     def __init__(self, quirks: Quirks) -> None:
         self._field = quirks.reasoning_back
@@ -259,6 +260,7 @@ class ThoughtCollector:
         # Any: objects that the service defines.
         self._details: list[dict[str, Any]] = []
         self.size = 0
+        self.is_open = False
 
     def add(self, delta: Delta) -> str:
         """Take one chunk's delta and return the reasoning in it."""
@@ -274,17 +276,15 @@ class ThoughtCollector:
             self.size += len(text)
             if self._field is not None:
                 self._text.append(text)
+        self.is_open = bool(self._text or self._details)
         return text
-
-    def __bool__(self) -> bool:
-        """Whether a thought that the service wants back has begun and not ended."""
-        return bool(self._text or self._details)
 
     def close(self) -> ReasoningPart:
         """End the thought and return what goes back to the service with the next call."""
         sealed = msgspec.json.encode(self._details).decode() if self._details else None
         part = ReasoningPart("".join(self._text), DIALECT, sealed=sealed)
         self._text, self._details = [], []
+        self.is_open = False
         return part
 
 

@@ -71,9 +71,28 @@ def read_chat(body: bytes) -> WireCall:
 
 
 def _refuse_what_cannot_be(asked: ChatBody) -> None:
+    if asked.n is None and not _has_rare_field(asked):
+        return
     for refused, field, remedy in _refusals(asked):
         if refused:
             raise BadRequest(f"{field} cannot be honoured here: {remedy}.")
+
+
+def _has_rare_field(asked: ChatBody) -> bool:
+    """Return whether a field below has a value; nearly no request has one."""
+    return bool(
+        asked.logprobs
+        or asked.top_logprobs
+        or asked.logit_bias
+        or asked.frequency_penalty
+        or asked.presence_penalty
+        or asked.modalities
+        or asked.audio
+        or asked.web_search_options
+        or asked.moderation
+        or asked.functions
+        or asked.function_call
+    )
 
 
 def _refusals(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:

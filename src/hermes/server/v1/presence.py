@@ -5,13 +5,10 @@ server's edge reports a lost connection; under another server the request is awa
 """
 
 import asyncio
-from collections.abc import Callable
 from types import TracebackType
 
 from hermes.http.route import HttpExchange
-from hermes.server.edge import ON_LOST
-
-Tell = Callable[[Callable[[], None] | None], None]
+from hermes.http.sse import ON_LOST, OnLost
 
 
 class CallerLeft(Exception):
@@ -23,7 +20,7 @@ class Presence:
 
     def __init__(self, exchange: HttpExchange) -> None:
         self._receive = exchange.receive
-        self._tell: Tell | None = exchange.scope.get(ON_LOST)
+        self._tell: OnLost | None = exchange.scope.get(ON_LOST)
         self._watching: asyncio.Task[None] | None = None
         self._has_left = False
 

@@ -75,8 +75,8 @@ class Record:
             return
         self._is_written = True
         spent = self.receipt.take()
-        used = Usage()
-        for one in spent:
+        used = spent[0].usage if spent else Usage()
+        for one in spent[1:]:
             used = used.plus(one.usage)
         data: dict[str, object] = {
             "wanted": self.wanted[:200],

@@ -27,7 +27,7 @@ from hermes.message.ids import MakeId
 from hermes.message.parts import ImagePart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.provider import ModelRequest
+from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.routing.plan import CallNeeds, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
@@ -40,6 +40,7 @@ AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
+_BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
 _LEFT = 499  # nobody reads it: the caller has disconnected
 
 
@@ -259,10 +260,14 @@ async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piec
     while True:
         event = await anext(events, None)
         if event is None:
-            raise StreamTruncated("the call ended without an answer")
+            raise _no_answer()
         record.hear(event)
-        if not isinstance(event, SlotWait | CallStart | CallFailure):
+        if not isinstance(event, _BEFORE_OUTPUT):
             return event
+
+
+def _no_answer() -> StreamTruncated:
+    return StreamTruncated("the call ended without an answer")
 
 
 async def _frames(
@@ -274,16 +279,28 @@ async def _frames(
 ) -> AsyncGenerator[bytes, None]:
     try:
         async with aclosing(events):
-            event = first
-            while not isinstance(event, FullAnswer):
-                yield writer.feed(event)
-                event = await _next(events, record)
+            answer = first if isinstance(first, FullAnswer) else None
+            if not isinstance(first, FullAnswer):
+                yield writer.feed(first)
+                async for event in events:
+                    # Nearly all events are text, and a record hears nothing in text.
+                    if isinstance(event, TextDelta):
+                        yield writer.feed(event)
+                        continue
+                    record.hear(event)
+                    if isinstance(event, FullAnswer):
+                        answer = event
+                        break
+                    if not isinstance(event, _BEFORE_OUTPUT):
+                        yield writer.feed(event)
+            if answer is None:
+                raise _no_answer()
             record.write()
-            if event.dropped_calls:
+            if answer.dropped_calls:
                 # The headers are already sent; every client skips a comment, and people can read
                 # it.
-                yield b": x-hermes-dropped-calls: %d\n\n" % event.dropped_calls
-            yield writer.end(event)
+                yield b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls
+            yield writer.end(answer)
     except HermesError as error:
         record.failed(error)
         yield writer.failed(error)
