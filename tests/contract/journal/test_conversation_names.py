@@ -25,7 +25,7 @@ def take_back(home: Path) -> None:
         for table in ("lane_writers", "nodes", "claims", "feed", "outbox_more", "channel_state"):
             db.execute(f"DROP TABLE {table}")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
-        for column in ("owner", "answer"):
+        for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
         for column in ("owner", "more"):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")

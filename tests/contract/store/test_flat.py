@@ -43,7 +43,6 @@ MAY_SCAN = {
     "answers.count": "counted by the page, bounded by what is kept",
     "answers.of_person": "an erasure",
     "answers.oldest": "along the index of their age, as far as the surplus",
-    "approvals.orphans": "at start, open approvals only",
     "approvals.overdue": "open approvals only",
     "cron.page": "`hermes cron list`",
     "feed.trim": "bounded by what is kept of the journal",

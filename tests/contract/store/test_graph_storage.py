@@ -73,7 +73,7 @@ def kept(request: pytest.FixtureRequest, files: Files) -> Kept:
 
 def talk(kept: Kept, length: int = 2) -> MessageGraph:
     graph = MessageGraph(
-        [user(f"question {number}") for number in range(length)],
+        [user(f"riddle {number}") for number in range(length)],
         name="talk",
         storage=kept.again(),
         hasher=kept.hasher,
@@ -165,10 +165,10 @@ def test_nothing_that_was_said_can_be_read_in_the_file(files: Files, tmp_path: P
 
     content = (tmp_path / "graphs.db").read_bytes()
 
-    assert b"question" not in content
+    assert b"riddle" not in content
     assert b"hello" not in content
     # Names are keyed: who guesses a message cannot look for its hash.
-    assert MessageGraph([user("question 0")]).at(0).root not in content
+    assert MessageGraph([user("riddle 0")]).at(0).root not in content
 
 
 @pytest.mark.req("J24")
