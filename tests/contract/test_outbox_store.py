@@ -384,6 +384,19 @@ async def test_a_next_message_may_stand_from_before_its_send_and_its_id_is_kept(
 
 
 @pytest.mark.req("J16", "W19")
+async def test_a_preview_that_a_second_process_went_on_with_is_lost_with_that_one(rig) -> None:
+    lease = await preview(rig, "a")
+    await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")
+    await rig.recover()
+    await rig.outbox.preview_opens(rig.leases["a"], "a", number=1)
+
+    await rig.recover()
+
+    row = await rig.row("a")
+    assert (row.state, row.more) == ("unknown", (None,))
+
+
+@pytest.mark.req("J16", "W19")
 async def test_a_next_message_without_an_id_is_unknown_after_a_crash_until_it_is_found(rig) -> None:
     lease = await preview(rig, "a")
     await rig.outbox.preview_sent(lease, "a", platform_message_id="x0")

@@ -155,3 +155,7 @@ class Engine(Protocol):
     def check_space_every(self, patch: Patch, seconds: float) -> None:
         """Have the store look for room on its disk this often."""
         ...
+
+    def as_node(self, store: Store, node: str) -> None:
+        """Go on as a node that has joined before."""
+        ...

@@ -138,3 +138,8 @@ def run_units_twice(patch: Patch) -> None:
 def check_space_every(patch: Patch, seconds: float) -> None:
     """Have stores look for room on their disk this often."""
     _engine().check_space_every(patch, seconds)
+
+
+def as_node(store: Store, node: str) -> None:
+    """Go on as a node that has joined before, which no real process can."""
+    _engine().as_node(store, node)

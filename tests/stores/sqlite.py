@@ -183,3 +183,8 @@ class SqliteEngine:
     def check_space_every(self, patch: Patch, seconds: float) -> None:
         """Change the pause between two looks at the disk."""
         patch(sqlite_store, "_SPACE_CHECK_S", seconds)
+
+    def as_node(self, store: Store, node: str) -> None:
+        """Give the store's engine the id."""
+        assert isinstance(store, SqliteStore)
+        store._engine.node = node

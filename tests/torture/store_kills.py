@@ -37,6 +37,7 @@ from tests.torture import (
     channel_units,
     cron_units,
     directory_units,
+    fleet_units,
     operator_units,
     people_units,
     preview_units,
@@ -47,7 +48,8 @@ from tests.torture.store_rig import Ids, accept, answer
 
 OLD_KEY = new_keys()
 NEW_KEY = new_keys(OLD_KEY)
-SYNCED = Options(synchronous="FULL")
+# With other nodes, so that what they have to hear of is written too.
+SYNCED = Options(synchronous="FULL", alone=False)
 SESSION = "agent:main:rest:dm:eve"
 WEEK_S = 7 * 86_400.0
 _TABLES = {
@@ -86,6 +88,9 @@ _TABLES = {
     **operator_units.TABLES,
     **directory_units.TABLES,
     **channel_units.TABLES,
+    **fleet_units.TABLES,
+    "outbox_more": "*",
+    "feed": "kind, key",
 }
 
 Act = Callable[[Store, ManualClock], Awaitable[object]]
@@ -307,6 +312,7 @@ UNITS: dict[str, Act] = {
     **pruning_units.UNITS,
     **directory_units.UNITS,
     **channel_units.UNITS,
+    **fleet_units.UNITS,
     **preview_units.UNITS,
 }
 SIDES = ("before", "after")
@@ -349,6 +355,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await directory_units.prepare_chats(store, clock)
     await channel_units.prepare_state(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
+    await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)
     await question_units.prepare_question(store, clock)
     await store.dreams.begin(key.person_id, at=clock.now())

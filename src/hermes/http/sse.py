@@ -72,12 +72,10 @@ class EventStream:
         await send(
             {"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *self._headers]}
         )
-        pump = asyncio.create_task(self._pump(send))
+        pump = asyncio.create_task(self._pump(send, on_lost))
         side = _SideTasks(pump)
         if on_lost is None:
             side.start(_until_gone(receive))
-        else:
-            on_lost(pump.cancel)
         alive = asyncio.get_running_loop().call_later(
             self._keep_alive_s, lambda: side.start(self._stay_alive(send, side))
         )
@@ -100,8 +98,12 @@ class EventStream:
         if is_finished or last:
             await send({"type": "http.response.body", "body": last, "more_body": False})
 
-    async def _pump(self, send: Send) -> None:
-        may_go_on = self._may_go_on
+    async def _pump(self, send: Send, on_lost: OnLost | None) -> None:
+        may_go_on, task = self._may_go_on, asyncio.current_task()
+        if on_lost is not None and task is not None:
+            # Not before this task runs: a pump that is cancelled earlier would never start the
+            # frames, and what they do at their end would not be done.
+            on_lost(task.cancel)
         async with contextlib.aclosing(self._frames) as frames:
             async for piece in frames:
                 if may_go_on is not None and not await may_go_on():

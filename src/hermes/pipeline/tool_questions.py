@@ -138,7 +138,7 @@ def _is_usable(asked: AskedQuestion) -> bool:
     """Return whether a question still waits, or its end was the person's doing or their time was up."""
     row = asked.row
     if row.state == "waiting":
-        return asked.question is not None
+        return _question_of(asked) is not None
     if row.state == "approved":
         return asked.answer is not None
     # A turn that is stopped denies its question itself; it asks again if it goes on.
@@ -167,7 +167,7 @@ async def reopen_questions(services: ReopenServices) -> None:
     """Take answers again to what tools had asked before a restart; before any message is accepted."""
     now = services.clock.now()
     for asked in await services.store.approvals.left_open():
-        if asked.question is not None:
+        if _question_of(asked) is not None:
             opened = _reopened(asked, services.watch)
             services.questions.reopen(opened, left_s=asked.row.expires_at - now)
 
@@ -176,7 +176,7 @@ async def close_unrepeated(services: ReopenServices) -> None:
     """Close what tools had asked before a restart whose calls are not repeated; all tools are known."""
     for asked in await services.store.approvals.left_open():
         row, tool = asked.row, services.tools.get(asked.row.tool)
-        if tool is None or not tool.traits.idempotent or asked.question is None:
+        if tool is None or not tool.traits.idempotent or _question_of(asked) is None:
             now = services.clock.now()
             await services.store.approvals.settle(row.id, "expired", by="restart", at=now)
             services.questions.forget(row.message_id)
@@ -232,9 +232,20 @@ def _opened(
     )
 
 
+def _question_of(asked: AskedQuestion) -> Question | None:
+    """Return what was asked; None if it was not kept, or by a version that wrote it otherwise."""
+    if asked.question is None:
+        return None
+    try:
+        return _decode_question(asked.question)
+    except msgspec.DecodeError as error:
+        _log.error("question_not_readable", question=asked.row.id, problem=str(error))
+        return None
+
+
 def _reopened(asked: AskedQuestion, watch: Watch) -> OpenQuestion:
-    assert asked.question is not None
-    question = _decode_question(asked.question)
+    question = _question_of(asked)
+    assert question is not None
     opened = _opened(asked.row, question, lane=asked.row.lane, watch=watch)
     if asked.answer is not None:
         opened.heard = _decode_answer(asked.answer).heard

@@ -1,6 +1,8 @@
 """Turns that wait for a person: the question, the parked lane and the decision."""
 
-from hermes.errors import GuardFailed, NotFound
+import structlog
+
+from hermes.errors import GuardFailed, NotFound, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval
 from hermes.ports.outbox import NewDelivery
@@ -13,6 +15,7 @@ from hermes.store.sql.tx import Reads, Row, Tx
 
 _SQL = load("approvals")
 _TURNS = load("turns")
+_log = structlog.get_logger(__name__)
 _UPKEEP = load("upkeep")
 
 
@@ -183,7 +186,14 @@ class SqlApprovals:
         return tuple(found)
 
     async def _body(self, body: int | None) -> bytes | None:
-        return None if body is None else await self._engine.sealer.get(self._engine.reads, body)
+        """Return a body; one that cannot be decrypted must not keep a gateway from starting."""
+        if body is None:
+            return None
+        try:
+            return await self._engine.sealer.get(self._engine.reads, body)
+        except StoreError as error:
+            _log.error("body_does_not_open", body=body, problem=str(error))
+            return None
 
     async def adopt(self, lease: Lease, question_id: str) -> None:
         """Take over a question for a tool that runs again."""

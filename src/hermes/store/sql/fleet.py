@@ -10,7 +10,8 @@ from hermes.store.sql.tx import Tx
 _SQL = load("fleet")
 _TURNS = load("turns")
 _APPROVALS = load("approvals")
-_BURIED_KEPT_S = 8 * 86_400.0
+# A node that wakes up is refused as long as its row is there.
+_BURIED_KEPT_S = 365 * 86_400.0
 
 
 class _OnTheWire(Protocol):
@@ -42,8 +43,8 @@ class SqlFleet:
             dead = await tx.rows(_SQL["others" if self._alone else "silent"], node)
             cut_off: list[str] = []
             for (name,) in dead:
-                tx.put(_SQL["expire"], name)
-                cut_off += await self._bury(tx, name)
+                tx.put(_SQL["bury_dead"], name)
+                cut_off += await self._free(tx, name)
             tx.put(_TURNS["unclaim_orphans"])
             tx.put(_SQL["forget_buried"], _BURIED_KEPT_S)
             tx.put(_SQL["join"], node, self._lease_s)
@@ -79,7 +80,9 @@ class SqlFleet:
         """Take everything from a silent node; return the lanes it was working on."""
 
         async def unit(tx: Tx) -> tuple[str, ...]:
-            lanes = await self._bury(tx, node)
+            alive = GuardFailed(f"node {node} is alive, or was buried already")
+            tx.must(_SQL["bury"], node, error=alive)
+            lanes = await self._free(tx, node)
             tx.put(_TURNS["unclaim_orphans"])
             return tuple(lanes)
 
@@ -88,9 +91,8 @@ class SqlFleet:
 
         return await self._engine.writer.run("bury", unit, after=after)
 
-    async def _bury(self, tx: Tx, node: str) -> list[str]:
-        alive = GuardFailed(f"node {node} is alive, or was buried already")
-        tx.must(_SQL["bury"], node, error=alive)
+    async def _free(self, tx: Tx, node: str) -> list[str]:
+        """Free what a buried node held; return its lanes."""
         lanes = [str(row[0]) for row in await tx.rows(_SQL["free_lanes"], node)]
         tx.put(_SQL["free_claims"], node)
         await self._outbox.recover(tx, node=node, at=self._engine.clock.now())

@@ -65,9 +65,9 @@ class SqlOutbox:
         async def unit(tx: Tx) -> None:
             self._engine.lock_lane(tx, lease)
             if number == 0:
-                self._change(tx, "preview_sent", delivery_id, platform_message_id)
+                self._change(tx, "preview_sent", delivery_id, platform_message_id, lease.owner)
             else:
-                self._change(tx, "preview_went_on", delivery_id, number)
+                self._change(tx, "preview_went_on", delivery_id, number, lease.owner)
                 tx.put(_SQL["name_more"], delivery_id, number, platform_message_id)
 
         await self._engine.writer.run("preview_sent", unit)
@@ -82,7 +82,7 @@ class SqlOutbox:
 
         async def unit(tx: Tx) -> None:
             self._engine.lock_lane(tx, lease)
-            self._change(tx, change, delivery_id, number)
+            self._change(tx, change, delivery_id, number, lease.owner)
             tx.put(_SQL[row], delivery_id, number)
 
         await self._engine.writer.run("preview_opens", unit)

@@ -14,9 +14,9 @@ SELECT id FROM nodes WHERE id <> ?1 AND buried_at IS NULL AND expires <= hermes_
 -- Every other node that was not buried.
 SELECT id FROM nodes WHERE id <> ?1 AND buried_at IS NULL ORDER BY id;
 
--- name: expire
--- A node of which it is known that it is dead.
-UPDATE nodes SET expires = hermes_now() WHERE id = ?1 AND expires > hermes_now();
+-- name: bury_dead
+-- A node of which it is known that it is dead, whatever the clock says.
+UPDATE nodes SET buried_at = hermes_now() WHERE id = ?1 AND buried_at IS NULL;
 
 -- name: bury
 -- A silent node is dead from now on; if it wakes up, it can write nothing.

@@ -8,20 +8,20 @@ ON CONFLICT (id) DO UPDATE SET body = excluded.body, created_at = excluded.creat
     state = CASE outbox.state WHEN 'preview' THEN excluded.state ELSE outbox.state END;
 
 -- name: insert_preview
--- A preview, before its first send.
+-- A preview, before its first send; one that is there belongs to the node that goes on with it.
 INSERT INTO outbox (id, message_id, person_id, platform, chat_id, target, state, purpose,
     next_at, created_at, owner)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'preview', ?7, ?8, ?8, ?9)
-ON CONFLICT (id) DO NOTHING;
+ON CONFLICT (id) DO UPDATE SET owner = excluded.owner WHERE outbox.state IN ('preview', 'unknown');
 
 -- name: preview_sent
 -- The platform's id of a preview; one that a crash had made unknown is found again by it.
-UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL
+UPDATE outbox SET platform_message_id = ?2, state = 'preview', failure = NULL, owner = ?3
 WHERE id = ?1 AND state IN ('preview', 'unknown');
 
 -- name: preview_opens
 -- One more message is about to be sent to show a reply: it may stand from now on.
-UPDATE outbox SET more = ?2
+UPDATE outbox SET more = ?2, owner = ?3
 WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2 - 1;
 
 -- name: add_more
@@ -30,7 +30,7 @@ INSERT INTO outbox_more (delivery, number) VALUES (?1, ?2);
 
 -- name: preview_not_sent
 -- The message that was about to be sent certainly was not.
-UPDATE outbox SET more = ?2 - 1
+UPDATE outbox SET more = ?2 - 1, owner = ?3
 WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2
     AND EXISTS (SELECT 1 FROM outbox_more
         WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL);
@@ -41,7 +41,7 @@ DELETE FROM outbox_more WHERE delivery = ?1 AND number = ?2 AND platform_message
 
 -- name: preview_went_on
 -- The platform's id of one more message; a row that a crash had made unknown is found again by it.
-UPDATE outbox SET state = 'preview', failure = NULL
+UPDATE outbox SET state = 'preview', failure = NULL, owner = ?3
 WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2
     AND EXISTS (SELECT 1 FROM outbox_more
         WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL);

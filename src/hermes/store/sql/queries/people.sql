@@ -79,7 +79,7 @@ ON CONFLICT (graph, name, person_id) WHERE name IS NOT NULL DO NOTHING;
 -- name: add_tools
 -- Tools that calls were given; they are nobody's and not sealed.
 INSERT INTO blobs (id, person_id, sealed, graph, name) VALUES (?1, '', ?3, 0, ?2)
-ON CONFLICT DO NOTHING;
+ON CONFLICT (graph, name, person_id) WHERE name IS NOT NULL DO NOTHING;
 
 -- name: blob
 -- The id of a message of a graph.
