@@ -167,7 +167,7 @@ MODELS_ROUTE = _row(
 MODELS_SWAP = _row(
     "models.swap", "operator", runtime.ModelOperations.swap, post="/control/models/swap",
     changes=True, result_models=("model",),
-    summary="Change the default model, also over restarts; `default` undoes it.")
+    summary="Change the default model. The change survives restarts; `default` reverts it.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")

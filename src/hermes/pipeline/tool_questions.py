@@ -273,7 +273,6 @@ async def _post(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, row: New
 
 async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s: float) -> Answer:
     """Wait for the answer; whatever else ends the waiting settles the row."""
-    state: ApprovalState = "denied"
     questions = ctx.services.questions
     questions.show(opened)
     try:
@@ -281,24 +280,40 @@ async def _wait(turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, within_s
             # Only dropping the question settles it, even if this wait is cancelled.
             return await asyncio.shield(opened.answered)
     except TimeoutError:
-        state = "expired"
-        ctx.journal.note("question", id=opened.id, state=state)
+        questions.drop(opened)
+        is_closed, opened.is_settled = await _close(turn, ctx, opened, state="expired"), True
+        if not is_closed:
+            # The answer was being written when the time was up, and the person was told so.
+            return await _answer_of(turn, ctx, opened)
+        ctx.journal.note("question", id=opened.id, state="expired")
         return None
     finally:
         questions.drop(opened)
         if not opened.is_settled and not questions.is_cut_off:
-            await _close(turn, ctx, opened, state=state)
+            await _close(turn, ctx, opened, state="denied")
 
 
 async def _close(
     turn: Turn, ctx: _ToolContext, opened: OpenQuestion, *, state: ApprovalState
-) -> None:
-    """Settle the row of a question that nobody answered; one that is left over closes at a start."""
+) -> bool:
+    """Settle the row of a question that nobody answered; False if somebody did.
+
+    A row that cannot be written now closes at the next start.
+    """
     now = ctx.services.clock.now()
     try:
-        await ctx.services.store.approvals.settle(opened.id, state, by=turn.id, at=now)
+        return await ctx.services.store.approvals.settle(opened.id, state, by=turn.id, at=now)
     except (StoreError, StorageFull) as error:
         _log.warning("question_not_closed", message_id=turn.id, problem=str(error))
+        return True
+
+
+async def _answer_of(turn: Turn, ctx: _ToolContext, opened: OpenQuestion) -> Answer:
+    """Return the answer that is kept of a question that was settled."""
+    for asked in await ctx.services.store.approvals.questions_of(turn.id):
+        if asked.row.id == opened.id and asked.answer is not None:
+            return _decode_answer(asked.answer).answer
+    return None
 
 
 class AnswerReceipt(msgspec.Struct, frozen=True):

@@ -178,6 +178,31 @@ async def test_stream_timeout_ends_and_what_is_said_later_is_an_ordinary_message
 
 
 @pytest.mark.req("W37", "J9")
+async def test_an_answer_that_is_being_written_when_the_time_is_up_reaches_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_rig(tmp_path, tools=(asking("trip", within_s=0.2),)) as rig:
+        message_id = await rig.say("[[tool:trip]] please")
+        question = await asked(rig)
+        write = rig.store.approvals.answer
+
+        # Any: as the method is called.
+        async def slow(*given: Any, **named: Any) -> bool:
+            is_written = await write(*given, **named)
+            await rig.until(lambda: rig.core.questions.at(rig.lane()) is None)
+            return is_written
+
+        monkeypatch.setattr(rig.store.approvals, "answer", slow)
+        told = await rig.answer("Rome")
+
+        assert await rig.outcome(message_id) == "answered"
+        assert (told, results(rig)) == ("Thank you, I passed that on.", ["trip: {'to': 'Rome'}"])
+        row = await rig.store.approvals.get(question)
+        assert row is not None
+        assert row.state == "approved"
+
+
+@pytest.mark.req("W37", "J9")
 async def test_an_answer_that_comes_too_late_is_told_so(tmp_path: Path) -> None:
     async with open_rig(tmp_path, tools=(asking("trip"),)) as rig:
         message_id = await rig.say("[[tool:trip]] please")
