@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
-from hermes.ports.people import PairingAsk
+from hermes.ports.pairing import PairingAsk
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 

@@ -10,7 +10,8 @@ from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound, RateLimited
 from hermes.people.pairing import LENGTH, LET_IN, PAIRING, read_code
 from hermes.ports.clock import Clock
-from hermes.ports.people import PairingCodeResult, PairingRequest, UserChannel
+from hermes.ports.pairing import PairingCodeResult, PairingRequest
+from hermes.ports.people import UserChannel
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)

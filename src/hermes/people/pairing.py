@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from hermes.ports.people import PairingAskResult, PairingBacklog, WrongCodes
+from hermes.ports.pairing import PairingAskResult, PairingBacklog, WrongCodes
 
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 letters and digits, without 0 and O, 1 and I."""

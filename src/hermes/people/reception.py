@@ -21,14 +21,8 @@ from hermes.people.access import (
 from hermes.people.pairing import PAIRING, CodeLimits, make_code, read_code, spoken
 from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
-from hermes.ports.people import (
-    ChannelAccess,
-    PairingAsk,
-    PairingCodeResult,
-    PairingStore,
-    Unknown,
-    UserStore,
-)
+from hermes.ports.pairing import PairingAsk, PairingCodeResult, PairingStore
+from hermes.ports.people import ChannelAccess, Unknown, UserStore
 
 _INTERNAL = Admission("in", "internal events pass")
 _OPEN = Admission("in", "the platform is open")

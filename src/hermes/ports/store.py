@@ -29,7 +29,8 @@ from hermes.ports.operations import (
     PausedStore,
 )
 from hermes.ports.outbox import OutboxStore
-from hermes.ports.people import PairingStore, PeopleStore, UserStore
+from hermes.ports.pairing import PairingStore
+from hermes.ports.people import PeopleStore, UserStore
 from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
 from hermes.ports.sessions import PruningStore, SessionStore

@@ -9,7 +9,7 @@ import pytest
 from hermes.control.pairing import PairApproval, PairingOperations
 from hermes.control.why import explain
 from hermes.people.pairing import PAIRING, make_code, read_code
-from hermes.ports.people import PairingAsk
+from hermes.ports.pairing import PairingAsk
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, RunTool, open_rig

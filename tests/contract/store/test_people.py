@@ -18,7 +18,8 @@ from hermes.people.pairing import LENGTH, LETTERS, PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.inbox import NewMessage
 from hermes.ports.keys import CallerKey
-from hermes.ports.people import ChannelAccess, PairingAsk, PairingAskResult
+from hermes.ports.pairing import PairingAsk, PairingAskResult
+from hermes.ports.people import ChannelAccess
 from hermes.ports.store import Store
 from hermes.ports.wallet import NewGrant
 from tests.stores.opening import opened, raw_bytes, tables

@@ -19,7 +19,7 @@ from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.dreams import Dream
-from hermes.ports.people import PairingAsk
+from hermes.ports.pairing import PairingAsk
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import open_rig

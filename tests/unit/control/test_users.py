@@ -16,7 +16,8 @@ from hermes.control.users import LinkOrder, TierOrder, UserAsk, UserOrder, Users
 from hermes.errors import BadRequest, Conflict, NotFound, RateLimited
 from hermes.message.ids import make_id
 from hermes.people.pairing import PAIRING
-from hermes.ports.people import ChannelAccess, PairingAsk
+from hermes.ports.pairing import PairingAsk
+from hermes.ports.people import ChannelAccess
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.stores.opening import opened

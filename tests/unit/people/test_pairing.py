@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hermes.people.pairing import LETTERS, PAIRING, make_code, read_code, spoken
 from hermes.people.reception import LINKING, link_text, minutes
-from hermes.ports.people import PairingAskResult, PairingBacklog, PairingCodeResult, WrongCodes
+from hermes.ports.pairing import PairingAskResult, PairingBacklog, PairingCodeResult, WrongCodes
 
 NOW = 1_700_000_000.0
 

@@ -14,8 +14,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.people import (
-    ChannelMove,
+from hermes.ports.pairing import (
     CodeRules,
     PairingAsk,
     PairingAskResult,
@@ -24,6 +23,7 @@ from hermes.ports.people import (
     PairingRequest,
     WrongCodes,
 )
+from hermes.ports.people import ChannelMove
 from hermes.store.sql.commit import write_delivery
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
