@@ -7,6 +7,7 @@ about HTTP.
 """
 
 import fcntl
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -127,22 +128,35 @@ def acquire(home: Path) -> Instance:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = _lock(folder / _LOCK)
     except OSError as error:
-        raise ConfigurationError(
-            f"The folder {folder} cannot be used: {error.strerror}. Hermes must be able to write "
-            "and lock files there; fix its owner and rights, or set HERMES_HOME to another folder."
-        ) from error
+        raise _unusable(folder, error) from error
     running = _find(folder, is_locked=lambda: lock is None)
     if lock is None or running is not None:
         if lock is not None:
             os.close(lock)
         raise AlreadyRunning(_already_running(home, running))
-    # The writer of these is dead, or runs in the home that this one was copied from.
-    for name in _OF_ONE_LIFE:
-        (folder / name).unlink(missing_ok=True)
     own = msgspec.structs.asdict(own_identity(KIND))
     identity = LockHolder(**own, folder=_name_of(folder))
-    create_private(folder / _PID, msgspec.json.encode(identity))
+    try:
+        # The writer of these is dead, or runs in the home that this one was copied from.
+        for name in _OF_ONE_LIFE:
+            (folder / name).unlink(missing_ok=True)
+        create_private(folder / _PID, msgspec.json.encode(identity))
+    except OSError as error:
+        os.close(lock)
+        raise _unusable(folder, error) from error
     return Instance(home, lock, identity=identity)
+
+
+def _unusable(folder: Path, error: OSError) -> ConfigurationError:
+    if error.errno == errno.ENOSPC:
+        return ConfigurationError(
+            f"The disk of {folder} is full: Hermes cannot write the file that says it runs. Free "
+            "some space and start it again."
+        )
+    return ConfigurationError(
+        f"The folder {folder} cannot be used: {error.strerror}. Hermes must be able to write "
+        "and lock files there; fix its owner and rights, or set HERMES_HOME to another folder."
+    )
 
 
 def find_running(home: Path) -> RunningGateway | None:

@@ -1,3 +1,4 @@
+import errno
 import os
 import shutil
 import signal
@@ -292,3 +293,17 @@ def test_a_pid_file_without_its_folder_counts_only_while_the_lock_is_held(tmp_pa
     assert running.identity.pid == holder.pid
     assert find_running(copy) is None
     acquire(copy).release()
+
+
+def test_a_full_disk_is_named_and_leaves_no_lock_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr("hermes.ops.instance.create_private", full)
+        with pytest.raises(ConfigurationError, match="is full.*Free some space"):
+            acquire(tmp_path)
+
+    acquire(tmp_path).release()
