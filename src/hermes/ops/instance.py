@@ -6,8 +6,8 @@ these files and no gateway. Commands of the same machine find the gateway here; 
 about HTTP.
 """
 
-import fcntl
 import errno
+import fcntl
 import os
 import signal
 from collections.abc import Callable
