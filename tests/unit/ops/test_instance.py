@@ -303,7 +303,7 @@ def test_a_full_disk_is_named_and_leaves_no_lock_behind(
 
     with monkeypatch.context() as disk:
         disk.setattr("hermes.ops.instance.create_private", full)
-        with pytest.raises(ConfigurationError, match="is full.*Free some space"):
+        with pytest.raises(ConfigurationError, match=r"is full.*Free some space"):
             acquire(tmp_path)
 
     acquire(tmp_path).release()
