@@ -1,8 +1,10 @@
 """Named SQL: each `.sql` file holds queries as `-- name: x`, a sentence, and one statement."""
 
+from functools import cache
 from importlib import resources
 
 
+@cache
 def load(topic: str, *, package: str = __name__) -> dict[str, str]:
     """Return the queries of one topic by name."""
     text = resources.files(package).joinpath(f"{topic}.sql").read_text(encoding="utf-8")
