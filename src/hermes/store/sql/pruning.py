@@ -6,7 +6,6 @@ continues.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import structlog
 
@@ -17,7 +16,7 @@ from hermes.ports.sessions import OldConversation
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.queries import load
-from hermes.store.sql.tx import Reads, Rows, Tx
+from hermes.store.sql.tx import Reads, Row, Rows, Tx
 
 _SQL = load("pruning")
 _UPKEEP = load("upkeep")
@@ -154,7 +153,7 @@ class SqlPruning:
             return False
         messages = await tx.rows(_SQL["messages"], lane, int(epoch), _MESSAGES_AT_ONCE)
         for message in messages:
-            await _drop_message(tx, message)
+            await drop_message(tx, message)
         if len(messages) == _MESSAGES_AT_ONCE:
             return None
         for query in _OF_A_GRAPH:
@@ -175,8 +174,8 @@ async def _is_due(db: Reads, at: float, every_s: float) -> bool:
     return row is None or not 0 <= at - float(bytes(row[0])) < every_s
 
 
-# Any: SQLite's values, in the order of the columns that `messages` names.
-async def _drop_message(tx: Tx, row: tuple[Any, ...]) -> None:
+async def drop_message(tx: Tx, row: Row) -> None:
+    """Delete a message and all that it left; the row has its id and its bodies."""
     message_id = row[0]
     bodies = [body for body in row[1:] if body is not None]
     for name in ("step_bodies", "outbox_bodies", "question_bodies"):

@@ -30,7 +30,7 @@ from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSes
 from hermes.store.sql.outbox import SqlOutbox
 from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
-from hermes.store.sql.pruning import SqlPruning
+from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
 from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
@@ -38,7 +38,7 @@ from hermes.store.sql.souls import SqlSouls
 from hermes.store.sql.spend import SqlSpend
 from hermes.store.sql.transcripts import OnCommit, SqlTranscripts
 from hermes.store.sql.turns import SqlTurns
-from hermes.store.sql.tx import Row, Tx
+from hermes.store.sql.tx import Tx
 from hermes.store.sql.users import SqlUsers
 from hermes.store.sql.vectors import SqlVectors
 from hermes.store.sql.wallet import Beside, SqlWallets
@@ -215,7 +215,7 @@ class SqlStore:
         async def unit(tx: Tx) -> int:
             rows = await tx.rows(_SQL["old_messages"], before, limit)
             for row in rows:
-                await _purge_message(tx, row)
+                await drop_message(tx, row)
             sends = await tx.rows(_SQL["old_sends"], before, limit - len(rows))
             for send_id, body in sends:
                 for name in _OUTBOX:
@@ -227,14 +227,3 @@ class SqlStore:
             return done + await tx.changed(_SQL["drop_calls"], before, limit - done)
 
         return await self._engine.writer.run("purge", unit)
-
-
-async def _purge_message(tx: Tx, row: Row) -> None:
-    message_id = row[0]
-    bodies = [body for body in row[1:] if body is not None]
-    for name in ("step_bodies", "outbox_bodies", "question_bodies"):
-        bodies += [found[0] for found in await tx.rows(_SQL[name], message_id)]
-    for name in ("drop_steps", "drop_events", *_OUTBOX, "drop_approvals", "drop_message"):
-        tx.put(_SQL[name], message_id)
-    for body in bodies:
-        tx.put(_SQL["drop_body"], body)
