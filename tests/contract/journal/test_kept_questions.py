@@ -15,6 +15,7 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, RunTool, equals, open_rig
 from tests.contract.journal.test_questions import CITY, TRIP, asked, results, rows, sent
+from tests.stores.opening import tables
 from tests.torture.processes import ROOT
 
 REPEATED = ToolTraits(idempotent=True, parallel=True, cancellable=True)
@@ -367,3 +368,19 @@ def test_j8_kill_at_every_point_of_a_turn_whose_tool_asks(tmp_path: Path, point:
     assert told is not None
     assert int(told[1]) >= 20
     assert int(told[2]) >= 5
+
+
+@pytest.mark.req("J8", "W37")
+async def test_a_question_that_was_damaged_on_disk_is_closed_and_stops_no_start(
+    tmp_path: Path,
+) -> None:
+    _, question = await cut_off(tmp_path, Asking())
+    with tables(tmp_path) as db:
+        db.execute(
+            "UPDATE blobs SET sealed = ?1 WHERE id = (SELECT question FROM approvals WHERE id = ?2)",
+            (b"\x00" * 40, question),
+        )
+
+    async with open_rig(tmp_path, tools=(Asking(asks=False),)) as rig:
+        assert await state(rig, question) == ("expired", "restart")
+        assert (await rig.answer("hello", chat="bob")).endswith("hello")
