@@ -51,8 +51,7 @@ class InboxSpace:
         source = event.source
         share = Share(way_of(event), f"{source.platform}:{source.user_id}", is_command)
         count = self._count(is_command=is_command)
-        # Below that total, nobody can exceed their share.
-        if count < self._settings.max_waiting_each or source.platform in self._programs:
+        if self._is_unlimited(source.platform, count=count, is_command=is_command):
             self._check_account(share, count=count)
             return InboxPlace(share, self._coming)
         access = await self._store.users.channel_access(source.platform, source.user_id)
@@ -60,6 +59,14 @@ class InboxSpace:
         self._check_account(share, count=self._count(is_command=is_command))
         self._check_person(share, access.person_id)
         return InboxPlace(share, self._coming)
+
+    def _is_unlimited(self, platform: str, *, count: int, is_command: bool) -> bool:
+        """Return whether no sender can exceed their share, so that nobody has to look who it is."""
+        most = self._settings.max_waiting_each
+        if count < most or platform in self._programs:
+            return True
+        waiting = self._store.inbox.shares().peak(is_command=is_command)
+        return waiting + self._coming.peak(is_command=is_command) < most
 
     def _count(self, *, is_command: bool) -> int:
         """Return how many messages wait; raises `Overloaded` if that is as many as may."""

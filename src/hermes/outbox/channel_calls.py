@@ -49,7 +49,10 @@ class ChannelCalls:
         self._channel = channel
         self._limit_s = max(timeout_s, channel.capabilities.send_s) + _GRACE_S
         self._traffic = traffic
+        # Found out once: asking a protocol costs as much as formatting a short message.
         self._measuring = channel if isinstance(channel, MeasuringChannel) else None
+        self._typing = channel if isinstance(channel, TypingChannel) else None
+        self._drafting = channel if isinstance(channel, DraftChannel) else None
 
     @property
     def platform(self) -> str:
@@ -116,6 +119,20 @@ class ChannelCalls:
         return tuple(text_of(chunk) for chunk in chunks)
 
     @property
+    def can_type(self) -> bool:
+        """Whether the platform shows a typing indicator."""
+        return self._typing is not None and self.capabilities.typing
+
+    @property
+    def can_draft(self) -> bool:
+        """Whether the platform shows drafts."""
+        return self._drafting is not None and self.capabilities.draft
+
+    def belongs_to(self, channel: PushChannel) -> bool:
+        """Return whether these are the calls of a channel."""
+        return self._channel is channel
+
+    @property
     def can_delete(self) -> bool:
         """Whether a message can be deleted."""
         return self.capabilities.delete and isinstance(self._channel, DeletingChannel)
@@ -129,13 +146,13 @@ class ChannelCalls:
 
     async def typing(self, target: Target) -> None:
         """Show a typing indicator, if the platform can."""
-        if isinstance(self._channel, TypingChannel):
-            await self._bounded(self._channel.typing(target), "typing")
+        if self._typing is not None:
+            await self._bounded(self._typing.typing(target), "typing")
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
         """Show a reply while it is being written, if the platform can."""
-        if isinstance(self._channel, DraftChannel):
-            await self._bounded(self._channel.draft(target, draft_id, text=text), "draft")
+        if self._drafting is not None:
+            await self._bounded(self._drafting.draft(target, draft_id, text=text), "draft")
 
     def _went(self) -> None:
         if self._traffic is not None:

@@ -22,7 +22,7 @@ from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.preview import EditPreview, can_continue
 from hermes.outbox.rates import RateGate, Rates
 from hermes.outbox.traffic import Traffic
-from hermes.ports.channel import DraftChannel, PushChannel, Target, TypingChannel
+from hermes.ports.channel import PushChannel, Target
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
@@ -73,6 +73,8 @@ class OutboxPreviewer:
         self._rates = rates or Rates(clock)
         self._screens = screens or LivePreviews()
         self._traffic = traffic
+        # By platform; a channel that connects again is another one.
+        self._wires: dict[str, ChannelCalls] = {}
 
     def can_preview(self, target: Target) -> bool:
         """Return whether the target's platform shows previews."""
@@ -82,13 +84,12 @@ class OutboxPreviewer:
     def working(self, target: Target) -> AbstractAsyncContextManager[object]:
         """Return a context manager that shows a typing indicator, if the platform can."""
         channel = self._channels.get(target.platform)
-        if channel is None or not channel.capabilities.typing:
+        if channel is None:
             return NOT_TYPING
-        if not isinstance(channel, TypingChannel):
+        wire = self._wire(channel)
+        if not wire.can_type:
             return NOT_TYPING
-        return TypingIndicator(
-            self._wire(channel), target, rates=self._rates.of(channel), sleep=self._sleep
-        )
+        return TypingIndicator(wire, target, rates=self._rates.of(channel), sleep=self._sleep)
 
     async def open(
         self, lease: Lease, *, target: Target, message_id: str, person_id: str
@@ -122,12 +123,10 @@ class OutboxPreviewer:
 
     def _transport(self, channel: PushChannel, target: Target) -> Transport:
         wanted = self._wanted(target.platform)
-        can = channel.capabilities
         # Drafts are visible to one person; a group sees the message grow.
-        can_draft = can.draft and isinstance(channel, DraftChannel) and not target.group
-        if can_draft and wanted in ("auto", "draft"):
+        if wanted in ("auto", "draft") and not target.group and self._wire(channel).can_draft:
             return "draft"
-        return "edit" if can.edit and wanted != "off" else "off"
+        return "edit" if channel.capabilities.edit and wanted != "off" else "off"
 
     def _draft(self, channel: PushChannel, target: Target, *, name: str) -> Preview:
         show = EditLoop(
@@ -142,7 +141,12 @@ class OutboxPreviewer:
         return DraftPreview(show)
 
     def _wire(self, channel: PushChannel) -> ChannelCalls:
-        return ChannelCalls(channel, timeout_s=self._timing.send_timeout_s, traffic=self._traffic)
+        wire = self._wires.get(channel.name)
+        if wire is None or not wire.belongs_to(channel):
+            limit_s = self._timing.send_timeout_s
+            wire = ChannelCalls(channel, timeout_s=limit_s, traffic=self._traffic)
+            self._wires[channel.name] = wire
+        return wire
 
 
 # Platforms accept signed 32-bit ids, and 0 means none.

@@ -33,10 +33,12 @@ class ShareCounts:
 
     def __init__(self) -> None:
         self._counts: dict[tuple[bool, str, str], int] = {}
+        # The most that a person has had since the counts were last empty; of messages, of commands.
+        self._peaks = [0, 0]
 
     def add(self, share: Share, number: int = 1) -> None:
         """Count one more message, or one less with -1."""
-        counts, is_command = self._counts, share.is_command
+        counts, is_command, count = self._counts, share.is_command, 0
         # Four times for each message, so nothing is called for the keys.
         for key in (
             (is_command, "", ""),
@@ -48,6 +50,15 @@ class ShareCounts:
                 counts[key] = count
             else:
                 del counts[key]
+        # The last of the three counts is the person's.
+        if count > self._peaks[is_command]:
+            self._peaks[is_command] = count
+        elif (is_command, "", "") not in counts:
+            self._peaks[is_command] = 0
+
+    def peak(self, *, is_command: bool) -> int:
+        """Return a number that no person exceeds; it is lowered when nothing is left."""
+        return self._peaks[is_command]
 
     def in_all(self, *, is_command: bool) -> int:
         """Return how many there are."""

@@ -20,9 +20,9 @@ ALL = {"edit": True, "draft": True}
 FLOOD = NotDelivered("slow", FailureClass.RATE_LIMITED, retry_after=5.0)
 
 
-def previewer(bench, wanted: str = "auto") -> OutboxPreviewer:
+def previewer(bench, wanted: str = "auto", *, channels=None) -> OutboxPreviewer:
     return OutboxPreviewer(
-        {"memory": bench.channel},
+        {"memory": bench.channel} if channels is None else channels,
         bench.store,
         delivery_id=lambda message_id: f"d_{message_id}",
         timing=PreviewTiming(),
@@ -269,6 +269,20 @@ async def test_a_platform_that_cannot_shows_no_typing(bench) -> None:
         await bench.time.pass_by(10.0)
 
     assert verbs(bench) == []
+
+
+@pytest.mark.req("W10")
+async def test_a_channel_that_connects_again_is_the_one_that_is_called(bench) -> None:
+    channels = {"memory": bench.platform(typing=True)}
+    shown = previewer(bench, channels=channels)
+    async with shown.working(DM):
+        await bench.time.pass_by(1.0)
+    before, channels["memory"] = bench.channel, bench.platform(typing=True)
+
+    async with shown.working(DM):
+        await bench.time.pass_by(1.0)
+
+    assert [verb for verb, _ in before.calls] == verbs(bench) == ["typing"]
 
 
 @pytest.mark.req("W10")
