@@ -6,6 +6,8 @@ HermesError
 │   ├── Unauthenticated     no valid credential was shown
 │   ├── Forbidden           the credential does not allow this
 │   ├── NotFound            the named thing does not exist
+│   │   └── ResponseNotFound    no response of this id is stored for the key
+│   │       └── PreviousResponseNotFound    nor can it be continued
 │   ├── Conflict            the id is taken by another body
 │   ├── Skipped             a hook of the operator drops the message
 │   ├── TooLarge            the input exceeds a limit
@@ -22,6 +24,7 @@ HermesError
 ├── StoreError              the database failed; nothing of the unit was written
 │   ├── StoreRejected       the database will never take this unit
 │   │   └── PersonErased    the person's data key was destroyed
+│   ├── ResponseNotStored   an answer of /v1/responses could not be stored
 │   └── GuardFailed         a guarded write found another state
 │       └── LeaseLost       another worker holds the lane now
 ├── CounterDown             the fast counters cannot be reached
@@ -82,6 +85,26 @@ class NotFound(Refused):
     """The named thing does not exist."""
 
     code = "not_found"
+
+
+class ResponseNotFound(NotFound):
+    """No response of this id is stored for the key that asks."""
+
+    code = "response_not_found"
+    text = "Response with id {!r} not found."
+
+    def __init__(self, response_id: str) -> None:
+        super().__init__(self.text.format(response_id[:80]))
+
+
+class PreviousResponseNotFound(ResponseNotFound):
+    """The response to continue, or one that it continues, is not stored for the key that asks."""
+
+    code = "previous_response_not_found"
+    text = (
+        "Previous response with id {!r} not found, or one that it continues: send the whole"
+        " conversation as `input`, without previous_response_id."
+    )
 
 
 class Conflict(Refused):
@@ -203,6 +226,18 @@ class PersonErased(StoreRejected):
     """Nothing more can be kept for a person whose data key was destroyed."""
 
     code = "person_erased"
+
+
+class ResponseNotStored(StoreError):
+    """The answer to a call could not be stored, so it cannot be continued."""
+
+    code = "response_not_stored"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The answer could not be stored; see the log of Hermes. Send `store: false` to get"
+            " answers that are not stored."
+        )
 
 
 class GuardFailed(StoreError):

@@ -273,6 +273,7 @@ def _v1_parts(
         settings=context.settings,
         clock=context.clock,
         make_id=make_id,
+        responses=store.responses,
     )
 
 

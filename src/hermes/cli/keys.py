@@ -92,6 +92,13 @@ def create(
     max_output: Annotated[
         int | None, typer.Option(min=1, help="The most tokens of one answer.", show_default=False)
     ] = None,
+    store_responses: Annotated[
+        bool,
+        typer.Option(
+            "--store-responses",
+            help="Store its responses, so that calls can continue them by their id.",
+        ),
+    ] = False,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +122,7 @@ def create(
         budget_tokens=None if tokens is None else token_budget(tokens)[0],
         requests_per_minute=rate,
         max_output_tokens=max_output,
+        store_responses=store_responses,
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
@@ -223,6 +231,8 @@ def _limits(key: KeyLine) -> str:
         limits.append(f"{key.requests_per_minute:,} a minute")
     if key.max_output_tokens is not None:
         limits.append(f"answers of {key.max_output_tokens:,} tokens")
+    if key.store_responses:
+        limits.append("stores responses")
     if key.expires_at is not None:
         limits.append(f"until {clock_time(key.expires_at)}")
     return ", ".join(limits)

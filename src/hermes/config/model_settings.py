@@ -303,6 +303,13 @@ class CallSettings(Section):
     max_embedding_tokens: Count = 300_000
     """A request for embeddings of more tokens than this, counted as four characters each, is
     refused."""
+    response_days: Count = 30
+    """Stored responses are deleted this many days after they were made or last continued."""
+    max_stored_responses: Count = 10_000
+    """How many responses are stored for a key; the least recently continued are deleted first."""
+    max_stored_bytes: Count = 268_435_456
+    """How many bytes of responses are stored for a key; the least recently continued are deleted
+    first."""
     wait_s: Delay = 5
     """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
     candidate."""

@@ -53,6 +53,7 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_tokens: int | None = None
     requests_per_minute: int | None = None
     max_output_tokens: int | None = None
+    store_responses: bool = False
     lifetime_s: float | None = None
     by: str = ""
 
@@ -139,6 +140,7 @@ class KeyOperations:
             budget_tokens=new.budget_tokens,
             requests_per_minute=new.requests_per_minute,
             max_output_tokens=new.max_output_tokens,
+            store_responses=new.store_responses,
             expires_at=None if new.lifetime_s is None else at + new.lifetime_s,
         )
         key = await self._keys.add(wanted, digest=key_digest(secret), user=new.user)

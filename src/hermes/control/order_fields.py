@@ -50,6 +50,8 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "since": "only entries since this time",
     "state": "only people with this status, such as `blocked`; everyone except erased people if "
     "omitted",
+    "store_responses": "whether responses of the key's calls are stored, so that later calls continue "
+    "them",
     "task": "the task type; detected from the prompt if omitted",
     "tier": "the tier",
     "to": "where the answer goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]",

@@ -116,7 +116,7 @@ class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events."""
 
     name: str
-    method: Literal["GET", "POST"]
+    method: Literal["GET", "POST", "DELETE"]
     path: str
     group: str
     summary: str

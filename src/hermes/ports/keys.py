@@ -14,6 +14,7 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
 
     `models` are patterns over `provider:model`, model ids and `agent:NAME`; empty is all of them.
     `tier` is that of the person. `hint` is the end of the secret, by which its owner recognises it.
+    With `store_responses` the responses of its calls are stored unless a call says otherwise.
     """
 
     id: str
@@ -31,6 +32,7 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
     max_output_tokens: int | None = None
     expires_at: float | None = None
     revoked_at: float | None = None
+    store_responses: bool = False
 
 
 class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ from hermes.ports.operations import (
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.pairing import PairingStore
 from hermes.ports.people import PeopleStore, UserStore
+from hermes.ports.responses import ResponseStore
 from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
 from hermes.ports.sessions import PruningStore, SessionStore
@@ -191,6 +192,11 @@ class Store(Protocol):
     @property
     def answers(self) -> AnswerStore:
         """Remembered answers."""
+        ...
+
+    @property
+    def responses(self) -> ResponseStore:
+        """Stored responses."""
         ...
 
     @property

@@ -58,6 +58,7 @@ class Upkeep:
         while await self._store.purge(before, limit=_PURGE_AT_ONCE) == _PURGE_AT_ONCE:
             _log.info("purged", rows=_PURGE_AT_ONCE)
         await self._store.answers.forget(before=self._clock.now())
+        await self._store.responses.forget(before=self._clock.now())
         if self._tidy is not None:
             await self._tidy()
 

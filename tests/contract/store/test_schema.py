@@ -41,6 +41,7 @@ TOPICS = (
     "pairing",
     "people",
     "pruning",
+    "responses",
     "sends",
     "sessions",
     "spend",

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
@@ -24,14 +24,20 @@ from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_
 
 if TYPE_CHECKING:
     from hermes.server.v1.chat import ChatDialect
+    from hermes.server.v1.completions import CompletionsDialect
     from hermes.server.v1.endpoints import v1_endpoints
     from hermes.server.v1.messages import MessagesDialect
     from hermes.server.v1.responses import ResponsesDialect
+    from hermes.server.v1.responses_by_id import ResponsesById
+    from hermes.server.v1.stored_responses import StoredResponses
 else:
     # Each is imported by the first call of its wire.
     ChatDialect = lazy("hermes.server.v1.chat:ChatDialect")
+    CompletionsDialect = lazy("hermes.server.v1.completions:CompletionsDialect")
     MessagesDialect = lazy("hermes.server.v1.messages:MessagesDialect")
     ResponsesDialect = lazy("hermes.server.v1.responses:ResponsesDialect")
+    ResponsesById = lazy("hermes.server.v1.responses_by_id:ResponsesById")
+    StoredResponses = lazy("hermes.server.v1.stored_responses:StoredResponses")
     v1_endpoints = lazy("hermes.server.v1.endpoints:v1_endpoints")
 
 _BODY_S = 60.0
@@ -59,15 +65,28 @@ class V1Channel:
         parts = self._make_parts(gateway_api)
         messages = cache(MessagesDialect)
         other = _Other(parts, messages)
+        by_id = _ById(parts)
         return (
             Route(
                 "/v1/chat/completions",
                 Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
             ),
             Route(
-                "/v1/responses",
-                Endpoint({"POST": handler_of(cache(ResponsesDialect), parts)}),
+                "/v1/completions",
+                Endpoint({"POST": handler_of(cache(CompletionsDialect), parts)}),
             ),
+            Route(
+                "/v1/responses",
+                Endpoint(
+                    {
+                        "POST": handler_of(
+                            cache(ResponsesDialect), parts, load_storage=by_id.load_stored
+                        )
+                    }
+                ),
+            ),
+            Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
+            Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
             Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
             Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
             Route("/v1/embeddings", Endpoint({"POST": other.embed})),
@@ -78,6 +97,30 @@ class V1Channel:
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI; only then are their shapes imported."""
         return v1_endpoints()
+
+
+class _ById:
+    """The endpoints of stored responses, whose modules are imported by the first call."""
+
+    def __init__(self, parts: V1Parts) -> None:
+        self._parts = parts
+
+    def load_stored(self) -> "StoredResponses":
+        parts = self._parts
+        return StoredResponses(parts.responses, settings=parts.settings.v1, clock=parts.clock)
+
+    @cached_property
+    def _responses(self) -> "ResponsesById":
+        return ResponsesById(self.load_stored(), self._parts.callers)
+
+    async def get(self, exchange: HttpExchange) -> Answer:
+        return await self._responses.get(exchange)
+
+    async def delete(self, exchange: HttpExchange) -> Answer:
+        return await self._responses.delete(exchange)
+
+    async def input_items(self, exchange: HttpExchange) -> Answer:
+        return await self._responses.input_items(exchange)
 
 
 class _Other:

@@ -13,6 +13,7 @@ from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.ports.provider import ModelRequest
+from hermes.server.v1.callers import ApiCaller
 
 
 class WireCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +22,7 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     `model` is the name that the caller wrote: `auto`, a model id, `provider:model`, `agent:NAME`.
     `request.model` is empty: the plan fills it in. `ignored` names the fields that were sent and
     have no effect; the answer lists them in a header. `wants_usage` is whether a stream ends with
-    the usage.
+    the usage. The answer to a `stored` call is stored before its end is sent.
     """
 
     model: str
@@ -29,6 +30,7 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool = False
     wants_usage: bool = True
     ignored: tuple[str, ...] = ()
+    stored: bool = False
     # Anything else that the dialect has to repeat in its answer.
     echo: dict[str, object] = {}
 
@@ -53,6 +55,39 @@ class StreamWriter(Protocol):
 
     def failed(self, error: HermesError) -> bytes:
         """Write that the answer failed; never anything that looks like a regular end."""
+        ...
+
+
+class StoredStreamWriter(StreamWriter, Protocol):
+    """Writes an answer that is stored before its last event is sent."""
+
+    def close_items(self, answer: FullAnswer) -> bytes:
+        """Write everything but the last event."""
+        ...
+
+    @property
+    def response(self) -> bytes:
+        """The whole answer, as the last event contains it."""
+        ...
+
+    def finish(self) -> bytes:
+        """Write the last event."""
+        ...
+
+
+class Storage(Protocol):
+    """What a wire stores between the calls of a key; a wire that stores nothing has none."""
+
+    async def read(self, body: bytes, headers: Mapping[str, str], *, caller: ApiCaller) -> WireCall:
+        """Return the request in a body, with what it continues; raises `Refused`."""
+        ...
+
+    async def keep(self, call: WireCall, answer: bytes, *, caller: ApiCaller, stamp: Stamp) -> None:
+        """Store the answer to a call, as it will be sent."""
+        ...
+
+    def stream(self, call: WireCall, *, stamp: Stamp) -> StoredStreamWriter:
+        """Return the writer of one streamed answer that is stored."""
         ...
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from hermes.ports.gateway_api import ApiEndpoint
 from hermes.server.v1.chat_shape import ChatBody
+from hermes.server.v1.completions import CompletionsBody
 from hermes.server.v1.embeddings import EmbeddingsBody
 from hermes.server.v1.messages_shape import MessagesBody
 from hermes.server.v1.responses_shape import ResponsesBody
@@ -22,10 +23,11 @@ def _endpoint(
     path: str,
     *,
     summary: str,
-    method: Literal["GET", "POST"] = "POST",
+    method: Literal["GET", "POST", "DELETE"] = "POST",
     # Any: the type of the body.
     request: Any = None,
     streams: bool = False,
+    query: Mapping[str, str] | None = None,
 ) -> ApiEndpoint:
     return ApiEndpoint(
         name=f"v1.{name}",
@@ -36,6 +38,7 @@ def _endpoint(
         request=request,
         report=_Json,
         streams=streams,
+        query=query or {},
     )
 
 
@@ -48,11 +51,41 @@ ENDPOINTS: Final = (
         summary="Complete a chat, as OpenAI's Chat Completions API does.",
     ),
     _endpoint(
+        "completions",
+        "completions",
+        request=CompletionsBody,
+        streams=True,
+        summary="Answer a prompt, as OpenAI's legacy Completions API does.",
+    ),
+    _endpoint(
         "responses",
         "responses",
         request=ResponsesBody,
         streams=True,
         summary="Create a response, as OpenAI's Responses API does.",
+    ),
+    _endpoint(
+        "response",
+        "responses/{id}",
+        method="GET",
+        summary="Return a stored response of the caller's key.",
+    ),
+    _endpoint(
+        "delete_response",
+        "responses/{id}",
+        method="DELETE",
+        summary="Delete a stored response of the caller's key.",
+    ),
+    _endpoint(
+        "input_items",
+        "responses/{id}/input_items",
+        method="GET",
+        query={
+            "limit": "the maximum number of items to return, from 1 to 100",
+            "order": "`desc` (the newest first) or `asc`",
+            "after": "only items after the one with this id",
+        },
+        summary="List the items that a stored response answers.",
     ),
     _endpoint(
         "messages",

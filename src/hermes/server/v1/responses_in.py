@@ -1,11 +1,11 @@
 """Converts a Responses request to a model request. Pure.
 
-Nothing is stored between calls, so options that need storage are refused; options without effect
-are listed. The answer repeats parts of the request: `Echo` holds them, encoded once.
+A call whose key stores no responses cannot continue one; options without effect are listed. The
+answer repeats parts of the request: `Echo` holds them, encoded once.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -42,10 +42,13 @@ _EFFORTS: dict[str, Literal["low", "medium", "high"]] = {
     "xhigh": "high",
     "max": "high",
 }
-_WHOLE = "nothing is kept here between calls; send the whole conversation as `input`"
+_NOT_STORED = (
+    "`previous_response_id` cannot be honoured here: this key stores no responses; send the whole"
+    " conversation as `input`, or use a key made with `hermes keys create --store-responses`."
+)
 _REFUSED = {
-    "previous_response_id": _WHOLE,
-    "conversation": _WHOLE,
+    "conversation": "conversations have no names here; send the whole conversation as `input`, or"
+    " continue a stored response with `previous_response_id`",
     "prompt": "stored prompts are OpenAI's; send their text as `instructions` and `input`",
     "background": "there are no background responses; leave it out and use `stream`",
     "moderation": "answers are not moderated here; leave it out",
@@ -66,25 +69,56 @@ _CHAT_NAMES = {
 
 
 class Echo(msgspec.Struct, frozen=True):
-    """What the answer repeats, as the inside of a JSON object, and how its tools are written."""
+    """What the answer repeats, as the inside of a JSON object, and how its tools are written.
+
+    If the response will be stored, `input` is what it answers, and `previous` what it continues.
+    """
 
     fields: bytes
     shapes: dict[str, FunctionShape]
     has_schema: bool = False
     wants_reasoning: bool = False
+    input: tuple[msgspec.Raw, ...] = ()
+    previous: str | None = None
+
+
+class DecodedRequest(msgspec.Struct, frozen=True):
+    """The body of a request, and the names of its fields that have no meaning here."""
+
+    body: ResponsesBody
+    unknown: tuple[str, ...]
 
 
 def read_request(body: bytes, headers: Mapping[str, str]) -> WireCall:
-    """Return the request in `body`; raises `BadRequest`."""
+    """Return the request in `body`, whose response is not stored; raises `BadRequest`."""
+    return request_of(decode_request(body), headers)
+
+
+def decode_request(body: bytes) -> DecodedRequest:
+    """Decode a body; raises `BadRequest`, also for what cannot be honoured."""
     asked, unknown = _BODY.decode(body)
     _refuse(asked, unknown)
     if asked.input is None or asked.input == []:
         raise BadRequest("`input` is missing: send the conversation, as a text or as items.")
+    return DecodedRequest(asked, unknown)
+
+
+def request_of(
+    decoded: DecodedRequest,
+    headers: Mapping[str, str],
+    *,
+    context: Sequence[msgspec.Raw] | None = None,
+) -> WireCall:
+    """Return the request; `context` are the items that it continues, None without storage."""
+    asked = decoded.body
+    if context is None and asked.previous_response_id:
+        raise BadRequest(_NOT_STORED)
+    assert asked.input is not None
     tools = Toolbox(by_codex=_is_codex(headers))
     for place, raw in enumerate(asked.tools or ()):
         tools.add(raw, f"tools[{place}]")
     talk = ItemReader(tools)
-    talk.read(asked.input)
+    talk.read(asked.input, context=context or ())
     choice, offered = choose(asked.tool_choice, tools)
     request = ModelRequest(
         model="",
@@ -100,13 +134,17 @@ def read_request(body: bytes, headers: Mapping[str, str]) -> WireCall:
         cache_prefix=bool(asked.prompt_cache_key),
         parallel_tools=asked.parallel_tool_calls is not False or not offered,
     )
-    ignored = (*unknown, *_without_effect(asked), *tools.ignored, *talk.ignored)
+    # OpenAI stores what does not say otherwise.
+    stored = context is not None and asked.store is not False
+    without_effect = _without_effect(asked, stored=stored)
+    ignored = (*decoded.unknown, *without_effect, *tools.ignored, *talk.ignored)
     return WireCall(
         model=asked.model,
         request=request,
         stream=asked.stream is True,
         ignored=tuple(dict.fromkeys(ignored)),
-        echo={ECHO: _echo(asked, request, shapes=tools.shapes)},
+        echo={ECHO: _echo(asked, request, shapes=tools.shapes, stored=stored)},
+        stored=stored,
     )
 
 
@@ -156,12 +194,12 @@ def _schema(config: TextConfig | None) -> OutputSchema | None:
     return None
 
 
-def _without_effect(asked: ResponsesBody) -> list[str]:
+def _without_effect(asked: ResponsesBody, *, stored: bool) -> list[str]:
     reasoning, text = asked.reasoning or ReasoningConfig(), asked.text or TextConfig()
     described = isinstance(text.format, SchemaFormat) and text.format.description is not None
     found = {
-        "store": asked.store is True,
-        "metadata": bool(asked.metadata),
+        "store": asked.store is True and not stored,
+        "metadata": bool(asked.metadata) and not stored,
         "truncation": asked.truncation == "auto",
         "reasoning.effort": reasoning.effort == "none",
         "reasoning.summary": (reasoning.summary or reasoning.generate_summary) is not None,
@@ -176,7 +214,13 @@ def _without_effect(asked: ResponsesBody) -> list[str]:
     return [name for name, is_given in found.items() if is_given] + named[:_MAX_NAMED]
 
 
-def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, FunctionShape]) -> Echo:
+def _echo(
+    asked: ResponsesBody,
+    request: ModelRequest,
+    *,
+    shapes: dict[str, FunctionShape],
+    stored: bool,
+) -> Echo:
     config, text = asked.reasoning or ReasoningConfig(), asked.text or TextConfig()
     parallel = asked.parallel_tool_calls
     fields = {
@@ -186,11 +230,11 @@ def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, Func
         "max_tool_calls": None,
         "metadata": asked.metadata or {},
         "parallel_tool_calls": True if parallel is None else parallel,
-        "previous_response_id": None,
+        "previous_response_id": asked.previous_response_id or None,
         "prompt_cache_key": asked.prompt_cache_key,
         "reasoning": {"effort": config.effort, "summary": config.summary},
         "service_tier": "default",
-        "store": False,
+        "store": stored,
         "temperature": asked.temperature,
         "text": TextConfig(text.format or TextFormat(), text.verbosity),
         "tool_choice": "auto" if asked.tool_choice is None else asked.tool_choice,
@@ -204,4 +248,14 @@ def _echo(asked: ResponsesBody, request: ModelRequest, *, shapes: dict[str, Func
         shapes,
         has_schema=request.schema is not None,
         wants_reasoning=request.reasoning is not None or _SEALED in (asked.include or ()),
+        input=_input(asked) if stored else (),
+        previous=asked.previous_response_id or None,
     )
+
+
+def _input(asked: ResponsesBody) -> tuple[msgspec.Raw, ...]:
+    """Return the input as items."""
+    if isinstance(asked.input, str):
+        item = {"type": "message", "role": "user", "content": asked.input}
+        return (msgspec.Raw(msgspec.json.encode(item)),)
+    return tuple(asked.input or ())

@@ -5,7 +5,7 @@ message, and so do the results that follow. Leading system and developer message
 system blocks; later ones stay in place. The last item always stays a message.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -49,7 +49,8 @@ _MORE_TOOLS = msgspec.json.Decoder(MoreTools).decode
 _encode = msgspec.json.Encoder().encode
 
 _ELSEWHERE = {
-    "item_reference": "nothing is stored here, so there is nothing to refer to; send the item",
+    "item_reference": "items are not stored one by one; send the item itself, or continue its"
+    " response with `previous_response_id`",
     "compaction": "only its service can read it; send the conversation itself",
     "compaction_summary": "only its service can read it; send the conversation itself",
 }
@@ -84,17 +85,27 @@ class ItemReader:
             "web_search_call": self._skip_search,
         }
 
-    def read(self, given: str | list[msgspec.Raw]) -> None:
-        """Read the whole input."""
+    def read(
+        self, given: str | Sequence[msgspec.Raw], *, context: Sequence[msgspec.Raw] = ()
+    ) -> None:
+        """Read the whole input, after the stored items that it continues."""
+        self._read_items(context, "previous_response_id", is_end=False)
         if isinstance(given, str):
+            self._end_said()
+            self._end_results()
             self.messages.append(user_text(given))
             return
-        for place, raw in enumerate(given):
-            where = f"input[{place}]"
+        self._read_items(given, "input", is_end=True)
+        self._end_said()
+        self._end_results()
+
+    def _read_items(self, items: Sequence[msgspec.Raw], name: str, *, is_end: bool) -> None:
+        for place, raw in enumerate(items):
+            where = f"{name}[{place}]"
             head = decode_at(_HEAD, raw, where=where)
             kind = head.type or ("message" if head.role is not None else "item_reference")
             if kind == "message":
-                self._take_message(raw, where, is_last=place == len(given) - 1)
+                self._take_message(raw, where, is_last=is_end and place == len(items) - 1)
                 continue
             take = self._takes.get(kind)
             if take is None:
@@ -103,8 +114,6 @@ class ItemReader:
                     f" {_ELSEWHERE.get(kind, _OTHER)}."
                 )
             take(raw, where)
-        self._end_said()
-        self._end_results()
 
     def _take_message(self, raw: msgspec.Raw, where: str, *, is_last: bool) -> None:
         message = decode_at(_MESSAGE, raw, where=where)

@@ -229,6 +229,11 @@ def usage_of(usage: Usage) -> Json:
     }
 
 
+def response_id(stamp: Stamp) -> str:
+    """Return the id of the response to a call."""
+    return stamp.id if stamp.id.startswith("resp_") else f"resp_{stamp.id}"
+
+
 class ResponseWriter:
     """Writes the Response object of one call, in any state, under one model's name.
 
@@ -239,7 +244,7 @@ class ResponseWriter:
     def __init__(self, call: WireCall, stamp: Stamp, *, model: str | None = None) -> None:
         self._model = model or call.model
         self._echoed = echo_of(call).fields
-        self._id = stamp.id if stamp.id.startswith("resp_") else f"resp_{stamp.id}"
+        self._id = response_id(stamp)
         self._at = int(stamp.at)
 
     def running(self) -> bytes:

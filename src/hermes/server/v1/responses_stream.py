@@ -55,6 +55,9 @@ class ResponsesStream:
         self._calls: dict[int, StreamItem] = {}
         self._current: StreamItem | None = None
         self._has_begun = False
+        self._output: list[Json] | None = None
+        self._last = ""
+        self._whole = b""
 
     def feed(self, piece: Piece) -> bytes:
         """Write more of the answer; the first frames also open it."""
@@ -87,6 +90,10 @@ class ResponsesStream:
 
     def end(self, answer: FullAnswer) -> bytes:
         """Write what was not streamed, then the end of every item and of the answer."""
+        return self.close_items(answer) + self.finish()
+
+    def close_items(self, answer: FullAnswer) -> bytes:
+        """Write everything but the last event."""
         frames = [self._begin()]
         stop = answer.end.stop_reason
         pairs = pair_up(groups_of(answer.end.parts), self._slots)
@@ -98,13 +105,25 @@ class ResponsesStream:
             item = item_of(group, slot, is_cut=is_cut, refused=closing.refused)
             frames.append(closing.close(group, slot, item=item))
             output.append(item)
-        kind = "response.completed" if cut_reason(stop) is None else "response.incomplete"
-        frames.append(self._tell(kind, self._response.ended(answer, output)))
+        self._last = "response.completed" if cut_reason(stop) is None else "response.incomplete"
+        self._output = output
+        self._whole = self._response.ended(answer, output)
         return b"".join(frames)
 
+    @property
+    def response(self) -> bytes:
+        """The whole answer, as the last event contains it; empty before `close_items`."""
+        return self._whole
+
+    def finish(self) -> bytes:
+        """Write the last event, after `close_items`."""
+        return self._tell(self._last, self._whole)
+
     def failed(self, error: HermesError) -> bytes:
-        """Write that the answer failed: no item is marked as done."""
-        output = [item_of(None, slot, is_cut=True) for slot in self._slots]
+        """Write that the answer failed: no item is marked as done that is not."""
+        output = self._output
+        if output is None:
+            output = [item_of(None, slot, is_cut=True) for slot in self._slots]
         opening = self._begin()
         response = self._response.failed(failure_of(error), output)
         return opening + self._tell("response.failed", response)

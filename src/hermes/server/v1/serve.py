@@ -5,7 +5,7 @@ after it is reported in the stream.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import cached_property, partial
 
@@ -28,10 +28,18 @@ from hermes.message.parts import ImagePart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.provider import ModelRequest, TextDelta
+from hermes.ports.responses import ResponseStore
 from hermes.routing.plan import CallNeeds, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
-from hermes.server.v1.dialect import ApiDialect, Stamp, StreamWriter, WireCall
+from hermes.server.v1.dialect import (
+    ApiDialect,
+    Stamp,
+    Storage,
+    StoredStreamWriter,
+    StreamWriter,
+    WireCall,
+)
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.record import Record
 
@@ -42,6 +50,8 @@ _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
 _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
 _LEFT = 499  # nobody reads it: the caller has disconnected
+# Writes the end of a stream.
+_End = Callable[[FullAnswer], AsyncGenerator[bytes, None]]
 
 
 class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,18 +66,30 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
     settings: Settings
     clock: Clock
     make_id: MakeId
+    responses: ResponseStore
 
 
 class WireEndpoint:
-    """The endpoint of one wire; its dialect is loaded by the first call."""
+    """The endpoint of one wire; its dialect and its storage are loaded by the first call."""
 
-    def __init__(self, load: Callable[[], ApiDialect], parts: V1Parts) -> None:
+    def __init__(
+        self,
+        load: Callable[[], ApiDialect],
+        parts: V1Parts,
+        *,
+        load_storage: Callable[[], Storage] | None = None,
+    ) -> None:
         self._load = load
         self._parts = parts
+        self._load_storage = load_storage
 
     @cached_property
     def _dialect(self) -> ApiDialect:
         return self._load()
+
+    @cached_property
+    def _storage(self) -> Storage | None:
+        return None if self._load_storage is None else self._load_storage()
 
     async def post(self, exchange: HttpExchange) -> Answer:
         """Serve one call; report every error in the wire's own shape."""
@@ -95,7 +117,11 @@ class WireEndpoint:
     async def _serve(self, exchange: HttpExchange, caller: ApiCaller, *, record: Record) -> Answer:
         limit = self._parts.settings.v1.max_body_bytes
         body = await exchange.body(limit=limit, timeout_s=_BODY_S)
-        call = self._dialect.read(body, exchange.headers)
+        storage = self._storage
+        if storage is None:
+            call = self._dialect.read(body, exchange.headers)
+        else:
+            call = await storage.read(body, exchange.headers, caller=caller)
         record.wanted = call.model
         if not call.model.isprintable():
             raise BadRequest("The model's name contains invalid characters.")
@@ -108,7 +134,7 @@ class WireEndpoint:
         try:
             async with Presence(exchange):
                 events = await self._events(call, caller, exchange=exchange, record=record)
-                return await self._answer(call, events, record=record)
+                return await self._answer(call, events, caller=caller, record=record)
         except CallerLeft:
             record.write()
             return HttpResponse(status=_LEFT)
@@ -153,7 +179,12 @@ class WireEndpoint:
         return self._parts.settings.cache.v1 if said is None else said.lower() in {"on", "true"}
 
     async def _answer(
-        self, call: WireCall, events: AsyncGenerator[CallEvent, None], *, record: Record
+        self,
+        call: WireCall,
+        events: AsyncGenerator[CallEvent, None],
+        *,
+        caller: ApiCaller,
+        record: Record,
     ) -> Answer:
         has_begun = False
         try:
@@ -165,16 +196,43 @@ class WireEndpoint:
             if not has_begun:
                 await events.aclose()
         if not call.stream and isinstance(first, FullAnswer):
-            record.write()
-            body = self._dialect.whole(call, first, stamp=record.stamp)
-            return HttpResponse(body=body, headers=headers_of(call, record, answer=first))
-        writer = self._dialect.stream(call, stamp=record.stamp)
+            return await self._whole(call, first, caller=caller, record=record)
+        return self._stream(call, _Begun(first, events), caller=caller, record=record)
+
+    async def _whole(
+        self, call: WireCall, answer: FullAnswer, *, caller: ApiCaller, record: Record
+    ) -> Answer:
+        body = self._dialect.whole(call, answer, stamp=record.stamp)
+        if call.stored and self._storage is not None:
+            await self._storage.keep(call, body, caller=caller, stamp=record.stamp)
+        record.write()
+        return HttpResponse(body=body, headers=headers_of(call, record, answer=answer))
+
+    def _stream(
+        self, call: WireCall, begun: "_Begun", *, caller: ApiCaller, record: Record
+    ) -> Answer:
+        storage, stamp = self._storage, record.stamp
+        writer: StreamWriter
+        if call.stored and storage is not None:
+            stored = writer = storage.stream(call, stamp=stamp)
+            keep = partial(storage.keep, call, caller=caller, stamp=stamp)
+            end = partial(_stored_end, writer=stored, record=record, keep=keep)
+        else:
+            writer = self._dialect.stream(call, stamp=stamp)
+            end = partial(_end, writer=writer, record=record)
         return EventStream(
-            _frames(first, events, writer=writer, record=record),
+            _frames(begun, writer=writer, record=record, end=end),
             keep_alive_s=_KEEP_ALIVE_S,
             headers=headers_of(call, record),
             cut_off=partial(_cut_off, writer, record),
         )
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """A call that has begun to answer: its first output, and what follows."""
+
+    first: Piece | FullAnswer
+    events: AsyncGenerator[CallEvent, None]
 
 
 def stopping() -> Overloaded:
@@ -195,9 +253,14 @@ def new_record(parts: V1Parts, caller: ApiCaller) -> Record:
     return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
 
 
-def handler_of(load: Callable[[], ApiDialect], parts: V1Parts) -> Handler:
+def handler_of(
+    load: Callable[[], ApiDialect],
+    parts: V1Parts,
+    *,
+    load_storage: Callable[[], Storage] | None = None,
+) -> Handler:
     """Return the handler of one wire."""
-    return WireEndpoint(load, parts).post
+    return WireEndpoint(load, parts, load_storage=load_storage).post
 
 
 def ask_of(call: WireCall) -> CallNeeds:
@@ -271,14 +334,11 @@ def _no_answer() -> StreamTruncated:
 
 
 async def _frames(
-    first: Piece | FullAnswer,
-    events: AsyncGenerator[CallEvent, None],
-    *,
-    writer: StreamWriter,
-    record: Record,
+    begun: _Begun, *, writer: StreamWriter, record: Record, end: _End
 ) -> AsyncGenerator[bytes, None]:
+    first = begun.first
     try:
-        async with aclosing(events):
+        async with aclosing(begun.events) as events:
             answer = first if isinstance(first, FullAnswer) else None
             if not isinstance(first, FullAnswer):
                 yield writer.feed(first)
@@ -295,14 +355,41 @@ async def _frames(
                         yield writer.feed(event)
             if answer is None:
                 raise _no_answer()
-            record.write()
-            if answer.dropped_calls:
-                # The headers are already sent; every client skips a comment, and people can read
-                # it.
-                yield b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls
-            yield writer.end(answer)
+            async with aclosing(end(answer)) as last:
+                async for frames in last:
+                    yield frames
     except HermesError as error:
         record.failed(error)
         yield writer.failed(error)
     finally:
         record.write()
+
+
+async def _end(
+    answer: FullAnswer, *, writer: StreamWriter, record: Record
+) -> AsyncGenerator[bytes, None]:
+    record.write()
+    yield _dropped(answer) + writer.end(answer)
+
+
+async def _stored_end(
+    answer: FullAnswer,
+    *,
+    writer: StoredStreamWriter,
+    record: Record,
+    keep: Callable[[bytes], Awaitable[None]],
+) -> AsyncGenerator[bytes, None]:
+    yield _dropped(answer) + writer.close_items(answer)
+    await keep(writer.response)
+    record.write()
+    yield writer.finish()
+
+
+def _dropped(answer: FullAnswer) -> bytes:
+    """Return a comment that counts the dropped calls: the headers are already sent.
+
+    Every client skips a comment, and people can read it.
+    """
+    if not answer.dropped_calls:
+        return b""
+    return b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls

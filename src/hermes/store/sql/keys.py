@@ -104,6 +104,7 @@ def _columns(key: CallerKey) -> tuple[Any, ...]:
         key.max_output_tokens,
         key.expires_at,
         key.revoked_at,
+        key.store_responses,
     )
 
 
@@ -123,5 +124,6 @@ def _key(row: tuple[Any, ...]) -> CallerKey:
         max_output_tokens=row[11],
         expires_at=row[12],
         revoked_at=row[13],
-        tier=row[14],
+        store_responses=bool(row[14]),
+        tier=row[15],
     )

@@ -12,6 +12,7 @@ from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
 from hermes.store.sql.queries import load
+from hermes.store.sql.responses import erase_responses
 from hermes.store.sql.tx import Result, Tx, Unit
 from hermes.store.sql.users import forget_codes
 from hermes.store.sql.wallet import forget_code
@@ -96,6 +97,7 @@ class SqlPeople:
             forget_chats(tx, person_id)
             await forget_overheard(tx, person_id)
             await drop_answers(tx, await tx.rows(_ANSWERS["of_person"], person_id))
+            erase_responses(tx, person_id)
             tx.put(_SQL["mark_erased"], person_id, at)
             self._engine.feed.put(tx, "erasure", person_id)
 

@@ -32,6 +32,7 @@ from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
+from hermes.store.sql.responses import SqlResponses
 from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
 from hermes.store.sql.souls import SqlSouls
@@ -114,6 +115,7 @@ class SqlStore:
         self.wallets = SqlWallets(engine, beside=beside)
         self.spend = SqlSpend(engine)
         self.answers = SqlAnswers(engine)
+        self.responses = SqlResponses(engine)
         self.access = SqlAccess(engine)
         self.interactions = SqlInteractions(engine)
 
