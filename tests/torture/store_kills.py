@@ -43,6 +43,7 @@ from tests.torture import (
     preview_units,
     pruning_units,
     question_units,
+    response_units,
 )
 from tests.torture.store_rig import Ids, accept, answer
 
@@ -74,7 +75,7 @@ _TABLES = {
     " CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
-    "caller_keys": "id, user_id, person_id, revoked_at",
+    "caller_keys": "id, user_id, person_id, revoked_at, store_responses",
     "facts": "id, person_id, at",
     "vector_pages": "person_id, model, number, count",
     "vectors_wanted": "*",
@@ -89,6 +90,7 @@ _TABLES = {
     **directory_units.TABLES,
     **channel_units.TABLES,
     **fleet_units.TABLES,
+    **response_units.TABLES,
     "outbox_more": "*",
     "feed": "kind, key",
 }
@@ -314,6 +316,7 @@ UNITS: dict[str, Act] = {
     **channel_units.UNITS,
     **fleet_units.UNITS,
     **preview_units.UNITS,
+    **response_units.UNITS,
 }
 SIDES = ("before", "after")
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
@@ -362,6 +365,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await cron_units.prepare_jobs(store, clock)
     await operator_units.prepare_orders(store, clock)
     await preview_units.prepare_preview(store, clock)
+    await response_units.prepare_responses(store, clock)
     await store.close()
 
 

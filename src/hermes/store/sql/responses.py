@@ -101,13 +101,17 @@ class SqlResponses:
         """Delete responses that expired before then; return how many."""
 
         async def unit(tx: Tx) -> int:
-            row = await tx.row(_SQL["expired"], before)
-            rows = () if row is None else await tx.rows(_SQL["oldest"], row[0], _DROPPED_AT_ONCE)
-            _drop(tx, rows)
-            return len(rows)
+            done = 0
+            for (root,) in await tx.rows(_SQL["expired"], before, _DROPPED_AT_ONCE):
+                rows = await tx.rows(_SQL["oldest"], root, _DROPPED_AT_ONCE - done)
+                _drop(tx, rows)
+                done += len(rows)
+                if done == _DROPPED_AT_ONCE:
+                    break
+            return done
 
         dropped = 0
-        while await self._engine.reads.row(_SQL["expired"], before) is not None:
+        while await self._engine.reads.row(_SQL["expired"], before, 1) is not None:
             dropped += await self._engine.writer.run("forget_responses", unit)
         return dropped
 

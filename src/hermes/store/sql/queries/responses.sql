@@ -65,8 +65,8 @@ SELECT coalesce(sum(responses), 0), coalesce(sum(size), 0) FROM response_chains 
 SELECT root FROM response_chains WHERE key_id = ?1 ORDER BY expires_at LIMIT ?2;
 
 -- name: expired
--- The conversation that expired first, if it was before a time.
-SELECT root FROM response_chains WHERE expires_at < ?1 ORDER BY expires_at LIMIT 1;
+-- Conversations that expired before a time.
+SELECT root FROM response_chains WHERE expires_at < ?1 ORDER BY expires_at LIMIT ?2;
 
 -- name: drop_bodies_of
 -- Delete the bodies of a person's responses.
