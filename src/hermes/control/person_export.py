@@ -24,6 +24,7 @@ def export_lines(record: PersonRecord, reader: GraphReader | None) -> Iterator[L
     if record.dream is not None:
         yield _line("dream", record.dream)
     yield from _credits(record)
+    yield from _responses(record)
     person_id = record.person.id
     for entry in () if reader is None else reader.graphs():
         if person_id in entry.people:
@@ -60,6 +61,17 @@ def _credits(record: PersonRecord) -> Iterator[Line]:
         yield {"kind": "problem", "text": text}
     for booked in reversed(record.ledger):
         yield {**_line("credit", booked), "kind": "credit", "booked": booked.kind}
+
+
+def _responses(record: PersonRecord) -> Iterator[Line]:
+    """Yield the stored responses of the person's keys, the oldest first."""
+    if record.more_responses:
+        text = f"{record.more_responses:,} older stored responses are not here."
+        yield {"kind": "problem", "text": text}
+    for one in reversed(record.responses):
+        said = msgspec.json.decode(one.items, type=dict[str, object])
+        answer = msgspec.json.decode(one.answer, type=dict[str, object])
+        yield {"kind": "response", "at": one.at, "previous": one.previous, **answer, **said}
 
 
 def _line(kind: str, value: msgspec.Struct, *, without: tuple[str, ...] = ()) -> Line:

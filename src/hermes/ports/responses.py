@@ -61,6 +61,12 @@ class ResponseStore(Protocol):
         """Return a response of this owner that has not expired."""
         ...
 
+    async def of_person(
+        self, person_id: str, *, most_bytes: int
+    ) -> tuple[tuple[StoredResponse, ...], int]:
+        """Return the newest responses of a person, and how many more there are."""
+        ...
+
     async def chain(self, response: StoredResponse, *, owner: ResponseOwner) -> tuple[bytes, ...]:
         """Return the items of a conversation up to a response, oldest first, without deleted ones."""
         ...

@@ -20,6 +20,7 @@ from hermes.people.pairing import PAIRING
 from hermes.people.reception import LINKING
 from hermes.ports.dreams import Dream
 from hermes.ports.pairing import PairingAsk
+from hermes.ports.responses import NewResponse, ResponseOwner
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import open_rig
@@ -97,6 +98,8 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
         await operations.consent.set(ConsentOrder(user="rest:ann", may_train=True))
         person_id = (await operations.memory.show(MemoryAsk(user="rest:ann"))).person_id
         await keep_papers(rig.store, person_id)
+        for name, owner in (("resp_1", person_id), ("resp_2", await person(rig.store, "bob"))):
+            await store_response(rig.store, name, owner)
         record = await operations.memory.record(MemoryAsk(user="rest:ann"))
 
         lines = list(export_lines(record, rig.store.graphs))
@@ -105,7 +108,8 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
         assert kinds[:8] == [
             *("person", "consent", "channel", "pairing", "link_code", "fact", "dream", "wallet")
         ]
-        assert set(kinds[8:]) == {"credit", "message"}
+        assert set(kinds[8:]) == {"credit", "response", "message"}
+        assert [line["id"] for line in lines if line["kind"] == "response"] == ["resp_1"]
         assert kinds.count("message") == 3
         found = dict(zip(kinds, lines, strict=True))
         assert (lines[0]["id"], lines[0]["tier"]) == (person_id, "free")
@@ -125,6 +129,30 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
         # as a word: an id may have these letters by chance
         assert re.search(r"\bbob\b", str(lines)) is None
         assert "ABCDEFGH" not in str(lines)
+
+
+@pytest.mark.req("A10", "J24")
+async def test_an_export_says_which_responses_it_has_no_room_for(store: Store) -> None:
+    person_id = await person(store, "cy")
+    for number in range(3):
+        await store_response(store, f"resp_{number}", person_id, at=float(number))
+
+    found, more = await store.responses.of_person(person_id, most_bytes=100)
+
+    assert ([one.id for one in found], more) == (["resp_2", "resp_1"], 1)
+
+
+async def store_response(store: Store, name: str, person_id: str, *, at: float = 1.0) -> None:
+    """Store a response of 50 bytes for a person."""
+    new = NewResponse(
+        id=name,
+        owner=ResponseOwner("k_1", person_id),
+        items=b'{"input":[],"output":[{}]}',
+        answer=msgspec.json.encode({"id": name}).ljust(24),
+        at=at,
+        expires_at=at + 9,
+    )
+    await store.responses.put(new, keep=9, keep_bytes=999)
 
 
 async def keep_papers(store: Store, person_id: str) -> None:

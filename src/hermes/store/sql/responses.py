@@ -61,10 +61,28 @@ class SqlResponses:
         self, response_id: str, *, owner: ResponseOwner, now: float
     ) -> StoredResponse | None:
         """Return a response of this owner that has not expired."""
-        reads, person_id, sealer = self._engine.reads, owner.person_id, self._engine.sealer
-        row = await reads.row(_SQL["get"], response_id, owner.key_id, person_id, now)
-        if row is None:
-            return None
+        person_id = owner.person_id
+        which = (response_id, owner.key_id, person_id, now)
+        row = await self._engine.reads.row(_SQL["get"], *which)
+        return None if row is None else await self._opened(response_id, row, person_id)
+
+    async def of_person(
+        self, person_id: str, *, most_bytes: int
+    ) -> tuple[tuple[StoredResponse, ...], int]:
+        """Return the newest responses of a person, and how many more there are."""
+        found: list[StoredResponse] = []
+        size, rows = 0, await self._engine.reads.rows(_SQL["of_person"], person_id)
+        for number, (response_id, its_size) in enumerate(rows):
+            size += its_size
+            if size > most_bytes:
+                return tuple(found), len(rows) - number
+            row = await self._engine.reads.row(_SQL["with_bodies"], response_id, person_id)
+            one = None if row is None else await self._opened(response_id, row, person_id)
+            found += [] if one is None else [one]
+        return tuple(found), 0
+
+    async def _opened(self, response_id: str, row: Row, person_id: str) -> StoredResponse | None:
+        reads, sealer = self._engine.reads, self._engine.sealer
         items = await sealer.open(reads, person_id, row[0])
         answer = await sealer.open(reads, person_id, row[1])
         if items is None or answer is None:

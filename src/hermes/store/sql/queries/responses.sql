@@ -23,6 +23,20 @@ FROM stored_responses AS response JOIN response_chains AS chain ON chain.root = 
     JOIN blobs AS other ON other.id = answer AND other.person_id = chain.person_id
 WHERE response.id = ?1 AND key_id = ?2 AND chain.person_id = ?3 AND expires_at > ?4;
 
+-- name: of_person
+-- The responses of a person with their sizes, the newest first.
+SELECT id, response.size
+FROM response_chains AS chain JOIN stored_responses AS response USING (root)
+WHERE person_id = ?1 ORDER BY at DESC, id DESC;
+
+-- name: with_bodies
+-- A response of a person with its sealed bodies.
+SELECT said.sealed, other.sealed, previous, depth, context_size, at
+FROM stored_responses AS response
+    JOIN blobs AS said ON said.id = items AND said.person_id = ?2
+    JOIN blobs AS other ON other.id = answer AND other.person_id = ?2
+WHERE response.id = ?1;
+
 -- name: chain
 -- The sealed items of a person's conversation up to a response, oldest first.
 WITH RECURSIVE chain(previous, depth, items) AS (
