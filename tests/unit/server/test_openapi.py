@@ -54,7 +54,10 @@ def test_messages_and_the_model_apis_are_described_too(document: Json) -> None:
     assert {"/api/messages", "/api/messages/{id}"} <= paths.keys()
     assert {path for path in paths if path.startswith("/v1/")} == {
         "/v1/chat/completions",
+        "/v1/completions",
         "/v1/responses",
+        "/v1/responses/{id}",
+        "/v1/responses/{id}/input_items",
         "/v1/messages",
         "/v1/messages/count_tokens",
         "/v1/embeddings",

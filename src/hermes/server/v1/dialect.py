@@ -4,12 +4,12 @@ A dialect is pure: bytes in, values out. Who calls, what the call may cost and w
 is decided in `serve`, the same for all dialects.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Protocol
 
 import msgspec
 
-from hermes.calls.events import FullAnswer, Piece
+from hermes.calls.events import CallEvent, FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
 from hermes.ports.provider import ModelRequest
@@ -58,23 +58,6 @@ class StreamWriter(Protocol):
         ...
 
 
-class StoredStreamWriter(StreamWriter, Protocol):
-    """Writes an answer that is stored before its last event is sent."""
-
-    def close_items(self, answer: FullAnswer) -> bytes:
-        """Write everything but the last event."""
-        ...
-
-    @property
-    def response(self) -> bytes:
-        """The whole answer, as the last event contains it."""
-        ...
-
-    def finish(self) -> bytes:
-        """Write the last event."""
-        ...
-
-
 class Storage(Protocol):
     """What a wire stores between the calls of a key; a wire that stores nothing has none."""
 
@@ -83,11 +66,18 @@ class Storage(Protocol):
         ...
 
     async def keep(self, call: WireCall, answer: bytes, *, caller: ApiCaller, stamp: Stamp) -> None:
-        """Store the answer to a call, as it will be sent."""
+        """Store the answer to a call, as it will be sent; raises if that is not possible."""
         ...
 
-    def stream(self, call: WireCall, *, stamp: Stamp) -> StoredStreamWriter:
-        """Return the writer of one streamed answer that is stored."""
+    def stream(
+        self,
+        call: WireCall,
+        events: AsyncGenerator[CallEvent, None],
+        *,
+        caller: ApiCaller,
+        stamp: Stamp,
+    ) -> tuple[StreamWriter, AsyncGenerator[CallEvent, None]]:
+        """Return the writer of an answer, and its events; the last one comes once it is stored."""
         ...
 
 

@@ -56,7 +56,8 @@ class ResponsesStream:
         self._current: StreamItem | None = None
         self._has_begun = False
         self._output: list[Json] | None = None
-        self._last = ""
+        # The end of every item, if the answer was closed before its end is written.
+        self._closing = b""
         self._whole = b""
 
     def feed(self, piece: Piece) -> bytes:
@@ -90,10 +91,14 @@ class ResponsesStream:
 
     def end(self, answer: FullAnswer) -> bytes:
         """Write what was not streamed, then the end of every item and of the answer."""
-        return self.close_items(answer) + self.finish()
+        if not self._whole:
+            self.closed(answer)
+        is_whole = cut_reason(answer.end.stop_reason) is None
+        kind = "response.completed" if is_whole else "response.incomplete"
+        return self._closing + self._tell(kind, self._whole)
 
-    def close_items(self, answer: FullAnswer) -> bytes:
-        """Write everything but the last event."""
+    def closed(self, answer: FullAnswer) -> bytes:
+        """Close every item, and return the response as `end` will send it."""
         frames = [self._begin()]
         stop = answer.end.stop_reason
         pairs = pair_up(groups_of(answer.end.parts), self._slots)
@@ -105,26 +110,16 @@ class ResponsesStream:
             item = item_of(group, slot, is_cut=is_cut, refused=closing.refused)
             frames.append(closing.close(group, slot, item=item))
             output.append(item)
-        self._last = "response.completed" if cut_reason(stop) is None else "response.incomplete"
-        self._output = output
+        self._output, self._closing = output, b"".join(frames)
         self._whole = self._response.ended(answer, output)
-        return b"".join(frames)
-
-    @property
-    def response(self) -> bytes:
-        """The whole answer, as the last event contains it; empty before `close_items`."""
         return self._whole
-
-    def finish(self) -> bytes:
-        """Write the last event, after `close_items`."""
-        return self._tell(self._last, self._whole)
 
     def failed(self, error: HermesError) -> bytes:
         """Write that the answer failed: no item is marked as done that is not."""
         output = self._output
         if output is None:
             output = [item_of(None, slot, is_cut=True) for slot in self._slots]
-        opening = self._begin()
+        opening = self._begin() + self._closing
         response = self._response.failed(failure_of(error), output)
         return opening + self._tell("response.failed", response)
 

@@ -5,7 +5,7 @@ after it is reported in the stream.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import cached_property, partial
 
@@ -32,14 +32,7 @@ from hermes.ports.responses import ResponseStore
 from hermes.routing.plan import CallNeeds, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
-from hermes.server.v1.dialect import (
-    ApiDialect,
-    Stamp,
-    Storage,
-    StoredStreamWriter,
-    StreamWriter,
-    WireCall,
-)
+from hermes.server.v1.dialect import ApiDialect, Stamp, Storage, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.record import Record
 
@@ -50,8 +43,6 @@ _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
 _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
 _LEFT = 499  # nobody reads it: the caller has disconnected
-# Writes the end of a stream.
-_End = Callable[[FullAnswer], AsyncGenerator[bytes, None]]
 
 
 class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,44 +186,25 @@ class WireEndpoint:
         finally:
             if not has_begun:
                 await events.aclose()
+        storage = self._storage if call.stored else None
         if not call.stream and isinstance(first, FullAnswer):
-            return await self._whole(call, first, caller=caller, record=record)
-        return self._stream(call, _Begun(first, events), caller=caller, record=record)
-
-    async def _whole(
-        self, call: WireCall, answer: FullAnswer, *, caller: ApiCaller, record: Record
-    ) -> Answer:
-        body = self._dialect.whole(call, answer, stamp=record.stamp)
-        if call.stored and self._storage is not None:
-            await self._storage.keep(call, body, caller=caller, stamp=record.stamp)
-        record.write()
-        return HttpResponse(body=body, headers=headers_of(call, record, answer=answer))
-
-    def _stream(
-        self, call: WireCall, begun: "_Begun", *, caller: ApiCaller, record: Record
-    ) -> Answer:
-        storage, stamp = self._storage, record.stamp
-        writer: StreamWriter
-        if call.stored and storage is not None:
-            stored = writer = storage.stream(call, stamp=stamp)
-            keep = partial(storage.keep, call, caller=caller, stamp=stamp)
-            end = partial(_stored_end, writer=stored, record=record, keep=keep)
+            body = self._dialect.whole(call, first, stamp=record.stamp)
+            if storage is not None:
+                await storage.keep(call, body, caller=caller, stamp=record.stamp)
+            record.write()
+            return HttpResponse(body=body, headers=headers_of(call, record, answer=first))
+        if storage is None:
+            writer = self._dialect.stream(call, stamp=record.stamp)
         else:
-            writer = self._dialect.stream(call, stamp=stamp)
-            end = partial(_end, writer=writer, record=record)
+            begun = _from(first, events)
+            writer, events = storage.stream(call, begun, caller=caller, stamp=record.stamp)
+            first = await _next(events, record)
         return EventStream(
-            _frames(begun, writer=writer, record=record, end=end),
+            _frames(first, events, writer=writer, record=record),
             keep_alive_s=_KEEP_ALIVE_S,
             headers=headers_of(call, record),
             cut_off=partial(_cut_off, writer, record),
         )
-
-
-class _Begun(msgspec.Struct, frozen=True):
-    """A call that has begun to answer: its first output, and what follows."""
-
-    first: Piece | FullAnswer
-    events: AsyncGenerator[CallEvent, None]
 
 
 def stopping() -> Overloaded:
@@ -329,16 +301,29 @@ async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piec
             return event
 
 
+async def _from(
+    first: CallEvent, events: AsyncGenerator[CallEvent, None]
+) -> AsyncGenerator[CallEvent, None]:
+    """Yield the events of a call from its first one, which was taken."""
+    async with aclosing(events):
+        yield first
+        async for event in events:
+            yield event
+
+
 def _no_answer() -> StreamTruncated:
     return StreamTruncated("the call ended without an answer")
 
 
 async def _frames(
-    begun: _Begun, *, writer: StreamWriter, record: Record, end: _End
+    first: Piece | FullAnswer,
+    events: AsyncGenerator[CallEvent, None],
+    *,
+    writer: StreamWriter,
+    record: Record,
 ) -> AsyncGenerator[bytes, None]:
-    first = begun.first
     try:
-        async with aclosing(begun.events) as events:
+        async with aclosing(events):
             answer = first if isinstance(first, FullAnswer) else None
             if not isinstance(first, FullAnswer):
                 yield writer.feed(first)
@@ -355,41 +340,14 @@ async def _frames(
                         yield writer.feed(event)
             if answer is None:
                 raise _no_answer()
-            async with aclosing(end(answer)) as last:
-                async for frames in last:
-                    yield frames
+            record.write()
+            if answer.dropped_calls:
+                # The headers are already sent; every client skips a comment, and people can read
+                # it.
+                yield b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls
+            yield writer.end(answer)
     except HermesError as error:
         record.failed(error)
         yield writer.failed(error)
     finally:
         record.write()
-
-
-async def _end(
-    answer: FullAnswer, *, writer: StreamWriter, record: Record
-) -> AsyncGenerator[bytes, None]:
-    record.write()
-    yield _dropped(answer) + writer.end(answer)
-
-
-async def _stored_end(
-    answer: FullAnswer,
-    *,
-    writer: StoredStreamWriter,
-    record: Record,
-    keep: Callable[[bytes], Awaitable[None]],
-) -> AsyncGenerator[bytes, None]:
-    yield _dropped(answer) + writer.close_items(answer)
-    await keep(writer.response)
-    record.write()
-    yield writer.finish()
-
-
-def _dropped(answer: FullAnswer) -> bytes:
-    """Return a comment that counts the dropped calls: the headers are already sent.
-
-    Every client skips a comment, and people can read it.
-    """
-    if not answer.dropped_calls:
-        return b""
-    return b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls

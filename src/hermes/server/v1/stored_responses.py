@@ -4,11 +4,14 @@ A response is stored before its end is sent, so whoever has all of it can contin
 only its own responses; all others do not exist for it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 
 import msgspec
 import structlog
 
+from hermes.calls.events import CallEvent, FullAnswer
 from hermes.config import CallSettings
 from hermes.errors import (
     BadRequest,
@@ -84,9 +87,18 @@ class StoredResponses:
             _log.warning("response_not_stored", call=stamp.id, problem=str(error))
             raise ResponseNotStored from error
 
-    def stream(self, call: WireCall, *, stamp: Stamp) -> ResponsesStream:
-        """Return the writer of one streamed answer that is stored."""
-        return ResponsesStream(call, stamp)
+    def stream(
+        self,
+        call: WireCall,
+        events: AsyncGenerator[CallEvent, None],
+        *,
+        caller: ApiCaller,
+        stamp: Stamp,
+    ) -> tuple[ResponsesStream, AsyncGenerator[CallEvent, None]]:
+        """Return the writer of an answer, and its events; the last one comes once it is stored."""
+        writer = ResponsesStream(call, stamp)
+        keep = partial(self.keep, call, caller=caller, stamp=stamp)
+        return writer, _kept(events, writer=writer, keep=keep)
 
     async def answer(self, response_id: str, *, caller: ApiCaller) -> bytes:
         """Return a response as it was sent; raises `ResponseNotFound`."""
@@ -146,6 +158,19 @@ class StoredResponses:
                 f" the {most} of a request (v1.max_body_bytes): send a shorter one as `input`,"
                 " without previous_response_id."
             )
+
+
+async def _kept(
+    events: AsyncGenerator[CallEvent, None],
+    *,
+    writer: ResponsesStream,
+    keep: Callable[[bytes], Awaitable[None]],
+) -> AsyncGenerator[CallEvent, None]:
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, FullAnswer):
+                await keep(writer.closed(event))
+            yield event
 
 
 def _owner(caller: ApiCaller) -> ResponseOwner | None:
