@@ -101,6 +101,7 @@ class PreviousResponseNotFound(ResponseNotFound):
     """The response to continue, or one that it continues, is not stored for the key that asks."""
 
     code = "previous_response_not_found"
+    param = "previous_response_id"
     text = (
         "Previous response with id {!r} not found, or one that it continues: send the whole"
         " conversation as `input`, without previous_response_id."

@@ -76,7 +76,7 @@ KINDS = {
         ("/web/conversations", "/web/conversations/{id}", "/web/info"), "/web/conversations"
     ),
     "call": Kind(
-        ("/v1/chat/completions", "/v1/messages", "/v1/responses"),
+        ("/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"),
         "/v1/chat/completions",
         body={**CALL, "stream": True},
     ),
@@ -86,6 +86,9 @@ KINDS = {
         body={**CALL},
     ),
     "models": Kind(("/v1/models", "/v1/models/{id:path}"), "/v1/models"),
+    "stored response": Kind(
+        ("/v1/responses/{id}", "/v1/responses/{id}/input_items"), "/v1/responses/none", b"404"
+    ),
     "description": Kind(
         ("/api/openapi.json", "/api/docs", "/api/docs/{name}"), "/api/openapi.json"
     ),

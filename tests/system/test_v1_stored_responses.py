@@ -103,7 +103,9 @@ async def test_a_stored_response_is_continued_read_and_deleted(tmp_path: Path) -
             await client.responses.create(
                 model="auto", input="three", previous_response_id=second.id
             )
-        assert words_of(caught.value)["code"] == "previous_response_not_found"
+        told = words_of(caught.value)
+        assert told["code"] == "previous_response_not_found"
+        assert told["param"] == "previous_response_id"
 
 
 @pytest.mark.req("M1")

@@ -15,6 +15,7 @@ from hermes.errors import (
     NoCredits,
     NotFound,
     OverBudget,
+    PreviousResponseNotFound,
     ProviderError,
     ProviderRejected,
     ProviderTimeout,
@@ -81,7 +82,7 @@ def openai_error(error: HermesError) -> dict[str, object]:
     told = {
         "message": _KINDS.words_of(error),
         "type": kind.type,
-        "param": None,
+        "param": error.param if isinstance(error, PreviousResponseNotFound) else None,
         "code": kind.code or error.code,
     }
     return {"error": told}

@@ -111,7 +111,7 @@ def request_of(
 ) -> WireCall:
     """Return the request; `context` are the items that it continues, None without storage."""
     asked = decoded.body
-    if context is None and asked.previous_response_id:
+    if context is None and asked.previous_response_id is not None:
         raise BadRequest(_NOT_STORED)
     assert asked.input is not None
     tools = Toolbox(by_codex=_is_codex(headers))
@@ -230,7 +230,7 @@ def _echo(
         "max_tool_calls": None,
         "metadata": asked.metadata or {},
         "parallel_tool_calls": True if parallel is None else parallel,
-        "previous_response_id": asked.previous_response_id or None,
+        "previous_response_id": asked.previous_response_id,
         "prompt_cache_key": asked.prompt_cache_key,
         "reasoning": {"effort": config.effort, "summary": config.summary},
         "service_tier": "default",
@@ -249,7 +249,7 @@ def _echo(
         has_schema=request.schema is not None,
         wants_reasoning=request.reasoning is not None or _SEALED in (asked.include or ()),
         input=_input(asked) if stored else (),
-        previous=asked.previous_response_id or None,
+        previous=asked.previous_response_id,
     )
 
 

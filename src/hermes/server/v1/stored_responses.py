@@ -131,7 +131,7 @@ class StoredResponses:
     ) -> list[msgspec.Raw]:
         """Return the items that a request continues, within the limits of a request."""
         previous = decoded.body.previous_response_id
-        if not previous:
+        if previous is None:
             return []
         head = await self._store.get(previous, owner=owner, now=self._clock.now())
         if head is None:

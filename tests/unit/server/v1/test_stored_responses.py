@@ -152,6 +152,13 @@ async def test_a_conversation_and_a_request_have_a_bounded_size(desk: Desk) -> N
 
 
 @pytest.mark.req("M1")
+@pytest.mark.parametrize("name", ["resp_9", "", "\x00"])
+async def test_an_unknown_id_is_not_continued(desk: Desk, name: str) -> None:
+    with pytest.raises(PreviousResponseNotFound):
+        await desk.read(previous_response_id=name)
+
+
+@pytest.mark.req("M1")
 @pytest.mark.parametrize("name", ["resp_1", "", "\x00", "'; --", "x" * 10_000])
 async def test_an_unknown_id_is_not_found_and_shown_in_short(desk: Desk, name: str) -> None:
     with pytest.raises(ResponseNotFound) as caught:
