@@ -28,6 +28,7 @@ def key(name: str = "k_1", *, at: float = 1.0) -> CallerKey:
         budget_tokens=1_000,
         requests_per_minute=60,
         max_output_tokens=512,
+        store_responses=True,
         expires_at=9.0,
     )
 

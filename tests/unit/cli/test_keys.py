@@ -23,6 +23,17 @@ def test_a_key_is_printed_once_alone_and_its_use_beside_it(hermes, gateway):
     assert "$0.00 of $5.00, 0 tokens this month" in listed.stdout
 
 
+@pytest.mark.req("A22", "M1")
+def test_a_key_that_stores_responses_says_so_and_others_do_not(hermes, gateway):
+    plain = hermes("keys", "create", "--user", "ann")
+    storing = hermes("keys", "create", "--user", "bob", "--store-responses")
+    listed = hermes("keys", "list")
+
+    assert "of ann, without limits." in plain.stderr
+    assert "of bob: stores responses." in storing.stderr
+    assert listed.stdout.count("stores responses") == 1
+
+
 @pytest.mark.req("A22")
 def test_every_limit_reaches_the_gateway(hermes, gateway):
     made = hermes(

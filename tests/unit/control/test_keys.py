@@ -89,6 +89,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
         budget_tokens=0,
         requests_per_minute=60,
         max_output_tokens=512,
+        store_responses=True,
         lifetime_s=3_600.0,
     )
 
@@ -97,6 +98,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
     for name in ("user", "label", "models", "budget_usd", "budget_period", "budget_tokens"):
         assert getattr(key, name) == getattr(wanted, name)
     assert (key.requests_per_minute, key.max_output_tokens) == (60, 512)
+    assert key.store_responses
     assert (key.created_at, key.expires_at) == (NOW, NOW + 3_600)
 
 
