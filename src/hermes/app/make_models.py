@@ -23,6 +23,7 @@ from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
 from hermes.ports.spend import SpendCounters
 from hermes.ports.store import Store
+from hermes.routing.model_facts import ModelFacts
 from hermes.routing.plan import Candidate
 from hermes.routing.policy import policy_of
 
@@ -48,6 +49,7 @@ def make_model_layer(
     clock: Clock,
     counter: SpendCounters | None = None,
     meter: CallMeter | None = None,
+    facts: ModelFacts | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process."""
     calendar = Calendar(settings.time_zone)
@@ -64,7 +66,8 @@ def make_model_layer(
     limit = CallLimit(
         turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )
-    pricing = Pricing(budgets, Costs(settings.providers, settings=settings.budgets))
+    facts = facts or ModelFacts(settings.providers)
+    pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
     calls = ModelCaller(
         providers,
         limit=limit,
@@ -77,7 +80,7 @@ def make_model_layer(
         meter=meter,
         clock=clock,
     )
-    planner = Planner(providers, policy=policy_of(settings))
+    planner = Planner(providers, policy=policy_of(settings, facts))
     return ModelLayer(
         planner=planner,
         swaps=ModelSwaps(
@@ -104,6 +107,10 @@ def _caps(settings: Settings) -> Callable[[Candidate], int | None]:
     def cap(candidate: Candidate) -> int | None:
         own = by_model.get(candidate.model)
         table = settings.providers.get(candidate.provider)
-        return own or (None if table is None else table.max_output_tokens)
+        if own is not None or table is None:
+            return own
+        served = table.models.get(candidate.model)
+        most = None if served is None else served.max_output_tokens
+        return most or table.max_output_tokens
 
     return cap

@@ -30,13 +30,16 @@ from hermes.config.load import LoadedConfig, SettingRow, load, show
 from hermes.config.machine import system_zone
 from hermes.config.model_settings import (
     AgentSettings,
+    BreakerSettings,
     BudgetSettings,
     CacheSettings,
     CallSettings,
     CreditSettings,
     CreditTier,
+    DeploymentSettings,
     ModelSettings,
     ProviderSettings,
+    ServedModelSettings,
     TurnSettings,
 )
 from hermes.config.server_settings import (
@@ -63,6 +66,7 @@ __all__ = [
     "AgentRuleSettings",
     "AgentSettings",
     "ApprovalSettings",
+    "BreakerSettings",
     "BudgetSettings",
     "BusyPolicy",
     "BusySettings",
@@ -73,6 +77,7 @@ __all__ = [
     "CreditTier",
     "CronSettings",
     "DebugSettings",
+    "DeploymentSettings",
     "Finding",
     "GateSettings",
     "InboxSettings",
@@ -91,6 +96,7 @@ __all__ = [
     "PlatformSettings",
     "ProviderSettings",
     "ResetSettings",
+    "ServedModelSettings",
     "ServerSettings",
     "SessionCacheSettings",
     "SessionSettings",

@@ -171,7 +171,7 @@ def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     provider, known = settings.providers.get(name), PROVIDERS.get(name)
     variable = variable_for(("providers", name, "api_key"))
     # What no well-known variable gives a key to is a server of one's own, which needs none.
-    if provider is None or known is None or variable is None or provider.api_key is not None:
+    if provider is None or known is None or variable is None or provider.has_key:
         return
     if provider.base_url == known["base_url"]:
         text = f"but providers.{name}.api_key is not set"

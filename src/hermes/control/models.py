@@ -13,16 +13,20 @@ from hermes.config.variables import variable_for
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
+from hermes.routing.model_facts import FactSource, ModelFacts
 from hermes.routing.plan import CallNeeds, DroppedProvider, ProviderOffer
 from hermes.routing.policy import policy_of
-from hermes.routing.prices import Ability, Price, known_model, price_list, price_of
+from hermes.routing.prices import Ability, Price, price_list
 
 ABILITIES: tuple[Ability, ...] = ("tools", "vision", "schema", "embeddings")
-_DEFAULT_CONTEXT = int(ProviderSettings.model_fields["context_tokens"].default)
 
 
 class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider with its model; a `price` of None is unknown, which is not free."""
+    """One model of a provider; a `price` of None is unknown, which is not free.
+
+    `is_own` is the model that answers if only the provider is named. `listed_at` is when the service
+    listed this model itself (seconds since 1970), None if it never did.
+    """
 
     provider: str
     model: str
@@ -33,7 +37,10 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     chat: bool = True
     abilities: tuple[Ability, ...]
     context_tokens: int
+    context_source: FactSource = "provider"
     price: Price | None
+    is_own: bool = True
+    listed_at: float | None = None
 
 
 class ModelsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,17 +69,38 @@ class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def models_report(settings: Settings, offers: Sequence[ProviderOffer]) -> ModelsReport:
-    """Return every offer with what is known of its model."""
-    lines = tuple(_line(offer, settings.providers.get(offer.info.name)) for offer in offers)
-    return ModelsReport(models=lines, prices_date=price_list().date.isoformat())
+def models_report(
+    settings: Settings, offers: Sequence[ProviderOffer], facts: ModelFacts | None = None
+) -> ModelsReport:
+    """Return every configured model of every offer, with what is known of it.
+
+    Models that only the service's own list names come after them.
+    """
+    facts = facts or ModelFacts(settings.providers)
+    lines = [
+        _line(offer, model, table=settings.providers.get(offer.info.name), facts=facts)
+        for offer in offers
+        for model in _models_of(offer.info, facts)
+    ]
+    return ModelsReport(models=tuple(lines), prices_date=price_list().date.isoformat())
+
+
+def _models_of(info: ProviderInfo, facts: ModelFacts) -> tuple[str, ...]:
+    configured = facts.models_of(info)
+    return tuple(dict.fromkeys((*configured, *facts.listed_by(info.name))))
 
 
 def route_report(
-    ask: CallNeeds, offers: Sequence[ProviderOffer], *, settings: Settings
+    ask: CallNeeds,
+    offers: Sequence[ProviderOffer],
+    *,
+    settings: Settings,
+    facts: ModelFacts | None = None,
 ) -> RouteReport:
     """Return the plan that a call of the default agent would get from these offers."""
-    decision = decide(_of_default_agent(ask, settings), offers, policy=policy_of(settings))
+    facts = facts or ModelFacts(settings.providers)
+    policy = policy_of(settings, facts)
+    decision = decide(_of_default_agent(ask, settings), offers, policy=policy)
     infos = {offer.info.name: offer.info for offer in offers}
     return RouteReport(
         candidates=tuple(
@@ -80,9 +108,7 @@ def route_report(
                 provider=one.provider,
                 model=one.model,
                 rule=one.rule,
-                price=price_of(
-                    infos[one.provider], one.model, settings.providers.get(one.provider)
-                ),
+                price=facts.price_of(infos[one.provider], one.model),
             )
             for one in decision.plan.candidates
         ),
@@ -107,30 +133,30 @@ def _of_default_agent(ask: CallNeeds, settings: Settings) -> CallNeeds:
     return msgspec.structs.replace(ask, default_model=model, tier=agent.tier)
 
 
-def _line(offer: ProviderOffer, table: ProviderSettings | None) -> ModelLine:
+def _line(
+    offer: ProviderOffer, model: str, *, table: ProviderSettings | None, facts: ModelFacts
+) -> ModelLine:
     info = offer.info
+    size = facts.context_size(info, model)
+    listed = facts.lists.get(info.name)
     return ModelLine(
         provider=info.name,
-        model=info.model,
+        model=model,
         available=offer.available,
         problem=None if offer.available else offer.problem or _missing_key(info.name, table),
         local=info.local,
         demonstration=info.demonstration,
         chat=info.chat,
-        abilities=tuple(one for one in ABILITIES if has_ability(info, info.model, one)),
-        context_tokens=_context(info, table),
-        price=price_of(info, info.model, table),
+        abilities=tuple(one for one in ABILITIES if has_ability(info, model, one)),
+        context_tokens=size.tokens,
+        context_source=size.source,
+        price=facts.price_of(info, model),
+        is_own=model == info.model,
+        listed_at=listed.at if listed is not None and model in listed.models else None,
     )
 
 
 def _missing_key(name: str, table: ProviderSettings | None) -> str | None:
     variable = variable_for(("providers", name, "api_key"))
-    has_one = table is None or table.api_key is not None or table.oauth_token is not None
+    has_one = table is None or table.has_credential
     return None if has_one or variable is None else f"no key: set {variable}"
-
-
-def _context(info: ProviderInfo, table: ProviderSettings | None) -> int:
-    """Return the configured size, or where none is configured what is known of the model."""
-    known = known_model(info.model)
-    is_set = table is None or table.context_tokens != _DEFAULT_CONTEXT
-    return info.context_tokens if is_set or known is None else known.context

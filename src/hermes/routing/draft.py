@@ -114,7 +114,10 @@ class PlanDraft:
         offer = self.by_name.get(self.policy.provider_of(asked))
         if offer is not None:
             return [(offer, model)]
-        own = [offer for offer in self.offers if offer.info.model == name]
+        facts = self.policy.facts
+        own = [offer for offer in self.offers if facts.serves(offer.info, name)]
+        if not own and facts.lists:
+            own = [offer for offer in self.offers if name in facts.listed_by(offer.info.name)]
         known = None if own else known_model(name)
         if known is not None:
             kind_of = self.policy.kind_of

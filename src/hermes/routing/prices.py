@@ -21,7 +21,7 @@ from hermes.message.reply import Usage
 from hermes.ports.provider import ProviderInfo
 
 Ability = Literal["tools", "vision", "schema", "embeddings"]
-PriceSource = Literal["configured", "list", "this machine"]
+PriceSource = Literal["configured", "service", "list", "this machine"]
 _REMEMBERED = 1024
 _PER_MILLION = 1_000_000
 _COST_DIGITS = 9
