@@ -81,7 +81,8 @@ class ModelFacts:
         # A size that is set counts for the provider's own model; on this machine for every one,
         # because the server there is started with it.
         if self._is_size_set(info) and (model == info.model or info.local):
-            return ContextSize(info.context_tokens, "configured")
+            is_known = info.name in self._tables
+            return ContextSize(info.context_tokens, "configured" if is_known else "provider")
         served = self.listed_by(info.name).get(model)
         if served is not None and served.context is not None:
             return ContextSize(served.context, "service")

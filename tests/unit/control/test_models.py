@@ -79,7 +79,6 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
             demonstration=False,
             abilities=("tools",),
             context_tokens=128_000,
-            context_source="list",
             price=None,
         ),
         ModelLine(
