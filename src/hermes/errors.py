@@ -30,6 +30,7 @@ HermesError
 ├── CounterDown             the fast counters cannot be reached
 ├── ProviderError           a model call failed
 │   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
+│   │   └── ProviderCooling it failed before and is not called for a while
 │   ├── ProviderRejected    this service refuses; `everywhere`: so would every other
 │   ├── ProviderTimeout     no output in time
 │   ├── StreamTruncated     the stream ended before its end marker
@@ -293,6 +294,12 @@ class ProviderUnavailable(ProviderError):
         super().__init__(text, status=status)
         self.retry_after = retry_after
         self.was_sent = was_sent
+
+
+class ProviderCooling(ProviderUnavailable):
+    """The service failed before and is left alone for `retry_after` seconds; nothing was sent."""
+
+    code = "provider_cooling"
 
 
 class ProviderRejected(ProviderError):

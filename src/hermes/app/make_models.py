@@ -1,6 +1,7 @@
 """The model layer of a gateway: planner, calls and ledger, connected to each other."""
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -8,9 +9,11 @@ import msgspec
 from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
+from hermes.calls.circuits import MemoryCircuits
 from hermes.calls.costs import Costs
 from hermes.calls.counter import LedgerCounter
 from hermes.calls.days import Calendar
+from hermes.calls.deployments import Deployments, Draw
 from hermes.calls.embedder import Embeddings
 from hermes.calls.ledger import CallLedger
 from hermes.calls.memory import AnswerMemory
@@ -18,6 +21,7 @@ from hermes.calls.model_caller import CallTimes, ModelCaller
 from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
+from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
@@ -32,6 +36,8 @@ class ModelLayer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything between a request for a model call and the providers."""
 
     planner: Planner
+    facts: ModelFacts
+    deployments: Deployments
     swaps: ModelSwaps
     calls: ModelCaller
     embeddings: Embeddings
@@ -50,8 +56,13 @@ def make_model_layer(
     counter: SpendCounters | None = None,
     meter: CallMeter | None = None,
     facts: ModelFacts | None = None,
+    circuits: CircuitStates | None = None,
+    draw: Draw = random.random,
 ) -> ModelLayer:
-    """Return the model layer; without a counter, spending is counted in this process."""
+    """Return the model layer; without a counter, spending is counted in this process.
+
+    So are the failures of model services without `circuits`. `draw` returns random numbers.
+    """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
         counter or LedgerCounter(store.spend.total),
@@ -68,6 +79,8 @@ def make_model_layer(
     )
     facts = facts or ModelFacts(settings.providers)
     pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
+    states = circuits or MemoryCircuits()
+    deployments = _deployments(providers, settings, states=states, clock=clock, draw=draw)
     calls = ModelCaller(
         providers,
         limit=limit,
@@ -76,13 +89,17 @@ def make_model_layer(
         times=CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s),
         caps=_caps(settings),
         continues=settings.routing.continue_on_failure,
+        deployments=deployments,
+        retry_wait=retry_wait(settings.routing.retry_s, draw),
         sleep=asyncio.sleep,
         meter=meter,
         clock=clock,
     )
-    planner = Planner(providers, policy=policy_of(settings, facts))
+    planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(
         planner=planner,
+        facts=facts,
+        deployments=deployments,
         swaps=ModelSwaps(
             store.model_swap, planner, configured=settings.models.default, clock=clock
         ),
@@ -95,6 +112,29 @@ def make_model_layer(
         ledger=CallLedger(store.spend, lag_s=settings.v1.ledger_lag_s),
         calendar=calendar,
     )
+
+
+def _deployments(
+    providers: Mapping[str, Provider],
+    settings: Settings,
+    *,
+    states: CircuitStates,
+    clock: Clock,
+    draw: Draw,
+) -> Deployments:
+    return Deployments(
+        providers,
+        states=states,
+        rules=settings.routing.breaker,
+        trial_s=settings.turns.call_limit_s,
+        clock=clock,
+        draw=draw,
+    )
+
+
+def retry_wait(retry_s: float, draw: Draw) -> Callable[[], float] | None:
+    """Return how long the one retry of a call waits: half to one and a half of the setting."""
+    return (lambda: retry_s * (0.5 + draw())) if retry_s else None
 
 
 def _caps(settings: Settings) -> Callable[[Candidate], int | None]:

@@ -15,6 +15,7 @@ from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
 from hermes.calls.costs import Cost
+from hermes.calls.deployments import CallPass, Deployments
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
 from hermes.calls.memory import AnswerMemory
@@ -23,8 +24,8 @@ from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import (
+    ProviderCooling,
     ProviderError,
-    ProviderRejected,
     ProviderTimeout,
     ProviderUnavailable,
     StorageFull,
@@ -112,6 +113,34 @@ class _TimedStream:
             ) from None
 
 
+class _DeploymentCall:
+    """`with` reports to the deployments how a call at one of them ended."""
+
+    __slots__ = ("_deployments", "_entry", "provider", "rest_s")
+
+    def __init__(self, deployments: Deployments, entry: CallPass) -> None:
+        self._deployments = deployments
+        self._entry = entry
+        self.provider = entry.deployment.provider
+        self.rest_s = 0.0
+
+    def __enter__(self) -> "_DeploymentCall":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._deployments.succeeded(self._entry, rest_s=self.rest_s)
+        elif isinstance(error, ProviderError):
+            self._deployments.failed(self._entry, error)
+        else:
+            self._deployments.left(self._entry)
+
+
 class ModelCaller:
     """Runs model calls."""
 
@@ -125,6 +154,8 @@ class ModelCaller:
         times: CallTimes,
         caps: Callable[[Candidate], int | None],
         continues: bool,
+        deployments: Deployments,
+        retry_wait: Callable[[], float] | None = None,
         sleep: Sleep,
         meter: CallMeter | None = None,
         clock: Clock | None = None,
@@ -136,6 +167,8 @@ class ModelCaller:
         self._times = times
         self._caps = caps
         self._continues = continues
+        self._deployments = deployments
+        self._retry_wait = retry_wait
         self._sleep = sleep
         self._meter = meter or NoMeter()
         self._monotonic = (clock or SystemClock()).monotonic
@@ -145,7 +178,11 @@ class ModelCaller:
     ) -> AsyncGenerator[CallEvent, None]:
         """Run a call; raises the last error if no candidate answers."""
         walk = Failover(
-            plan, spec.request, max_wait_s=spec.wait_s, continues=self._continues and not spec.whole
+            plan,
+            spec.request,
+            max_wait_s=spec.wait_s,
+            continues=self._continues and not spec.whole,
+            retry_wait=self._retry_wait,
         )
         while True:
             candidate = walk.candidate
@@ -155,12 +192,16 @@ class ModelCaller:
                     yield event
                 return
             except ProviderError as error:
-                self._meter.failed(_name(candidate), spec.payer.tier)
-                wait = walk.after(error)
+                is_made = not isinstance(error, ProviderCooling)
+                if is_made:
+                    self._meter.failed(_name(candidate), spec.payer.tier)
+                has_other = self._deployments.has_other(candidate, walk.tried)
+                wait = walk.after(error, has_other=has_other)
                 failure = error
             finally:
                 await events.aclose()
-            yield CallFailure(candidate, failure)
+            if is_made:
+                yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
 
@@ -180,53 +221,80 @@ class ModelCaller:
         self, spec: CallSpec, walk: Failover, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]:
         candidate = walk.candidate
-        provider = self._provider(candidate)
-        wanted = self._capped(walk.request(provider.info), candidate)
-        passing = walk.passing(provider.info)
+        info = self._deployments.info_of(candidate.provider)
+        wanted = self._capped(walk.request(info), candidate)
+        passing = walk.passing(info)
         found = await self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
             yield CallStart(candidate)
             yield found
             return
-        fitted = fit(wanted, provider.info, whole=spec.whole)
+        fitted = fit(wanted, info, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
-        if not self._limit.is_free_for(asker):
-            # Without a wait, the hold below checks the kill switch right away.
-            await self._pricing.budgets.check_switch()
+        if await self._must_wait(asker):
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
-            yield CallStart(candidate)
-            has_thought, began = False, self._monotonic()
-            charge.send()
-            stream = _TimedStream(provider, fitted.request, times=self._times)
-            async with failpoints.outside("model.call"), stream as timeout:
-                timeout.start_wait()
-                async for event in stream.events:
-                    timeout.end_wait()
-                    if isinstance(event, CallEnd):
-                        end = await charge.pay(event)
-                        self._paid(spec, candidate, end=end, began=began)
-                        break
-                    charge.hear(event)
-                    has_thought = has_thought or isinstance(event, ReasoningDelta)
-                    if not fitted.hides:
-                        for piece in passing.pieces(event):
-                            walk.show(piece)
-                            yield piece
+            with self._enter(walk) as place:
+                yield CallStart(candidate)
+                has_thought, began = False, self._monotonic()
+                charge.send()
+                stream = _TimedStream(place.provider, fitted.request, times=self._times)
+                async with failpoints.outside("model.call"), stream as timeout:
                     timeout.start_wait()
-                else:
-                    raise StreamTruncated(f"{provider.info.name} ended its stream without an end")
+                    async for event in stream.events:
+                        timeout.end_wait()
+                        if isinstance(event, CallEnd):
+                            end = await charge.pay(event)
+                            place.rest_s = event.rest_s
+                            self._paid(spec, candidate, end=end, began=began)
+                            break
+                        charge.hear(event)
+                        has_thought = has_thought or isinstance(event, ReasoningDelta)
+                        if not fitted.hides:
+                            for piece in passing.pieces(event):
+                                walk.show(piece)
+                                yield piece
+                        timeout.start_wait()
+                    else:
+                        raise StreamTruncated(f"{info.name} ended its stream without an end")
         end = read(fitted, end, wanted=wanted)
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        is_whole = fitted.request is wanted and is_shown_whole(wanted, provider.info)
+        is_whole = fitted.request is wanted and is_shown_whole(wanted, info)
         end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+
+    async def _must_wait(self, asker: ShareHolder) -> bool:
+        """Return whether the call has to wait for a slot; raises if no call may be made at all."""
+        if self._limit.is_free_for(asker):
+            return False
+        # Without a wait, the hold of the call checks the kill switch right away.
+        await self._pricing.budgets.check_switch()
+        return True
+
+    def _enter(self, walk: Failover) -> _DeploymentCall:
+        """Choose the deployment; raises `ProviderCooling` while none may be called."""
+        candidate = walk.candidate
+        entry = self._deployments.enter(candidate, tried=walk.tried, waited=walk.has_waited)
+        walk.try_at(entry.deployment.name)
+        return _DeploymentCall(self._deployments, entry)
+
+    def _charge(
+        self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog
+    ) -> CallCharge:
+        return CallCharge(
+            self._pricing,
+            spec.payer,
+            info=self._deployments.info_of(candidate.provider),
+            candidate=candidate,
+            request=request,
+            receipt=receipt,
+        )
 
     async def _answer(
         self,
@@ -270,24 +338,6 @@ class ModelCaller:
     def _paid(self, spec: CallSpec, candidate: Candidate, *, end: CallEnd, began: float) -> None:
         seconds = self._monotonic() - began
         self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
-
-    def _provider(self, candidate: Candidate) -> Provider:
-        provider = self._providers.get(candidate.provider)
-        if provider is None:
-            raise ProviderRejected(f"provider {candidate.provider} is no longer configured")
-        return provider
-
-    def _charge(
-        self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog
-    ) -> CallCharge:
-        return CallCharge(
-            self._pricing,
-            spec.payer,
-            info=self._provider(candidate).info,
-            candidate=candidate,
-            request=request,
-            receipt=receipt,
-        )
 
     def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
         """Apply the model's output cap if the caller sets no limit."""

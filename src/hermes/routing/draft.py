@@ -18,6 +18,7 @@ class PlanDraft:
 
     __slots__ = (
         "_candidates",
+        "_cooling",
         "_decided",
         "_dropped",
         "_is_picky",
@@ -45,6 +46,7 @@ class PlanDraft:
         # Most calls need nothing that only some models have.
         self._is_picky = bool(self._needs) or policy.offline or ask.capability in AT_HOME
         self._candidates: list[Candidate] = []
+        self._cooling: list[Candidate] = []
         self._decided: set[tuple[str, str]] = set()
         self._dropped: dict[str, str] = {}
         for offer in offers:
@@ -61,8 +63,8 @@ class PlanDraft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no candidate yet."""
-        return not self._candidates
+        """Whether there is no candidate yet, not even one that is left alone for a while."""
+        return not (self._candidates or self._cooling)
 
     def add(self, offer: ProviderOffer, rule: str, *, model: str = "") -> None:
         """Add a model to the plan if it can serve the call, else record why not."""
@@ -78,6 +80,10 @@ class PlanDraft:
             if reason is not None:
                 self._dropped.setdefault(name, reason)
                 return
+        if offer.cooling and model in offer.cooling:
+            self._cooling.append(Candidate(name, model, rule))
+            self._dropped.setdefault(name, offer.cooling[model].words)
+            return
         self._candidates.append(Candidate(name, model, rule))
 
     def add_target(self, target: str, rule: str) -> None:
@@ -96,6 +102,11 @@ class PlanDraft:
     def drop(self, name: str, reason: str) -> None:
         """Record why something is not tried, unless a reason is recorded already."""
         self._dropped.setdefault(name, reason)
+
+    @property
+    def dropped(self) -> tuple[DroppedProvider, ...]:
+        """What is not tried so far, with its reason."""
+        return tuple(DroppedProvider(*item) for item in self._dropped.items())
 
     def find(self, target: str) -> Found:
         """Return the models that a target of a chain or a task route refers to, in order.
@@ -137,6 +148,9 @@ class PlanDraft:
         """Return the plan; providers that no rule named are dropped with the reason `otherwise`."""
         for offer in self.unnamed():
             self.drop(offer.info.name, otherwise)
+        if not self._candidates:
+            # Better a service that failed lately than none: the call waits for it, or says until when.
+            self._candidates = self._cooling
         if not self._dropped:
             return Plan(tuple(self._candidates))
         taken = {candidate.provider for candidate in self._candidates}
