@@ -171,11 +171,12 @@ class RateLimited(TryLater):
     """A key is used more often than it may be, or a sender has too many messages waiting.
 
     Others are not affected: a channel that takes messages in order passes it over at once.
-    `refusal` is the id under which that is noted.
+    `refusal` is the id under which that is noted, `per_minute` the rate of a key that was exceeded.
     """
 
     code = "rate_limited"
     refusal: str | None = None
+    per_minute: int | None = None
 
 
 class OverBudget(TryLater):

@@ -194,7 +194,12 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
             context.home, settings, client=adapters.client, store=store, clock=clock
         ),
         models=models,
-        model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
+        model_reports=ModelReports(
+            settings,
+            providers=adapters.providers,
+            planner=models.planner,
+            deployments=models.deployments,
+        ),
     )
 
 
@@ -377,7 +382,7 @@ def _reports(
             started_at=started_at,
             state="draining" if core.inbox.draining else "connected",
             running_turns=core.lanes.running(),
-            providers=await provider_states(adapters.providers),
+            providers=await provider_states(adapters.providers, core.models.deployments.resting()),
             channels=connections.states(),
             memory=memory_status(
                 core.memory.recall,

@@ -32,6 +32,8 @@ from hermes.ports.spend import Meter
 from hermes.ports.store import Store
 
 Count = Callable[[], float]
+# Callers may name any model: what they can make fail must not make the metrics grow.
+_MOST_RESTING = 64
 # The person who owns the deliveries of alerts.
 _SENDER = ("hermes", "alerts")
 
@@ -204,6 +206,12 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
             read=lambda: _breakers(core),
         ),
         MetricReader(
+            "model_resting",
+            "Whether a model of a deployment is left alone because it failed; absent if not.",
+            labels=("backend", "deployment"),
+            read=lambda: _resting(core),
+        ),
+        MetricReader(
             "budget_spent_usd",
             "What the calls of today cost, as budgets count it.",
             labels=("budget",),
@@ -230,6 +238,11 @@ def _breakers(core: Core) -> Reading:
         ((name,), float(sender.breaker.open_until is not None))
         for name, sender in core.push.senders.items()
     ]
+
+
+def _resting(core: Core) -> Reading:
+    resting = core.models.deployments.resting()[:_MOST_RESTING]
+    return [((f"{one.provider}:{one.model}", one.deployment), 1.0) for one in resting]
 
 
 async def _waiting(store: Store) -> Reading:

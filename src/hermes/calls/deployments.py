@@ -22,7 +22,7 @@ from hermes.ports.provider import (
     Provider,
     ProviderInfo,
 )
-from hermes.routing.plan import Candidate, CoolingPeriod
+from hermes.routing.plan import Candidate, CoolingPeriod, clock_time
 
 _log = structlog.get_logger(__name__)
 # Returns a number from 0 up to 1, by chance.
@@ -86,7 +86,10 @@ class CallPass(msgspec.Struct, frozen=True):
 
 
 class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
-    """One model of a deployment that has failed lately; `open_until` is None while it is called."""
+    """One model of a deployment that has failed lately; `open_until` is None while it is called.
+
+    A provider without several deployments has one without a name.
+    """
 
     provider: str
     deployment: str
@@ -94,6 +97,12 @@ class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     open_until: float | None
     reason: str
+
+    @property
+    def words(self) -> str:
+        """Say until when it is not called, and why."""
+        place = f"{self.deployment}: " if self.deployment else ""
+        return f"{place}not called until {clock_time(self.open_until or 0.0)}: {self.reason}"
 
 
 class Deployments:
@@ -212,6 +221,10 @@ class Deployments:
     def info_of(self, provider: str) -> ProviderInfo:
         """Return what a provider can do; raises `ProviderRejected` if it is unknown."""
         return self.members_of(provider)[0].provider.info
+
+    def resting(self) -> list[DeploymentState]:
+        """Return every model of a deployment that is left alone now, or waits for its trial call."""
+        return [state for state in self.states() if state.open_until is not None]
 
     def members_of(self, provider: str) -> tuple[Deployment, ...]:
         """Return the deployments of a provider; raises `ProviderRejected` if it is unknown."""

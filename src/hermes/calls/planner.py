@@ -97,6 +97,16 @@ class Planner:
         """Ask every provider at once; return the offers in their order."""
         return await self._offers(self._providers)
 
+    async def names(self) -> list[str]:
+        """Return `provider:model` of every configured model that can be called now."""
+        facts = self.policy.facts
+        return [
+            f"{offer.info.name}:{model}"
+            for offer in await self.offers()
+            if offer.available and offer.info.chat
+            for model in facts.models_of(offer.info)
+        ]
+
     async def _offers(self, providers: Sequence[Provider]) -> list[ProviderOffer]:
         offers = await _offers(providers)
         for place, offer in enumerate(offers):

@@ -49,13 +49,21 @@ def _print(report: ModelsReport, out: Console) -> None:
 
 
 def _cells(line: ModelLine) -> tuple[str, ...]:
-    state = "available" if line.available else line.problem or "not available"
     where = "this machine" if line.local else "elsewhere"
     return (
         f"{line.provider}:{line.model}",
-        state,
+        _state(line),
         f"{where}, demonstration" if line.demonstration else where,
         ", ".join((*(("chat",) if line.chat else ()), *line.abilities)),
         f"{line.context_tokens:,}",
         price_text(line.price),
     )
+
+
+def _state(line: ModelLine) -> str:
+    if not line.available:
+        return line.problem or "not available"
+    rests = "; ".join(one.words for one in line.resting)
+    if line.is_cooling:
+        return rests or "not called for a while"
+    return f"available ({rests})" if rests else "available"

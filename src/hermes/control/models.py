@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hermes.calls.deployments import DeploymentState
 from hermes.config import ProviderSettings, Settings
 from hermes.config.variables import variable_for
 from hermes.ports.provider import ProviderInfo
@@ -25,7 +26,8 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a provider; a `price` of None is unknown, which is not free.
 
     `is_own` is the model that answers if only the provider is named. `listed_at` is when the service
-    listed this model itself (seconds since 1970), None if it never did.
+    listed this model itself (seconds since 1970), None if it never did. `resting` are the deployments
+    that are left alone because they failed; with `is_cooling` these are all of them.
     """
 
     provider: str
@@ -41,6 +43,8 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     price: Price | None
     is_own: bool = True
     listed_at: float | None = None
+    resting: tuple[DeploymentState, ...] = ()
+    is_cooling: bool = False
 
 
 class ModelsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +74,11 @@ class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def models_report(
-    settings: Settings, offers: Sequence[ProviderOffer], facts: ModelFacts | None = None
+    settings: Settings,
+    offers: Sequence[ProviderOffer],
+    facts: ModelFacts | None = None,
+    *,
+    resting: Sequence[DeploymentState] = (),
 ) -> ModelsReport:
     """Return every configured model of every offer, with what is known of it.
 
@@ -82,7 +90,26 @@ def models_report(
         for offer in offers
         for model in _models_of(offer.info, facts)
     ]
+    if resting:
+        lines = [_with_resting(line, resting) for line in lines]
     return ModelsReport(models=tuple(lines), prices_date=price_list().date.isoformat())
+
+
+def _with_resting(line: ModelLine, resting: Sequence[DeploymentState]) -> ModelLine:
+    own = [one for one in resting if (one.provider, one.model) == (line.provider, line.model)]
+    return msgspec.structs.replace(line, resting=tuple(own)) if own else line
+
+
+def with_bare_names(lines: Sequence[ModelLine]) -> list[ModelLine]:
+    """Return the lines whose model can be asked for by its name alone: the first of each name.
+
+    A demonstration model is not asked for that way, and a name with a colon may mean a provider.
+    """
+    named: dict[str, ModelLine] = {}
+    for line in lines:
+        if line.model and ":" not in line.model and not line.demonstration:
+            named.setdefault(line.model, line)
+    return list(named.values())
 
 
 def _models_of(info: ProviderInfo, facts: ModelFacts) -> tuple[str, ...]:
@@ -152,6 +179,7 @@ def _line(
         context_source=size.source,
         price=facts.price_of(info, model),
         is_own=model == info.model,
+        is_cooling=model in offer.cooling,
         listed_at=listed.at if listed is not None and model in listed.models else None,
     )
 

@@ -34,6 +34,11 @@ class Plan(msgspec.Struct, frozen=True):
     dropped: tuple[DroppedProvider, ...] = ()
 
 
+def clock_time(instant: float) -> str:
+    """Return the time of day of an instant, for people."""
+    return datetime.fromtimestamp(instant, UTC).strftime("%H:%M:%S UTC")
+
+
 class CoolingPeriod(msgspec.Struct, frozen=True, kw_only=True):
     """A model that is not called `until` then (seconds since 1970), and why.
 
@@ -48,7 +53,7 @@ class CoolingPeriod(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """Say until when the model is not called, and why, without what a service said."""
-        at = datetime.fromtimestamp(self.until, UTC).strftime("%H:%M:%S UTC")
+        at = clock_time(self.until)
         if self.status is not None:
             return f"is not called until {at}: the service answered {self.status}"
         times = "once" if self.failures <= 1 else f"{self.failures} times in a row"

@@ -22,7 +22,7 @@ class Record:
     ) -> None:
         self.stamp = stamp
         self.receipt = SpendLog()
-        self._caller = caller
+        self.caller = caller
         self.wanted = ""
         self._ledger = ledger
         self._clock = clock
@@ -80,8 +80,8 @@ class Record:
             used = used.plus(one.usage)
         data: dict[str, object] = {
             "wanted": self.wanted[:200],
-            "user": self._caller.user,
-            "key": "" if self._caller.key is None else self._caller.key.id,
+            "user": self.caller.user,
+            "key": "" if self.caller.key is None else self.caller.key.id,
             "outcome": self._outcome,
             "attempts": self._attempts,
             "tokens_in": used.tokens_in,
