@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
-from tests.system.live import Live, live_gateway, model_server, with_model
+from tests.system.live import Live, live_gateway, model_server, run_command, with_model
 from tests.system.test_gateway import hermes
 from tests.system.test_v1_gateway import HELLO, gateway, key_of, openai_client
 
@@ -150,3 +150,83 @@ async def test_a_deployment_that_is_rate_limited_is_asked_once_and_shown_as_rest
     provider = next(one for one in json.loads(status)["providers"] if one["name"] == "openai")
     assert "gpt-4o-mini: east: not called until" in provider["note"]
     assert 'model_resting{backend="openai:gpt-4o-mini",deployment="east"} 1' in metrics
+
+
+LISTED = {
+    "data": [
+        {
+            "id": "vendor/new-1",
+            "context_length": 77_000,
+            "pricing": {"prompt": "0.000002", "completion": "0.000004"},
+        }
+    ]
+}
+
+
+@asynccontextmanager
+async def listing_service(found: object, status: int = 200) -> AsyncIterator[ScriptedHttp]:
+    async def answer(received: ReceivedRequest, out: Out) -> None:
+        assert received.path == "/v1/models"
+        out.whole(status, json.dumps(found).encode())
+
+    async with ScriptedHttp(answer) as server:
+        yield server
+
+
+@pytest.mark.req("P6", "A20")
+async def test_a_refresh_brings_the_services_models_sizes_and_prices_and_outlasts_a_restart(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    async with listing_service(LISTED) as fine, listing_service({}, 500) as broken:
+        settings = {
+            "HERMES_PROVIDERS__FINE__BASE_URL": f"{fine.origin}/v1",
+            "HERMES_PROVIDERS__FINE__MODEL": "own-1",
+            "HERMES_PROVIDERS__BROKEN__BASE_URL": f"{broken.origin}/v1",
+            "HERMES_PROVIDERS__BROKEN__MODEL": "own-2",
+        }
+        async with gateway(home, **settings) as live:
+            code, out, err = await hermes(live, "models", "refresh", "fine", "broken", "--json")
+            assert code == 0, err
+            services = {one["provider"]: one for one in json.loads(out)["services"]}
+            listed = await _line_of(live, "vendor/new-1")
+            code, _, err = await hermes(live, "models", "refresh", "nobody")
+            assert (code, "no provider 'nobody'" in err) == (1, True)
+            _, audit, _ = await hermes(live, "audit", "--json")
+        async with gateway(home, **settings) as live:
+            again = await _line_of(live, "vendor/new-1")
+            secret, _ = await key_of(live)
+            async with openai_client(live, secret) as client:
+                assert (await client.models.retrieve("vendor/new-1")).owned_by == "fine"
+
+    counted = {key: services["fine"][key] for key in ("models", "sized", "priced", "added")}
+    assert counted == {"models": 1, "sized": 1, "priced": 1, "added": 1}
+    assert "broken: the service answered 500" in services["broken"]["problem"]
+    assert listed == again
+    # On this machine a model costs nothing, whatever its server says.
+    assert (listed["context_tokens"], listed["context_source"]) == (77_000, "service")
+    assert "models.refresh" in audit
+
+
+async def _line_of(live: Live, model: str) -> Any:
+    _, shown, _ = await hermes(live, "models", "--json")
+    return next(one for one in json.loads(shown)["models"] if one["model"] == model)
+
+
+@pytest.mark.req("P6", "A20")
+async def test_without_a_gateway_the_services_are_asked_from_the_command(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with listing_service(LISTED) as fine:
+        settings = {
+            "HERMES_PROVIDERS__FINE__BASE_URL": f"{fine.origin}/v1",
+            "HERMES_PROVIDERS__FINE__MODEL": "own-1",
+        }
+        told = await run_command(home, "models", "refresh", "fine", more=settings)
+        shown = await run_command(home, "models", "--all", "--json", more=settings)
+
+    assert (told.returncode, "+1 -0" in told.stdout) == (0, True), told.stderr
+    lines = {line["model"]: line for line in json.loads(shown.stdout)["models"]}
+    assert (lines["vendor/new-1"]["is_configured"], lines["own-1"]["is_configured"]) == (
+        False,
+        True,
+    )

@@ -199,18 +199,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
         MetricReader(
             "turns_running", "Turns running now.", read=lambda: [((), core.lanes.running())]
         ),
-        MetricReader(
-            "breaker_open",
-            "Whether sending to a platform is paused because it kept failing.",
-            labels=("platform",),
-            read=lambda: _breakers(core),
-        ),
-        MetricReader(
-            "model_resting",
-            "Whether a model of a deployment is left alone because it failed; absent if not.",
-            labels=("backend", "deployment"),
-            read=lambda: _resting(core),
-        ),
+        *_breaker_readers(core),
         MetricReader(
             "budget_spent_usd",
             "What the calls of today cost, as budgets count it.",
@@ -225,6 +214,23 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
         ),
         MetricReader(
             "kill_switch", "Whether all model calls are stopped.", read=lambda: _switch(store)
+        ),
+    ]
+
+
+def _breaker_readers(core: Core) -> list[Metric]:
+    return [
+        MetricReader(
+            "breaker_open",
+            "Whether sending to a platform is paused because it kept failing.",
+            labels=("platform",),
+            read=lambda: _breakers(core),
+        ),
+        MetricReader(
+            "model_resting",
+            "Whether a model of a deployment is left alone because it failed; absent if not.",
+            labels=("backend", "deployment"),
+            read=lambda: _resting(core),
         ),
     ]
 

@@ -14,6 +14,7 @@ from hermes.config import BreakerSettings
 from hermes.errors import ProviderCooling, ProviderError, ProviderRejected
 from hermes.ports.circuits import Circuit, CircuitStates
 from hermes.ports.clock import Clock
+from hermes.ports.model_lists import ModelLister, ServedModel
 from hermes.ports.provider import (
     Embedder,
     Embedding,
@@ -66,6 +67,17 @@ class DeployedProvider:
             if isinstance(one.provider, Embedder):
                 try:
                     return await one.provider.embed(texts, model=model)
+                except ProviderError as error:
+                    problem = error
+        raise problem
+
+    async def list_models(self) -> Mapping[str, ServedModel]:
+        """Return the models that the first deployment with a list has; raises `ProviderError`."""
+        problem: ProviderError = ProviderRejected(f"{self.info.name} has no list of its models")
+        for one in self.members:
+            if isinstance(one.provider, ModelLister):
+                try:
+                    return await one.provider.list_models()
                 except ProviderError as error:
                     problem = error
         raise problem

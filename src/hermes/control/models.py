@@ -25,7 +25,8 @@ ABILITIES: tuple[Ability, ...] = ("tools", "vision", "schema", "embeddings")
 class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     """One model of a provider; a `price` of None is unknown, which is not free.
 
-    `is_own` is the model that answers if only the provider is named. `listed_at` is when the service
+    `is_own` is the model that answers if only the provider is named, `is_configured` says that the
+    settings name it; without it only the service's own list does. `listed_at` is when the service
     listed this model itself (seconds since 1970), None if it never did. `resting` are the deployments
     that are left alone because they failed; with `is_cooling` these are all of them.
     """
@@ -42,16 +43,26 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     context_source: FactSource = "provider"
     price: Price | None
     is_own: bool = True
+    is_configured: bool = True
     listed_at: float | None = None
     resting: tuple[DeploymentState, ...] = ()
     is_cooling: bool = False
 
 
+class ListedService(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider whose service listed so many models itself, and when (seconds since 1970)."""
+
+    provider: str
+    at: float
+    models: int
+
+
 class ModelsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Every configured model; list prices are of `prices_date`."""
+    """Every configured model, and those that services list; list prices are of `prices_date`."""
 
     models: tuple[ModelLine, ...]
     prices_date: str
+    lists: tuple[ListedService, ...] = ()
 
 
 class RouteCandidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +103,14 @@ def models_report(
     ]
     if resting:
         lines = [_with_resting(line, resting) for line in lines]
-    return ModelsReport(models=tuple(lines), prices_date=price_list().date.isoformat())
+    return ModelsReport(
+        models=tuple(lines),
+        prices_date=price_list().date.isoformat(),
+        lists=tuple(
+            ListedService(provider=name, at=one.at, models=len(one.models))
+            for name, one in facts.lists.items()
+        ),
+    )
 
 
 def _with_resting(line: ModelLine, resting: Sequence[DeploymentState]) -> ModelLine:
@@ -179,6 +197,7 @@ def _line(
         context_source=size.source,
         price=facts.price_of(info, model),
         is_own=model == info.model,
+        is_configured=facts.serves(info, model),
         is_cooling=model in offer.cooling,
         listed_at=listed.at if listed is not None and model in listed.models else None,
     )

@@ -89,6 +89,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "pairing.approve.platform": "the platform on which the person wrote",
     "pairing.deny.user": "the person who waits for approval, as `platform:user_id`",
     "pairing.revoke.user": "the person whose access to revoke, as `platform:user_id`",
+    "providers": "the providers to ask; all that have a list if empty",
     "search.find.agent": "only conversations with this agent",
     "search.find.text": "the words to search for",
     "search.find.user": _ONLY_PERSON,
