@@ -86,7 +86,11 @@ def make_model_layer(
         limit=limit,
         pricing=pricing,
         memory=memory,
-        times=CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s),
+        times=CallTimes(
+            silence_s=turns.output_timeout_s,
+            limit_s=turns.call_limit_s,
+            hedge_s=settings.routing.hedge_after_s,
+        ),
         caps=_caps(settings),
         continues=settings.routing.continue_on_failure,
         deployments=deployments,

@@ -5,6 +5,7 @@ listener sees every try before it is sent, and may write it down first.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from types import TracebackType
 
 import msgspec
@@ -18,6 +19,7 @@ from hermes.calls.costs import Cost
 from hermes.calls.deployments import CallPass, Deployments
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
+from hermes.calls.hedge import HedgedCall
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.request_fit import fit, read
 from hermes.calls.shares import ShareHolder
@@ -55,7 +57,8 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole` says that nobody waits for pieces; `wait_s` limits the wait for a service that asks for
     one; `remembers` allows a cached answer. The call waits `place_s` for a slot among the model
-    calls (None: as the settings say), counted for its `asker`, which defaults to the payer.
+    calls (None: as the settings say), counted for its `asker`, which defaults to the payer. With
+    `hedges` the next candidate may be asked beside a silent one, if the settings say so.
     """
 
     call_id: str
@@ -66,13 +69,18 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     remembers: bool = False
     place_s: float | None = None
     asker: ShareHolder | None = None
+    hedges: bool = False
 
 
 class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a model may be silent, and how long a call may last."""
+    """How long a model may be silent, and how long a call may last.
+
+    After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
+    """
 
     silence_s: float
     limit_s: float
+    hedge_s: float = 0.0
 
 
 class _TimedStream:
@@ -173,10 +181,19 @@ class ModelCaller:
         self._meter = meter or NoMeter()
         self._monotonic = (clock or SystemClock()).monotonic
 
-    async def run(
+    def run(
         self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]:
         """Run a call; raises the last error if no candidate answers."""
+        hedge_s = self._times.hedge_s
+        if not (hedge_s and spec.hedges and len(plan.candidates) > 1):
+            return self._walk(spec, plan, receipt=receipt)
+        call = HedgedCall(partial(self._walk, spec, receipt=receipt), plan, after_s=hedge_s)
+        return call.run()
+
+    async def _walk(
+        self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
+    ) -> AsyncGenerator[CallEvent, None]:
         walk = Failover(
             plan,
             spec.request,

@@ -46,7 +46,9 @@ async def ask_model(
     usual = models.summaries or shop.planner.default_model or models.default
     plan = await shop.planner.plan(CallNeeds(default_model=model or usual))
     payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
-    spec = CallSpec(call_id=shop.make_id("c"), request=request, payer=payer, whole=True)
+    spec = CallSpec(
+        call_id=shop.make_id("c"), request=request, payer=payer, whole=True, hedges=True
+    )
     async with aclosing(shop.calls.run(spec, plan, receipt=receipt)) as events:
         async for event in events:
             if isinstance(event, FullAnswer):

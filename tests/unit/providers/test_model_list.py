@@ -151,7 +151,9 @@ async def test_a_service_that_refuses_says_why_and_never_the_key(client):
         table = ProviderSettings.model_validate(
             {"base_url": server.origin, "api_key": "sk-secret-1"}
         )
+        provider = make_openai("house", table, client)
+        assert isinstance(provider, ModelLister)
         with pytest.raises(ProviderError, match=r"house: .* 401: wrong key") as refused:
-            await make_openai("house", table, client).list_models()
+            await provider.list_models()
 
     assert "sk-secret-1" not in str(refused.value)

@@ -162,6 +162,7 @@ class WireEndpoint:
             whole=not call.stream,
             wait_s=parts.settings.v1.wait_s,
             remembers=self._remembers(caller, exchange),
+            hedges=True,
         )
         return parts.calls.run(spec, plan, receipt=record.receipt)
 
