@@ -86,11 +86,7 @@ def make_model_layer(
         limit=limit,
         pricing=pricing,
         memory=memory,
-        times=CallTimes(
-            silence_s=turns.output_timeout_s,
-            limit_s=turns.call_limit_s,
-            hedge_s=settings.routing.hedge_after_s,
-        ),
+        times=_times(settings),
         caps=_caps(settings),
         continues=settings.routing.continue_on_failure,
         deployments=deployments,
@@ -116,6 +112,11 @@ def make_model_layer(
         ledger=CallLedger(store.spend, lag_s=settings.v1.ledger_lag_s),
         calendar=calendar,
     )
+
+
+def _times(settings: Settings) -> CallTimes:
+    turns, hedge_s = settings.turns, settings.routing.hedge_after_s
+    return CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s, hedge_s=hedge_s)
 
 
 def _deployments(

@@ -4,7 +4,8 @@ A provider is one deployment, or several keys and addresses of the same models t
 by weight. Each model of each deployment has a circuit breaker; the states are behind a port.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 import structlog
@@ -28,6 +29,7 @@ from hermes.routing.plan import Candidate, CoolingPeriod, clock_time
 _log = structlog.get_logger(__name__)
 # Returns a number from 0 up to 1, by chance.
 Draw = Callable[[], float]
+_NOTHING: Mapping[str, CoolingPeriod] = MappingProxyType({})
 
 
 class Deployment(msgspec.Struct, frozen=True):
@@ -117,6 +119,34 @@ class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}not called until {clock_time(self.open_until or 0.0)}: {self.reason}"
 
 
+class CoolingModels(Mapping[str, CoolingPeriod]):
+    """The models of a provider that no deployment may be called for now, looked up on demand.
+
+    Callers may name any model, so there may be many circuits, and every plan asks for a few.
+    """
+
+    def __init__(self, deployments: "Deployments", provider: str) -> None:
+        self._deployments = deployments
+        self._provider = provider
+
+    def __getitem__(self, model: str) -> CoolingPeriod:
+        found = self._deployments.cooling_of(self._provider, model)
+        if found is None:
+            raise KeyError(model)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        states = self._deployments.states()
+        named = dict.fromkeys(one.model for one in states if one.provider == self._provider)
+        return (model for model in named if model in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True
+
+
 class Deployments:
     """The deployments of every provider, with the state of their circuits."""
 
@@ -201,16 +231,17 @@ class Deployments:
 
     def cooling(self, provider: str) -> Mapping[str, CoolingPeriod]:
         """Return the models of a provider that no deployment may be called for now."""
-        if not self._states.changed():
-            return {}
-        now, blocked = self._now(), dict[str, list[Circuit]]()
-        for state in self.states():
-            if state.provider == provider:
-                circuit = self._states.get(_name(provider, state.deployment, state.model))
-                if circuits.is_blocked(circuit, now):
-                    blocked.setdefault(state.model, []).append(circuit)
-        count = len(self.members_of(provider)) if blocked else 0
-        return {model: _cooling(found) for model, found in blocked.items() if len(found) == count}
+        return CoolingModels(self, provider) if self._states.changed() else _NOTHING
+
+    def cooling_of(self, provider: str, model: str) -> CoolingPeriod | None:
+        """Return how long no deployment may be called for a model; None if one may be."""
+        now, found = self._now(), list[Circuit]()
+        for one in self.members_of(provider):
+            circuit = self._states.get(_name(provider, one.name, model))
+            if not circuits.is_blocked(circuit, now):
+                return None
+            found.append(circuit)
+        return _cooling(found)
 
     def states(self) -> list[DeploymentState]:
         """Return every model of a deployment that has failed lately."""

@@ -96,7 +96,7 @@ async def test_if_both_fail_nobody_is_asked_twice_and_the_error_is_raised(tmp_pa
     two = model("two", [ScriptedTurn(fault="status", status=502)])
     one = late("one", ScriptedTurn(fault="status", status=500), after=two)
     async with open_calls(tmp_path, one, two, settings=HEDGE) as rig:
-        with pytest.raises(ProviderUnavailable, match="50[02]"):
+        with pytest.raises(ProviderUnavailable, match=r"50[02]"):
             await rig.call("hello", "one", "two", hedges=True)
 
     assert (len(one.calls), len(two.calls)) == (1, 1)

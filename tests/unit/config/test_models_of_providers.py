@@ -4,6 +4,7 @@ import pytest
 
 from hermes.config import ServedModelSettings, show
 from hermes.errors import ConfigurationError
+from hermes.ops.logs import secrets_in
 
 HOUSE = "providers: {house: {base_url: 'http://127.0.0.1:1/v1', model: a, %s}}\n"
 
@@ -74,6 +75,7 @@ def test_the_keys_of_deployments_are_secret_and_come_from_variables_too(write, l
     keys = {name: one.api_key.get_secret_value() for name, one in deployments.items()}
     assert keys == {"east": "sk-east-1", "west": "sk-west-1"}
     assert loaded.settings.providers["house"].has_key
+    assert {"sk-east-1", "sk-west-1"} <= secrets_in(loaded.settings)
     shown = repr(show(loaded, origin=True)) + repr(loaded.settings)
     assert "sk-east-1" not in shown
     assert "sk-west-1" not in shown
