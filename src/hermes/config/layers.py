@@ -100,7 +100,8 @@ def _walk(layer: Layer, key: Key, *, value: object) -> None:
 def _is_open(table: Key) -> bool:
     """Whether an entry of a table exists as soon as it is named."""
     node = node_at(table)
-    return table in OPEN_TABLES or (node is not None and node.takes_names)
+    is_deployments = table[:1] == ("providers",) and table[2:] == ("deployments",)
+    return table in OPEN_TABLES or is_deployments or (node is not None and node.takes_names)
 
 
 def _is_branch(key: Key, value: object) -> bool:

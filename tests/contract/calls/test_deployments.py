@@ -204,6 +204,15 @@ async def test_a_service_whose_limit_is_used_up_rests_after_its_last_answer(
     assert (len(last.calls), len(good.calls)) == (2, 1)
 
 
+@pytest.mark.req("P6")
+async def test_every_configured_model_is_among_those_to_choose_from(tmp_path: Path) -> None:
+    more = {"PROVIDERS__ONE__MODELS": "one-2,one-3"}
+    async with open_calls(tmp_path, model("one"), model("two"), settings=more) as rig:
+        names = await rig.layer.planner.names()
+
+    assert names == ["one:one-1", "one:one-2", "one:one-3", "two:two-1"]
+
+
 @pytest.fixture(params=[MemoryCircuits], ids=["memory"])
 def states(request: pytest.FixtureRequest) -> CircuitStates:
     """Every implementation of the port."""

@@ -79,3 +79,23 @@ def test_the_keys_of_deployments_are_secret_and_come_from_variables_too(write, l
     shown = repr(show(loaded, origin=True)) + repr(loaded.settings)
     assert "sk-east-1" not in shown
     assert "sk-west-1" not in shown
+
+
+@pytest.mark.req("M2")
+def test_half_a_price_of_a_model_is_warned_of(write, load_home):
+    write(yaml=HOUSE % "models: {b: {price_in_per_million: 1}}")
+
+    (warning,) = load_home().warnings
+
+    assert "providers.house.models.b.price_out_per_million is not set" in str(warning)
+
+
+@pytest.mark.req("M1", "M2")
+def test_addresses_of_all_deployments_are_enough(write, load_home):
+    east = "east: {base_url: 'http://127.0.0.1:1/v1'}"
+    write(yaml=f"providers: {{house: {{deployments: {{{east}}}}}}}")
+    assert load_home().settings.providers["house"].base_url is None
+
+    write(yaml=f"providers: {{house: {{deployments: {{{east}, west: {{}}}}}}}}")
+    with pytest.raises(ConfigurationError, match="expected the address of the model server"):
+        load_home()
