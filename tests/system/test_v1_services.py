@@ -1,5 +1,6 @@
 """Services in numbers behind `/v1`: several models and deployments, missing keys, rates of keys."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +15,7 @@ import pytest
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 from tests.system.live import Live, live_gateway, model_server, run_command, with_model
 from tests.system.test_gateway import hermes
-from tests.system.test_v1_gateway import HELLO, gateway, key_of, openai_client
+from tests.system.test_v1_gateway import HELLO, gateway, key_of, openai_client, why
 
 GROQ = {"HERMES_PROVIDERS__GROQ__MODEL": "openai/gpt-oss-120b"}
 MODELS = {"HERMES_PROVIDERS__OPENAI__MODELS": "gpt-4o,vendor/other-1"}
@@ -230,3 +231,33 @@ async def test_without_a_gateway_the_services_are_asked_from_the_command(tmp_pat
         False,
         True,
     )
+
+
+@pytest.mark.req("P5", "A23")
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_a_hedged_call_is_answered_by_the_faster_one_and_why_shows_both(
+    tmp_path: Path, *, stream: bool
+) -> None:
+    async def silent(_received: ReceivedRequest, _out: Out) -> None:
+        await asyncio.Event().wait()
+
+    async with ScriptedHttp(silent) as slow, model_server() as url:
+        settings = {
+            **with_model(f"{slow.origin}/v1"),
+            "HERMES_PROVIDERS__HOUSE__BASE_URL": url,
+            "HERMES_PROVIDERS__HOUSE__MODEL": "house-1",
+            "HERMES_ROUTING__HEDGE_AFTER_S": "0.05",
+        }
+        async with live_gateway(tmp_path / "home", settings) as live:
+            secret, _ = await key_of(live)
+            async with aiohttp.ClientSession(live.url) as http:
+                body = {"model": "auto", "messages": HELLO, "stream": stream}
+                headers = {"authorization": f"Bearer {secret}"}
+                async with http.post("/v1/chat/completions", json=body, headers=headers) as answer:
+                    text = await answer.text()
+            out = await why(live, answer.headers["x-request-id"])
+
+    assert "#1 hello" in text
+    assert len(slow.requests) == 1
+    for told in ("openai:gpt-4o-mini", "house:house-1", "provider_timeout"):
+        assert told in out
