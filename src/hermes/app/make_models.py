@@ -131,7 +131,7 @@ def _deployments(
         providers,
         states=states,
         rules=settings.routing.breaker,
-        trial_s=settings.turns.call_limit_s,
+        trial_s=settings.turns.output_timeout_s,
         clock=clock,
         draw=draw,
     )

@@ -55,9 +55,11 @@ def is_blocked(circuit: Circuit, now: float) -> bool:
     return circuit.opened_at <= now < max(circuit.open_until, circuit.trial_until)
 
 
-def free_at(circuit: Circuit) -> float:
-    """Return when the next call may be made."""
-    return max(circuit.open_until or 0.0, circuit.trial_until)
+def free_at(circuit: Circuit, now: float, *, rules: BreakerSettings) -> float:
+    """Return when the next call may be made; while a trial call runs, when it may have told more."""
+    if circuit.open_until is not None and now < circuit.open_until:
+        return circuit.open_until
+    return min(circuit.trial_until, now + rules.open_s)
 
 
 def on_trial(circuit: Circuit, now: float, *, trial_s: float) -> Circuit:

@@ -5,6 +5,7 @@ by weight. Each model of each deployment has a circuit breaker; the states are b
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from types import MappingProxyType
 
 import msgspec
@@ -241,7 +242,7 @@ class Deployments:
             if not circuits.is_blocked(circuit, now):
                 return None
             found.append(circuit)
-        return _cooling(found)
+        return _cooling(found, now, rules=self._rules)
 
     def states(self) -> list[DeploymentState]:
         """Return every model of a deployment that has failed lately."""
@@ -312,7 +313,7 @@ class Deployments:
             self._states.get(_name(candidate.provider, one.name, candidate.model))
             for one in members
         ]
-        cooling = _cooling(found)
+        cooling = _cooling(found, now, rules=self._rules)
         return ProviderCooling(
             f"{candidate.provider}:{candidate.model} {cooling.words}",
             max(0.0, cooling.until - now),
@@ -328,10 +329,12 @@ class Deployments:
                 return new
 
 
-def _cooling(found: Sequence[Circuit]) -> CoolingPeriod:
-    first = min(found, key=circuits.free_at)
+def _cooling(found: Sequence[Circuit], now: float, *, rules: BreakerSettings) -> CoolingPeriod:
+    until, first = min(
+        ((circuits.free_at(one, now, rules=rules), one) for one in found), key=itemgetter(0)
+    )
     return CoolingPeriod(
-        until=circuits.free_at(first),
+        until=until,
         failures=first.failures,
         status=first.status,
         reason=first.reason,

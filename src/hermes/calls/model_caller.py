@@ -124,16 +124,23 @@ class _TimedStream:
 class _DeploymentCall:
     """`with` reports to the deployments how a call at one of them ended."""
 
-    __slots__ = ("_deployments", "_entry", "provider", "rest_s")
+    __slots__ = ("_deployments", "_entry", "is_trial", "provider", "rest_s")
 
     def __init__(self, deployments: Deployments, entry: CallPass) -> None:
         self._deployments = deployments
         self._entry = entry
         self.provider = entry.deployment.provider
+        self.is_trial = entry.is_trial
         self.rest_s = 0.0
 
     def __enter__(self) -> "_DeploymentCall":
         return self
+
+    def end_trial(self) -> None:
+        """Report the first output of a trial call: others need not wait for its end."""
+        self._deployments.succeeded(self._entry)
+        self._entry = msgspec.structs.replace(self._entry, is_trial=False)
+        self.is_trial = False
 
     def __exit__(
         self,
@@ -268,6 +275,8 @@ class ModelCaller:
                             self._paid(spec, candidate, end=end, began=began)
                             break
                         charge.hear(event)
+                        if place.is_trial:
+                            place.end_trial()
                         has_thought = has_thought or isinstance(event, ReasoningDelta)
                         if not fitted.hides:
                             for piece in passing.pieces(event):

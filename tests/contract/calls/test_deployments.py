@@ -118,6 +118,49 @@ async def test_one_trial_call_passes_and_its_answer_closes_the_circuit(tmp_path:
 
 
 @pytest.mark.req("M1", "P5")
+async def test_the_first_output_of_a_trial_call_lets_the_others_in(tmp_path: Path) -> None:
+    clock = ManualClock()
+    begun = ScriptedTurn(text="a long answer", deltas=2, fault="hang", after=1)
+    one = model("one", [DOWN, DOWN, begun, FINE])
+    async with open_calls(tmp_path, one, clock=clock, settings=BREAKER) as rig:
+        for _ in range(2):
+            with pytest.raises(ProviderUnavailable):
+                await rig.call("hello", "one")
+        clock.advance(10.1)
+        story = Story()
+        trial = asyncio.create_task(rig.call("hello", "one", story=story))
+        while len(story.events) < 2:  # noqa: ASYNC110  the trial runs in a task of its own
+            await asyncio.sleep(0)
+        beside = await rig.call("hello", "one")
+        trial.cancel()
+        await asyncio.gather(trial, return_exceptions=True)
+
+    assert beside.answer.candidate.provider == "one"
+
+
+@pytest.mark.req("M1", "P5")
+async def test_beside_a_silent_trial_call_a_caller_is_told_to_come_back_soon(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    one = model("one", [DOWN, DOWN, ScriptedTurn(fault="hang")])
+    async with open_calls(tmp_path, one, clock=clock, settings=BREAKER) as rig:
+        for _ in range(2):
+            with pytest.raises(ProviderUnavailable):
+                await rig.call("hello", "one")
+        clock.advance(10.1)
+        trial = asyncio.create_task(rig.call("hello", "one"))
+        while len(one.calls) < 3:  # noqa: ASYNC110  the trial runs in a task of its own
+            await asyncio.sleep(0)
+        with pytest.raises(ProviderCooling) as refused:
+            await rig.call("hello", "one")
+        trial.cancel()
+        await asyncio.gather(trial, return_exceptions=True)
+
+    assert refused.value.retry_after == 10.0
+
+
+@pytest.mark.req("M1", "P5")
 async def test_a_trial_that_fails_doubles_the_time(tmp_path: Path) -> None:
     clock, dead, two = ManualClock(), steady("one", DOWN), model("two")
     async with open_calls(tmp_path, dead, two, clock=clock, settings=BREAKER) as rig:
