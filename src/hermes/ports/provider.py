@@ -62,6 +62,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()
+    seed: int | None = None
     tool_choice: ToolChoice = ToolChoice()
     schema: OutputSchema | None = None
     reasoning: Literal["low", "medium", "high"] | int | None = None
