@@ -253,7 +253,8 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        fitted = fit(wanted, info, whole=spec.whole)
+        fitted = fit(wanted, info, whole=spec.whole, in_words=walk.asks_in_words)
+        walk.sent(fitted.way)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if await self._must_wait(asker):

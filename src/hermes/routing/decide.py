@@ -13,7 +13,14 @@ from hermes.config.model_settings import ComplexitySettings
 from hermes.config.variables import variable_for
 from hermes.errors import ProviderUnavailable
 from hermes.routing.draft import Found, PlanDraft
-from hermes.routing.fitness import AT_HOME, LACKS, ONLY_EMBEDS, has_ability, needs_of
+from hermes.routing.fitness import (
+    AT_HOME,
+    LACKS,
+    ONLY_EMBEDS,
+    has_ability,
+    lacks_options,
+    needs_of,
+)
 from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
@@ -152,7 +159,7 @@ def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | No
         return LACKS["vision"]
     if ask.capability == "embeddings" and not has_ability(offer.info, name, "embeddings"):
         return LACKS["embeddings"]
-    return None
+    return lacks_options(offer.info, name, ask.options) if ask.options else None
 
 
 def _unknown_tier(tier: str, policy: Policy) -> Decision:

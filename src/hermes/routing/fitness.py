@@ -1,5 +1,6 @@
 """Why a provider cannot serve a call: it is unavailable, not allowed, or lacks an ability."""
 
+from hermes.ports.options import Option
 from hermes.ports.provider import Capability, ProviderInfo
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy
@@ -14,6 +15,15 @@ LACKS: dict[Ability, str] = {
     "schema": "has no JSON schema of its own",
     "embeddings": "makes no embeddings",
 }
+
+OPTION_WORDS: dict[Option, str] = {
+    "pdf": "PDF documents",
+    "pdf_address": "PDF documents by address",
+    "audio": "sounds as input",
+    "image_address": "pictures by address",
+    "token_arrays": "input as token numbers",
+}
+"""The options whose name is not that of the field that asks for them."""
 
 ONLY_EMBEDS = "only makes embeddings"
 
@@ -58,7 +68,19 @@ def reason_unfit(
         for ability in needs:
             if not getattr(info, ability) or (known is not None and ability not in known.what):
                 return LACKS[ability]
-    return None
+    return lacks_options(info, model, ask.options) if ask.options else None
+
+
+def lacks_options(info: ProviderInfo, model: str, options: tuple[Option, ...]) -> str | None:
+    """Return which of `options` a model lacks, in words; None if it has them all."""
+    has = info.options.of(model)
+    missing = tuple(one for one in options if one not in has)
+    return f"has no {option_words(missing)}" if missing else None
+
+
+def option_words(options: tuple[Option, ...]) -> str:
+    """Return the names of options as callers know them."""
+    return ", ".join(OPTION_WORDS.get(one, one) for one in options)
 
 
 def needs_of(ask: CallNeeds) -> tuple[Ability, ...]:

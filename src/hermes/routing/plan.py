@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from hermes.ports.options import Option
 from hermes.ports.provider import Capability, ProviderInfo
 
 
@@ -76,7 +77,8 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """What a call needs and which model was named for it, the strongest first.
 
     `model` is named for this call, `session_model` for the session, `default_model` for the agent
-    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree.
+    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `options` are those
+    without which the answer would not be what the caller asked for.
     """
 
     prompt: str = ""
@@ -88,6 +90,7 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     tools: bool = False
     images: bool = False
+    options: tuple[Option, ...] = ()
 
 
 def fallback(plan: Plan, current: Candidate) -> Candidate | None:
