@@ -17,6 +17,8 @@ MAX_CHOICES = 8
 MAX_BIASES = 1024
 
 Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Biases = Annotated[dict[str, Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=MAX_BIASES)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 ToolName = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
@@ -272,13 +274,10 @@ class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
         None
     )
     n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] | None = None
-    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
+    seed: Seed | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
-    logit_bias: (
-        Annotated[dict[str, Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=MAX_BIASES)]
-        | None
-    ) = None
+    logit_bias: Biases | None = None
     frequency_penalty: Penalty | None = None
     presence_penalty: Penalty | None = None
     # Not OpenAI's own fields: other services of this wire have them.
