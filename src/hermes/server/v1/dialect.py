@@ -66,7 +66,7 @@ class StreamWriter(Protocol):
         ...
 
 
-class Storage(Protocol):
+class ResponseStorage(Protocol):
     """What a wire stores between the calls of a key; a wire that stores nothing has none."""
 
     async def read(self, body: bytes, headers: Mapping[str, str], *, caller: ApiCaller) -> WireCall:

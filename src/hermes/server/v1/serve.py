@@ -34,7 +34,7 @@ from hermes.routing.plan import CallNeeds, Candidate, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents, refuse_for_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
 from hermes.server.v1.choices import all_at_once, one_after_another
-from hermes.server.v1.dialect import ApiDialect, Stamp, Storage, StreamWriter, WireCall
+from hermes.server.v1.dialect import ApiDialect, Stamp, ResponseStorage, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.rate_headers import RateHeaders, openai_rate, rate_behind, with_headers
 from hermes.server.v1.record import Record
@@ -73,7 +73,7 @@ class WireEndpoint:
         parts: V1Parts,
         *,
         rates: RateHeaders,
-        load_storage: Callable[[], Storage] | None = None,
+        load_storage: Callable[[], ResponseStorage] | None = None,
     ) -> None:
         self._load = load
         self._parts = parts
@@ -85,7 +85,7 @@ class WireEndpoint:
         return self._load()
 
     @cached_property
-    def _storage(self) -> Storage | None:
+    def _storage(self) -> ResponseStorage | None:
         return None if self._load_storage is None else self._load_storage()
 
     async def post(self, exchange: HttpExchange) -> Answer:
@@ -264,7 +264,7 @@ def handler_of(
     parts: V1Parts,
     *,
     rates: RateHeaders = openai_rate,
-    load_storage: Callable[[], Storage] | None = None,
+    load_storage: Callable[[], ResponseStorage] | None = None,
 ) -> Handler:
     """Return the handler of one wire; `rates` names a key's request rate as its clients do."""
     return WireEndpoint(load, parts, rates=rates, load_storage=load_storage).post
