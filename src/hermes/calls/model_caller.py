@@ -21,7 +21,7 @@ from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, S
 from hermes.calls.failover import Failover
 from hermes.calls.hedge import HedgedCall
 from hermes.calls.memory import AnswerMemory
-from hermes.calls.request_fit import fit, read
+from hermes.calls.request_fit import FittedRequest, fit, read
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
@@ -253,8 +253,7 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        fitted = fit(wanted, info, whole=spec.whole, in_words=walk.asks_in_words)
-        walk.sent(fitted.way)
+        fitted = _fitted(wanted, info, walk=walk, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if await self._must_wait(asker):
@@ -391,6 +390,15 @@ class ModelCaller:
 
 def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
+
+
+def _fitted(
+    wanted: ModelRequest, info: ProviderInfo, *, walk: Failover, whole: bool
+) -> FittedRequest:
+    """Return the request as the candidate gets it; the walk learns how it asks for JSON."""
+    fitted = fit(wanted, info, whole=whole, in_words=walk.asks_in_words)
+    walk.sent(fitted.way)
+    return fitted
 
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:

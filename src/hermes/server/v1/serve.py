@@ -34,7 +34,7 @@ from hermes.routing.plan import CallNeeds, Candidate, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents, refuse_for_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
 from hermes.server.v1.choices import all_at_once, one_after_another
-from hermes.server.v1.dialect import ApiDialect, Stamp, ResponseStorage, StreamWriter, WireCall
+from hermes.server.v1.dialect import ApiDialect, ResponseStorage, Stamp, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.rate_headers import RateHeaders, openai_rate, rate_behind, with_headers
 from hermes.server.v1.record import Record
