@@ -269,6 +269,8 @@ def test_an_event_that_is_none_is_translated(payload):
 
     with pytest.raises(ProviderUnavailable, match="not an event of a message"):
         assembly().feed(payload)
+    for _ in range(3):
+        assert late.feed(payload) == ()
     with pytest.raises(StreamTruncated, match="not an event of a message"):
         late.feed(payload)
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes.errors import ProviderUnavailable, StreamTruncated
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.provider_kit.service_failure import failure
@@ -64,6 +64,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
 
     assert events == [
         ReasoningDelta("hmm"),
+        ReasoningDelta("", whole=(ReasoningPart("hmm", "openai"),)),
         TextDelta("Hel"),
         TextDelta("lo"),
         ToolCallDelta(0, "c0", "a"),
@@ -74,6 +75,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
     ]
     assert made.end() == CallEnd(
         (
+            ReasoningPart("hmm", "openai"),
             TextPart("Hello"),
             ToolCallPart("c0", "a", '{"x":1}'),
             ToolCallPart("c1", "b", "{}"),
@@ -81,6 +83,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
         "tool_calls",
         Usage(1000, 100, 400, 30),
         "m-1-0613",
+        thoughts_go_back=False,
     )
 
 
@@ -130,8 +133,9 @@ def test_a_refusal_is_text_and_says_so():
 
     end = made.end()
 
-    assert list(events) == [TextDelta("I cannot.")]
+    assert list(events) == [TextDelta("I cannot.", refusal=True)]
     assert (end.parts, end.stop_reason) == ((TextPart("I cannot."),), "refusal")
+    assert end.refusal == "I cannot."
 
 
 @pytest.mark.req("A20")
@@ -239,26 +243,26 @@ def test_the_services_own_waiting_time_is_kept(headers, seconds):
     assert error.retry_after == seconds
 
 
-def kept_by(
+def ended_by(
     field: Literal["reasoning_content", "reasoning_details"] | None, *payloads: bytes
-) -> tuple[Part, ...]:
+) -> CallEnd:
     settings = msgspec.structs.replace(SETTINGS, quirks=Quirks(reasoning_back=field))
     made = OpenAIAssembly(settings, sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
     for payload in payloads:
         made.feed(payload)
     made.feed(delta("stop", content="x"))
-    return made.end().parts
+    return made.end()
 
 
 @pytest.mark.req("M3")
-def test_reasoning_is_kept_only_where_the_service_wants_it_back():
+@pytest.mark.parametrize(("field", "goes_back"), [(None, False), ("reasoning_content", True)])
+def test_reasoning_is_part_of_the_answer_and_goes_back_where_the_service_wants_it(field, goes_back):
     thoughts = (delta(reasoning_content="hm "), delta(reasoning_content="so"))
 
-    assert kept_by(None, *thoughts) == (TextPart("x"),)
-    assert kept_by("reasoning_content", *thoughts) == (
-        ReasoningPart("hm so", "openai"),
-        TextPart("x"),
-    )
+    end = ended_by(field, *thoughts)
+
+    assert end.parts == (ReasoningPart("hm so", "openai"), TextPart("x"))
+    assert end.thoughts_go_back is goes_back
 
 
 @pytest.mark.req("M3")
@@ -266,7 +270,7 @@ def test_the_pieces_of_reasoning_details_are_joined_and_their_seals_kept():
     def detail(index: int, **fields: object) -> bytes:
         return delta(reasoning_details=[{"type": "reasoning.text", "index": index, **fields}])
 
-    parts = kept_by(
+    end = ended_by(
         "reasoning_details",
         detail(0, text="hm ", format="f"),
         detail(0, text="so", format="f"),
@@ -274,9 +278,10 @@ def test_the_pieces_of_reasoning_details_are_joined_and_their_seals_kept():
         delta(reasoning_details=[{"type": "reasoning.encrypted", "index": 1, "data": "abc"}]),
     )
 
-    assert isinstance(parts[0], ReasoningPart)
-    assert parts[0].text == "hm so"
-    assert msgspec.json.decode(parts[0].sealed or "") == [
+    thought = end.parts[0]
+    assert isinstance(thought, ReasoningPart)
+    assert thought.text == "hm so"
+    assert msgspec.json.decode(thought.sealed or "") == [
         {
             "type": "reasoning.text",
             "index": 0,
@@ -298,8 +303,9 @@ def test_content_that_comes_in_blocks_is_read_as_text_and_reasoning():
         *made.feed(delta("stop", content=[{"type": "text", "text": "yes"}])),
     ]
 
-    assert events == [ReasoningDelta("hm"), TextDelta("yes")]
-    assert made.end().parts == (TextPart("yes"),)
+    thought = ReasoningPart("hm", "openai")
+    assert events == [ReasoningDelta("hm"), ReasoningDelta("", whole=(thought,)), TextDelta("yes")]
+    assert made.end().parts == (thought, TextPart("yes"))
 
 
 @pytest.mark.req("M7")
@@ -312,6 +318,7 @@ def test_one_chunk_may_bring_reasoning_text_and_a_call_at_once():
 
     assert list(events) == [
         ReasoningDelta("hm"),
+        ReasoningDelta("", whole=(ReasoningPart("hm", "openai"),)),
         TextDelta("ok"),
         ToolCallDelta(0, "c0", "a", "{}"),
     ]

@@ -163,8 +163,9 @@ def test_a_refusal_is_text_and_says_so():
 
     end = made.end()
 
-    assert list(events) == [TextDelta("I cannot.")]
+    assert list(events) == [TextDelta("I cannot.", refusal=True)]
     assert (end.parts, end.stop_reason) == ((TextPart("I cannot."),), "refusal")
+    assert end.refusal == "I cannot."
 
 
 @pytest.mark.req("A20")
@@ -229,7 +230,7 @@ def test_the_key_is_not_repeated_from_an_error():
 
 
 @pytest.mark.req("P5")
-@pytest.mark.parametrize("payload", [b"{", b'{"type":3}', b"\xff", b'{"type":"x","item":[]}'])
+@pytest.mark.parametrize("payload", [b"{", b'{"type":3}', b"\xff", b'{"type":"error","code":[]}'])
 def test_an_event_that_is_none_is_translated(payload):
     with pytest.raises(ProviderUnavailable, match="not an event of a response"):
         assembly().feed(payload)

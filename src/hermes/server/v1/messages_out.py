@@ -16,7 +16,7 @@ from hermes.message.parts import (
     ToolCallPart,
 )
 from hermes.message.reply import Usage
-from hermes.ports.provider import StopReason
+from hermes.ports.provider import CallEnd, StopReason
 from hermes.server.v1.dialect import Stamp
 from hermes.server.v1.messages_thoughts import DIALECT, luggage_of, packed
 
@@ -24,8 +24,7 @@ Json = dict[str, object]
 # The parts of an answer that form one thought.
 Thought = tuple[ReasoningPart, ...]
 
-# Not every service reports which stop sequence was met; such an answer simply ends.
-STOP_REASONS: dict[StopReason, str] = {
+_STOP_REASONS: dict[StopReason, str] = {
     "end": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
@@ -41,8 +40,15 @@ def whole_message(answer: FullAnswer, *, stamp: Stamp) -> bytes:
     """Return the whole answer as JSON."""
     end = answer.end
     head = message_head(stamp, model=end.model)
-    said = {"content": blocks_of(end.parts), "stop_reason": STOP_REASONS[end.stop_reason]}
+    said = {"content": blocks_of(end.parts), **stop_of(end)}
     return _encode(head | said | {"usage": usage_of(end.usage)})
+
+
+def stop_of(end: CallEnd) -> Json:
+    """Return why the message stopped; not every service reports which stop sequence it met."""
+    if end.stop_sequence is not None and end.stop_reason == "end":
+        return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_sequence}
+    return {"stop_reason": _STOP_REASONS[end.stop_reason], "stop_sequence": None}
 
 
 def message_head(stamp: Stamp, *, model: str) -> Json:

@@ -36,6 +36,7 @@ def test_the_whole_object():
         "object": "response",
         "created_at": 1_700_000_000,
         "status": "completed",
+        "completed_at": 1_700_000_000,
         "model": "m-1",
         "output": [
             {
@@ -58,14 +59,21 @@ def test_the_whole_object():
             "total_tokens": 15,
         },
         "background": False,
+        "conversation": None,
+        "frequency_penalty": 0.0,
         "instructions": "Be kind.",
         "max_output_tokens": 99,
         "max_tool_calls": None,
         "metadata": {"a": "b"},
+        "moderation": None,
         "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
+        "prompt": None,
         "prompt_cache_key": None,
+        "prompt_cache_retention": None,
         "reasoning": {"effort": "low", "summary": None},
+        "safety_identifier": None,
         "service_tier": "default",
         "store": False,
         "temperature": 0.5,
@@ -73,8 +81,9 @@ def test_the_whole_object():
         "tool_choice": {"type": "function", "name": "weather"},
         "tools": [WEATHER],
         "top_logprobs": 0,
-        "top_p": None,
+        "top_p": 1.0,
         "truncation": "disabled",
+        "user": None,
     }
 
 
