@@ -14,6 +14,7 @@ from hermes.message.parts import (
     ReasoningPart,
     TextPart,
     ToolCallPart,
+    continues,
 )
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, StopReason
@@ -100,17 +101,11 @@ def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
     for part in parts:
         if not isinstance(part, ReasoningPart):
             found.append(part)
-        elif found and isinstance(found[-1], tuple) and _goes_on(part, found[-1][-1]):
+        elif found and isinstance(found[-1], tuple) and continues(part, found[-1][-1]):
             found[-1] = (*found[-1], part)
         else:
             found.append((part,))
     return found
-
-
-def _goes_on(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Return whether `part` continues the thought `before`: same id and no seal of its own."""
-    is_open = part.signature is None and part.sealed is None
-    return is_open and part.id is not None and part.id == before.id
 
 
 def thinking_block(thought: Thought, *, place: int, shown: str | None = None) -> Json:

@@ -38,7 +38,7 @@ from hermes.server.v1.responses_out import (
     wire_tokens,
 )
 from hermes.server.v1.responses_slots import Pair, SlotKind, StreamItem, kind_of, pair_up
-from hermes.server.v1.responses_thoughts import DIALECT, own_id
+from hermes.server.v1.responses_thoughts import DIALECT, ends_item, own_id
 
 # These items hold more than text: they are sent once they are complete.
 _WHOLE_ONLY = frozenset({"local_shell", "tool_search"})
@@ -97,9 +97,11 @@ class ResponsesStream:
         frames = self._begin()
         slot = self._current
         if slot is None or slot.kind != "thought":
-            slot, opening = self._add("thought")
+            slot, opening = self._add("thought", own_id(piece.whole) if piece.whole else None)
             frames += opening
-        if piece.whole and piece.whole[-1].dialect == DIALECT:
+        last = piece.whole[-1] if piece.whole else None
+        is_signed = piece.signature is not None and bool(slot.pieces)
+        if is_signed or (last is not None and (last.dialect == DIALECT or ends_item(last))):
             self._current = None  # the next thought is a separate item
         return frames
 
