@@ -81,3 +81,24 @@ async def test_seals_are_the_same_in_streams_and_whole_answers(
             whole, streamed = [await ask(http, upstream, wire, mode) for mode in MODES]
             assert streamed.seals == whole.seals, wire
             assert bool(whole.seals) is ((upstream, "seal") not in NO_WORD), wire
+
+
+@pytest.mark.req("M1", "P5")
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+async def test_what_cannot_be_read_in_an_answer_is_skipped_and_said(
+    upstream: str, tmp_path: Path
+) -> None:
+    service = WireService()
+    service.kind = msgspec.structs.replace(KINDS["text"], noise=b"}{ nothing of the kind")
+    async with between(tmp_path, service) as http:
+        for wire, mode in product(WIRES, MODES):
+            body = body_for(wire, mode, model=f"{upstream}:asked")
+            async with http.post(PATHS[wire], json=body) as answer:
+                data = await answer.read()
+                found = heard(wire, answer.status, answer.headers, data)
+                said = answer.headers.get("x-hermes-skipped") == "unreadable"
+
+            assert msgspec.structs.replace(found, seals=()) == expected(
+                KINDS["text"], upstream, wire, mode
+            )
+            assert said or b": x-hermes-skipped: unreadable\n\n" in data

@@ -27,11 +27,12 @@ class ServiceError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of answer."""
+    """One kind of answer; `noise` comes between its first words and the others."""
 
     story: Story = ()
     stop: Stop = "end"
     error: ServiceError | None = None
+    noise: bytes = b""
 
 
 class Heard(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,8 +42,10 @@ class WireService:
             # The first payloads hold words, the last ones the end.
             payloads = [*payloads[: _BEFORE_END[wire]], late_error_of(wire, kind.error)]
         out.begin(_LINES if wire == "ollama" else _EVENTS)
-        for payload in payloads:
-            data = _encode(payload)
+        lines = [_encode(payload) for payload in payloads]
+        if kind.noise:
+            lines.insert(_BEFORE_END[wire] - 1, kind.noise)
+        for data in lines:
             out.frame(data + b"\n" if wire == "ollama" else b"data: " + data + b"\n\n")
         out.end()
 

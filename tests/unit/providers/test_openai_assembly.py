@@ -380,3 +380,74 @@ def test_cached_tokens_are_found_wherever_the_service_tells_them(fields):
     made.feed(msgspec.json.encode({"choices": [], "usage": usage}))
 
     assert made.end().usage == Usage(100, 1, 40, 0)
+
+
+@pytest.mark.req("P5")
+def test_what_cannot_be_read_is_skipped_only_where_the_answer_goes_on():
+    on, at_the_end, calling = assembly(), assembly(), assembly()
+    for made in (on, at_the_end, calling):
+        made.feed(delta(content="Good "))
+        assert made.feed(b"}{") == ()
+    on.feed(delta("stop", content="day"))
+    at_the_end.feed(delta("stop"))
+    calling.feed(delta("tool_calls", tool_calls=[piece(0, "c0", name="a", arguments="{}")]))
+
+    end = on.end()
+
+    assert (end.parts, end.skipped, end.is_verbatim) == (
+        (TextPart("Good day"),),
+        ("unreadable",),
+        False,
+    )
+    with pytest.raises(StreamTruncated, match="unreadable where the answer should end"):
+        at_the_end.end()
+    with pytest.raises(StreamTruncated, match="unreadable within an answer that calls tools"):
+        calling.end()
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(("told", "kept"), [("END", "END"), (128009, None), (None, None)])
+def test_the_stop_sequence_that_a_server_names_is_kept(told, kept):
+    made = assembly()
+    made.feed(delta(content="x"))
+    choice = {"delta": {}, "finish_reason": "stop", "stop_reason": told}
+    made.feed(msgspec.json.encode({"choices": [choice]}))
+
+    assert (made.end().stop_reason, made.end().stop_sequence) == ("end", kept)
+
+
+@pytest.mark.req("M1")
+def test_text_before_a_refusal_stays_text():
+    made = assembly()
+    events = [*made.feed(delta(content="Well. ")), *made.feed(delta(refusal="No."))]
+    made.feed(delta("stop"))
+
+    end = made.end()
+
+    assert events == [TextDelta("Well. "), TextDelta("No.", starts_part=True, refusal=True)]
+    assert end.parts == (TextPart("Well. "), TextPart("No."))
+    assert (end.stop_reason, end.refusal) == ("refusal", "No.")
+
+
+@pytest.mark.req("A23", "W35")
+@pytest.mark.parametrize(
+    ("fields", "code", "param"),
+    [
+        (
+            {"code": "unsupported_value", "param": "tools[0].name"},
+            "unsupported_value",
+            "tools[0].name",
+        ),
+        ({"code": 400, "param": None}, None, None),
+        ({"code": "two words", "param": "a b"}, None, None),
+        ({"code": "sk-very-secret-key", "param": "sk-very-secret-key"}, None, None),
+        ({"code": "x" * 65, "param": "x" * 201}, None, None),
+        ({"code": ["a"], "param": {"a": 1}}, None, None),
+    ],
+)
+def test_the_services_code_and_field_are_kept_if_they_are_names(fields, code, param):
+    body = msgspec.json.encode({"error": {"message": "no", **fields}})
+
+    error = failure("m", 400, headers={}, body=body, secret="sk-very-secret-key")
+
+    assert (error.service_code, error.param) == (code, param)

@@ -13,7 +13,7 @@ from hermes.provider_kit import service_failure
 # work.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429, 499})
 # The account cannot be served (its location, its billing): the request is not at fault.
-_ACCOUNT = "FAILED_PRECONDITION"
+_ACCOUNT = (400, "FAILED_PRECONDITION")
 _KEY_LOOK = re.compile(r"\bAIza[\w-]{8,}|\bAQ\.[\w-]{8,}|(?<=[?&]key=)[^&\s\"]+")
 
 
@@ -70,7 +70,7 @@ def _failure(
 ) -> ProviderError:
     words = told.message or service_failure.words_of(body)
     said = mask(words, secret=secret)
-    if status in _NOT_NOW or status >= 500 or told.status == _ACCOUNT:
+    if status in _NOT_NOW or status >= 500 or (status, told.status) == _ACCOUNT:
         return ProviderUnavailable(
             f"{name}: the service answered {status}: {said or 'it gave no reason'}",
             retry_after=_retry_after(headers, told),

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.calls.events import FullAnswer
 from hermes.errors import OverBudget
 from hermes.message.parts import (
     ImagePart,
@@ -14,8 +15,10 @@ from hermes.message.parts import (
     TextPart,
     ToolCallPart,
 )
+from hermes.ports.provider import CallEnd
+from hermes.routing.plan import Candidate
 from hermes.server.v1.responses import ResponsesDialect
-from tests.unit.server.v1.responses_calls import PATCH, WEATHER, read, whole
+from tests.unit.server.v1.responses_calls import PATCH, STAMP, USAGE, WEATHER, read, whole
 
 SPACE: Any = {"type": "namespace", "name": "town", "tools": [WEATHER, PATCH]}
 
@@ -256,3 +259,17 @@ def test_a_refusal_has_openais_shape():
     refusal = ResponsesDialect().refusal(OverBudget("The budget is spent.", 30.0))
     assert (refusal.status, refusal.headers["retry-after"]) == (429, "30")
     assert msgspec.json.decode(refusal.body)["error"]["code"] == "insufficient_quota"
+
+
+@pytest.mark.req("M1")
+def test_a_refusal_in_the_models_words_is_a_complete_response():
+    end = CallEnd((TextPart("Well. "), TextPart("No.")), "refusal", USAGE, "m-1", refusal="No.")
+    answer = FullAnswer(candidate=Candidate("house", "m-1", "named"), end=end)
+
+    told = msgspec.json.decode(ResponsesDialect().whole(read(), answer, stamp=STAMP))
+
+    assert (told["status"], told["incomplete_details"]) == ("completed", None)
+    assert [item["content"] for item in told["output"]] == [
+        [{"type": "output_text", "text": "Well. ", "annotations": [], "logprobs": []}],
+        [{"type": "refusal", "refusal": "No."}],
+    ]
