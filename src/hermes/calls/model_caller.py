@@ -302,8 +302,7 @@ class ModelCaller:
             yield piece
         is_whole = fitted.request is wanted and is_shown_whole(wanted, info)
         end = _as_sample(_kept(end, spec), is_whole=is_whole, has_thought=has_thought)
-        _check_answer(end, walk)
-        yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+        yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""
@@ -337,11 +336,13 @@ class ModelCaller:
         spec: CallSpec,
         wanted: ModelRequest,
         *,
-        candidate: Candidate,
+        walk: Failover,
         end: CallEnd,
         passing: ShownPieces,
     ) -> FullAnswer:
         """Return the answer for the caller; cache it if it may be used again."""
+        _check_answer(end, walk)
+        candidate = walk.candidate
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
