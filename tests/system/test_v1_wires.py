@@ -15,7 +15,17 @@ import msgspec
 import pytest
 
 from tests.system.live import live_gateway
-from tests.system.wire_kinds import KINDS, MODES, NO_WORD, WIRES, Heard, Mode, Wire, expected
+from tests.system.wire_kinds import (
+    KINDS,
+    MODES,
+    NO_WORD,
+    WIRES,
+    Heard,
+    Mode,
+    Wire,
+    asked_for,
+    expected,
+)
 from tests.system.wire_readers import PATHS, body_for, heard
 from tests.system.wire_service import WireService
 
@@ -35,7 +45,8 @@ async def between(tmp_path: Path, service: WireService) -> AsyncIterator[aiohttp
     home = tmp_path / "home"
     home.mkdir()
     async with service.server() as server:
-        lines = ["providers:"]
+        # One try for each call, and no rest after it: every answer is the service's own.
+        lines = ["routing:", "  retry_s: 0", "  breaker:", "    rate_limit_s: 0", "providers:"]
         for name, (kind, path) in UPSTREAMS.items():
             url = f"{server.origin}/{name}{path}"
             lines += [f"  {name}:", f"    kind: {kind}", f"    base_url: {url}"]
@@ -48,8 +59,11 @@ async def between(tmp_path: Path, service: WireService) -> AsyncIterator[aiohttp
             yield http
 
 
-async def ask(http: aiohttp.ClientSession, upstream: str, wire: Wire, mode: Mode) -> Heard:
-    body = body_for(wire, mode, model=f"{upstream}:asked")
+async def ask(
+    http: aiohttp.ClientSession, service: WireService, upstream: str, *, wire: Wire, mode: Mode
+) -> Heard:
+    asked = asked_for(service.kind, wire, mode)
+    body = body_for(wire, mode, model=f"{upstream}:{asked}")
     async with http.post(PATHS[wire], json=body) as answer:
         return heard(wire, answer.status, answer.headers, await answer.read())
 
@@ -62,7 +76,8 @@ async def test_the_same_answer_on_every_wire(upstream: str, tmp_path: Path) -> N
     async with between(tmp_path, service) as http:
         for (name, kind), wire, mode in product(KINDS.items(), WIRES, MODES):
             service.kind = kind
-            found = msgspec.structs.replace(await ask(http, upstream, wire, mode), seals=())
+            heard_now = await ask(http, service, upstream, wire=wire, mode=mode)
+            found = msgspec.structs.replace(heard_now, seals=())
             wanted = expected(kind, upstream, wire, mode)
             if found != wanted:
                 differ.append((name, wire, mode, found, wanted))
@@ -78,7 +93,9 @@ async def test_seals_are_the_same_in_streams_and_whole_answers(
     service.kind = KINDS["sealed thoughts"]
     async with between(tmp_path, service) as http:
         for wire in WIRES:
-            whole, streamed = [await ask(http, upstream, wire, mode) for mode in MODES]
+            whole, streamed = [
+                await ask(http, service, upstream, wire=wire, mode=mode) for mode in MODES
+            ]
             assert streamed.seals == whole.seals, wire
             assert bool(whole.seals) is ((upstream, "seal") not in NO_WORD), wire
 
@@ -92,7 +109,8 @@ async def test_what_cannot_be_read_in_an_answer_is_skipped_and_said(
     service.kind = msgspec.structs.replace(KINDS["text"], noise=b"}{ nothing of the kind")
     async with between(tmp_path, service) as http:
         for wire, mode in product(WIRES, MODES):
-            body = body_for(wire, mode, model=f"{upstream}:asked")
+            asked = asked_for(KINDS["text"], wire, mode)
+            body = body_for(wire, mode, model=f"{upstream}:{asked}")
             async with http.post(PATHS[wire], json=body) as answer:
                 data = await answer.read()
                 found = heard(wire, answer.status, answer.headers, data)

@@ -126,9 +126,14 @@ _PLAIN = {400: "provider_rejected", 422: "provider_rejected", 500: "provider_una
 _STATUSES = {400: 400, 422: 422, 429: 429, 401: 502, 500: 502}
 
 
+def asked_for(kind: Kind, wire: Wire, mode: Mode) -> str:
+    """Return the model to ask for: one that fails must not rest while the next kind is tried."""
+    return f"asked-{list(KINDS.values()).index(kind)}-{wire}-{mode}"
+
+
 def expected(kind: Kind, upstream: str, wire: Wire, mode: Mode) -> Heard:
     """Return what a caller must read of an answer."""
-    header = f"{upstream}:asked"
+    header = f"{upstream}:{asked_for(kind, wire, mode)}"
     if kind.error is None:
         stop = _stop(kind, upstream)
         return Heard(
