@@ -50,6 +50,7 @@ HermesError
 """
 
 from enum import StrEnum
+from typing import Self
 
 
 class HermesError(Exception):
@@ -269,14 +270,23 @@ class ProviderError(HermesError):
     """A model call failed; `status` is the HTTP status that said so, if one did.
 
     `was_sent` is True if the service got the request and did not refuse it: it may bill the input.
+    `service_code` is the service's own code of the error, and `param` the field of the request that
+    it names.
     """
 
     code = "provider"
     was_sent = False
+    service_code: str | None = None
+    param: str | None = None
 
     def __init__(self, text: str, *, status: int | None = None) -> None:
         super().__init__(text)
         self.status = status
+
+    def named(self, service_code: str | None, param: str | None) -> Self:
+        """Add the service's own names for the error, and return it."""
+        self.service_code, self.param = service_code, param
+        return self
 
 
 class ProviderUnavailable(ProviderError):

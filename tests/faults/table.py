@@ -149,6 +149,13 @@ BODIES = (
     Row(fault="ended_after_preamble", streaming=cut(NO_END, shown=""), embedding=NO_VECTORS),
     Row(fault="garbage", streaming=BROKEN, embedding=NO_VECTORS),
     Row(fault="garbage_mid_stream", streaming=cut("the answer is not whole"), embedding=NO_VECTORS),
+    Row(
+        fault="garbage_between",
+        streaming=Cell(
+            answer=TEXT, shown=TEXT, because="the answer goes on: what cannot be read is skipped"
+        ),
+        embedding=None,
+    ),
     Row(fault="half_json", streaming=BROKEN, embedding=NO_VECTORS),
     Row(
         fault="other_json",
@@ -214,7 +221,7 @@ STREAMS = (
     ),
     Row(
         fault="cut_arguments",
-        streaming=cut("in the middle of a tool call's arguments", shown=""),
+        streaming=Cell(answer="", because="the model ended there: the tool refuses the arguments"),
         embedding=None,
         own={
             "gemini": own(BROKEN, "arguments are part of the event, which is then no JSON"),
@@ -228,6 +235,11 @@ STREAMS = (
         fault="wrong_charset",
         streaming=cut("the answer is not whole", shown="Good"),
         embedding=NO_VECTORS,
+        own={
+            "openai_responses": Cell(
+                answer=TEXT, shown="Good", because="its last event holds the whole answer"
+            )
+        },
     ),
 )
 

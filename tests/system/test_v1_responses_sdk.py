@@ -487,3 +487,26 @@ async def test_a_turn_of_codex(gateway: Gateway, url: str) -> None:
 
 def _text(text: str) -> dict[str, str]:
     return {"type": "input_text", "text": text}
+
+
+# Fields of services that Hermes does not offer: all of them are optional.
+NOT_OFFERED = {
+    "access_programs",
+    "image",
+    "prompt_cache_diagnostics",
+    "prompt_cache_options",
+    "tool_usage",
+}
+
+
+@pytest.mark.req("M1")
+async def test_a_response_has_every_field_that_the_sdk_knows(client):
+    asked = {"temperature": 0.5, "safety_identifier": "s-1"}
+
+    told = await client.responses.create(model="auto", input="Hello", **asked)
+    plain = await client.responses.create(model="auto", input="Hello")
+
+    known = set(SdkResponse.model_fields) | {"presence_penalty", "frequency_penalty"}
+    assert known - set(told.to_dict()) == NOT_OFFERED
+    assert (told.temperature, told.top_p, told.safety_identifier) == (0.5, 1.0, "s-1")
+    assert (plain.temperature, plain.completed_at) == (1.0, STAMP.at)

@@ -1,11 +1,13 @@
 """Answers of every service's wire, as bytes: thoughts, texts and tool calls in any order.
 
-A story is told in the way of each service: its deltas, its seals and signatures, its end. What
-Hermes reads from it are the pieces of a stream and the whole answer, by the provider's own reader.
+A story is told in the way of each service: its deltas, its seals and signatures, its end and its
+counts. A service without a word for a refusal, or for the way an answer stopped, tells what it has
+instead. What Hermes reads from it are the pieces of a stream and the whole answer, by the
+provider's own reader.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -25,9 +27,14 @@ from hermes.providers.openai_responses.settings import ResponsesSettings
 
 # Any: JSON of every shape.
 Json = dict[str, Any]
-Step = tuple[Literal["thought", "text", "call"], str]
+Step = tuple[Literal["thought", "text", "refusal", "call"], str]
 Story = tuple[Step, ...]
+Stop = Literal["end", "length", "filter", "sequence"]
+SEQUENCE = "END"
 Piece = TextDelta | ReasoningDelta | ToolCallDelta
+
+# The name under which every service answers, whatever it was asked for.
+MODEL = "m-1"
 
 STORIES: dict[str, Story] = {
     "thought and text": (("thought", "Hm."), ("text", "Good day")),
@@ -67,12 +74,18 @@ def _make_id(prefix: str) -> str:
     return f"{prefix}_made"
 
 
-def _anthropic(story: Story) -> Iterator[Json]:
-    yield {"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 9}}}
+def _anthropic(story: Story, stop: Stop = "end") -> Iterator[Json]:
+    counts = {"input_tokens": 16, "cache_read_input_tokens": 4}
+    yield {"type": "message_start", "message": {"model": MODEL, "usage": counts}}
     for index, (kind, words) in enumerate(story):
         yield from _anthropic_block(index, kind, words)
-    reason = "tool_use" if ("call", "red") in story else "end_turn"
-    yield {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 5}}
+    regular = "tool_use" if ("call", "red") in story else "end_turn"
+    names = {"length": "max_tokens", "filter": "refusal", "sequence": "stop_sequence"}
+    reason = "refusal" if story[-1][0] == "refusal" else names.get(stop, regular)
+    found = SEQUENCE if stop == "sequence" else None
+    delta = {"stop_reason": reason, "stop_sequence": found}
+    written = {"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 2}}
+    yield {"type": "message_delta", "delta": delta, "usage": written}
     yield {"type": "message_stop"}
 
 
@@ -83,6 +96,7 @@ def _anthropic_block(index: int, kind: str, words: str) -> Iterator[Json]:
     blocks: dict[str, Json] = {
         "thought": {"type": "thinking", "thinking": "", "signature": ""},
         "text": {"type": "text", "text": ""},
+        "refusal": {"type": "text", "text": ""},
         "call": {"type": "tool_use", "id": f"toolu_{words}", "name": words, "input": {}},
     }
     deltas: dict[str, list[Json]] = {
@@ -91,6 +105,7 @@ def _anthropic_block(index: int, kind: str, words: str) -> Iterator[Json]:
             grown(type="signature_delta", signature=f"c2ln{index}"),
         ],
         "text": [grown(type="text_delta", text=half) for half in _halves(words)],
+        "refusal": [grown(type="text_delta", text=half) for half in _halves(words)],
         "call": [grown(type="input_json_delta", partial_json=half) for half in ('{"a"', ":1}")],
     }
     yield {"type": "content_block_start", "index": index, "content_block": blocks[kind]}
@@ -98,8 +113,8 @@ def _anthropic_block(index: int, kind: str, words: str) -> Iterator[Json]:
     yield {"type": "content_block_stop", "index": index}
 
 
-def _responses(story: Story) -> Iterator[Json]:
-    yield {"type": "response.created", "response": {"model": "m-1", "output": []}}
+def _responses(story: Story, stop: Stop = "end") -> Iterator[Json]:
+    yield {"type": "response.created", "response": {"model": MODEL, "output": []}}
     output: list[Json] = []
     for index, (kind, words) in enumerate(story):
         item, deltas = _response_item(index, kind, words)
@@ -109,7 +124,17 @@ def _responses(story: Story) -> Iterator[Json]:
             yield {"type": f"response.{name}", "output_index": index, **fields}
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
         output.append(item)
-    yield {"type": "response.completed", "response": {"model": "m-1", "output": output}}
+    usage = {
+        "input_tokens": 20,
+        "output_tokens": 7,
+        "input_tokens_details": {"cached_tokens": 4},
+        "output_tokens_details": {"reasoning_tokens": 2},
+    }
+    cuts = {"length": "max_output_tokens", "filter": "content_filter"}
+    details = {"reason": cuts[stop]} if stop in cuts else None
+    last = "response.completed" if details is None else "response.incomplete"
+    ended = {"model": MODEL, "output": output, "usage": usage, "incomplete_details": details}
+    yield {"type": last, "response": ended}
 
 
 def _response_item(index: int, kind: str, words: str) -> tuple[Json, list[tuple[str, Json]]]:
@@ -126,17 +151,22 @@ def _response_item(index: int, kind: str, words: str) -> tuple[Json, list[tuple[
         content = [{"type": "output_text", "text": words}]
         said = {"type": "message", "id": f"msg_{index}", "content": content}
         return said, [("output_text.delta", {"delta": half}) for half in _halves(words)]
+    if kind == "refusal":
+        refused = [{"type": "refusal", "refusal": words}]
+        said = {"type": "message", "id": f"msg_{index}", "content": refused}
+        return said, [("refusal.delta", {"delta": half}) for half in _halves(words)]
     call = {"call_id": f"call_{words}", "name": words, "arguments": '{"a":1}'}
     grown = [("function_call_arguments.delta", {"delta": half}) for half in ('{"a"', ":1}")]
     return {"type": "function_call", "id": f"fc_{index}", **call}, grown
 
 
-def _gemini(story: Story) -> Iterator[Json]:
+def _gemini(story: Story, stop: Stop = "end") -> Iterator[Json]:
     for index, (kind, words) in enumerate(story):
         signature = f"c2ln{index}"
         parts: dict[str, list[Json]] = {
             "thought": [{"text": half, "thought": True} for half in _halves(words)],
             "text": [{"text": half} for half in _halves(words)],
+            "refusal": [{"text": half} for half in _halves(words)],
             "call": [{"functionCall": {"name": words, "id": f"g_{words}", "args": {"a": 1}}}],
         }
         last = parts[kind][-1]
@@ -144,11 +174,20 @@ def _gemini(story: Story) -> Iterator[Json]:
         if index and story[index - 1][0] == "thought" and kind != "thought":
             last["thoughtSignature"] = signature
         for part in parts[kind]:
-            yield {"candidates": [{"content": {"parts": [part]}}], "modelVersion": "m-1"}
-    yield {"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP"}]}
+            yield {"candidates": [{"content": {"parts": [part]}}], "modelVersion": MODEL}
+    reason = {"length": "MAX_TOKENS", "filter": "SAFETY"}.get(stop, "STOP")
+    reason = "SAFETY" if story[-1][0] == "refusal" else reason
+    counts = {
+        "promptTokenCount": 20,
+        "cachedContentTokenCount": 4,
+        "candidatesTokenCount": 5,
+        "thoughtsTokenCount": 2,
+    }
+    last = {"content": {"parts": [{"text": ""}]}, "finishReason": reason}
+    yield {"candidates": [last], "usageMetadata": counts}
 
 
-def _openai(story: Story) -> Iterator[Json]:
+def _openai(story: Story, stop: Stop = "end") -> Iterator[Json]:
     calls = 0
     for index, (kind, words) in enumerate(story):
         function = {"name": words, "arguments": '{"a"'}
@@ -159,6 +198,7 @@ def _openai(story: Story) -> Iterator[Json]:
                 {"reasoning_details": [detail]},
             ],
             "text": [{"content": half} for half in _halves(words)],
+            "refusal": [{"refusal": half} for half in _halves(words)],
             "call": [
                 {"tool_calls": [{"index": calls, "id": f"call_{words}", "function": function}]},
                 {"tool_calls": [{"index": calls, "function": {"arguments": ":1}"}}]},
@@ -166,24 +206,53 @@ def _openai(story: Story) -> Iterator[Json]:
         }
         calls += kind == "call"
         for delta in deltas[kind]:
-            yield {"model": "m-1", "choices": [{"delta": delta}]}
-    yield {"choices": [{"delta": {}, "finish_reason": "tool_calls" if calls else "stop"}]}
+            yield {"model": MODEL, "choices": [{"delta": delta}]}
+    regular = "tool_calls" if calls else "stop"
+    reason = {"length": "length", "filter": "content_filter"}.get(stop, regular)
+    last: Json = {"delta": {}, "finish_reason": reason}
+    if stop == "sequence":
+        last["stop_reason"] = SEQUENCE  # as vLLM tells it
+    yield {"choices": [last]}
+    usage = {
+        "prompt_tokens": 20,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": 4},
+        "completion_tokens_details": {"reasoning_tokens": 2},
+    }
+    yield {"choices": [], "usage": usage}
 
 
-def _ollama(story: Story) -> Iterator[Json]:
+def _ollama(story: Story, stop: Stop = "end") -> Iterator[Json]:
     for kind, words in story:
         call = {"id": f"o_{words}", "function": {"name": words, "arguments": {"a": 1}}}
         messages: dict[str, list[Json]] = {
             "thought": [{"thinking": half} for half in _halves(words)],
             "text": [{"content": half} for half in _halves(words)],
+            "refusal": [{"content": half} for half in _halves(words)],
             "call": [{"tool_calls": [call]}],
         }
         for message in messages[kind]:
-            yield {"model": "m-1", "message": message}
-    yield {"model": "m-1", "done": True, "done_reason": "stop"}
+            yield {"model": MODEL, "message": message}
+    reason = "length" if stop == "length" else "stop"
+    counts = {"prompt_eval_count": 20, "eval_count": 7}
+    yield {"model": MODEL, "done": True, "done_reason": reason, **counts}
 
 
-Told = Callable[[Story], Iterator[Json]]
+class Told(Protocol):
+    """Tells a story in the way of one service."""
+
+    def __call__(self, story: Story, stop: Stop = "end") -> Iterator[Json]:
+        """Yield the payloads of the answer."""
+        ...
+
+
+TOLD: dict[str, Told] = {
+    "anthropic": _anthropic,
+    "responses": _responses,
+    "gemini": _gemini,
+    "openai": _openai,
+    "ollama": _ollama,
+}
 
 
 def _open_anthropic() -> tuple[AnswerAssembly, Told]:

@@ -11,7 +11,7 @@ from hermes.calls.token_estimate import input_tokens
 from hermes.errors import ProviderError, is_unsent
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
-from hermes.ports.provider import CallEnd, ModelRequest, ProviderInfo, ToolCallDelta
+from hermes.ports.provider import CallEnd, ModelName, ModelRequest, ProviderInfo, ToolCallDelta
 from hermes.ports.spend import SpendEntry
 from hermes.routing.plan import Candidate
 
@@ -104,8 +104,10 @@ class CallCharge:
         """Record that the request is sent now: from here on it may cost something."""
         self._is_sent = True
 
-    def hear(self, piece: Piece) -> None:
+    def hear(self, piece: Piece | ModelName) -> None:
         """Count output for which the service may never report the usage."""
+        if isinstance(piece, ModelName):
+            return
         self._heard += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
     async def pay(self, end: CallEnd) -> CallEnd:

@@ -1,14 +1,14 @@
 """The events of a running model call; the pipeline and `/v1` both consume them.
 
-A call may first be `SlotWait` for a slot. It begins with `CallStart`, then pieces of the answer, then
-exactly one `FullAnswer`. `CallFailure` comes between two candidates; a call without an answer ends by
+A call may first be `SlotWait` for a slot. It begins with `CallStart`, then pieces of the answer (before
+them `ModelName` if the service answers under another name than it was asked for), then exactly one `FullAnswer`. `CallFailure` comes between two candidates; a call without an answer ends by
 raising the last error.
 """
 
 import msgspec
 
 from hermes.errors import ProviderError
-from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
+from hermes.ports.provider import CallEnd, ModelName, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.routing.plan import Candidate
 
 Piece = TextDelta | ReasoningDelta | ToolCallDelta
@@ -48,4 +48,4 @@ class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     others: "tuple[FullAnswer, ...]" = ()
 
 
-CallEvent = SlotWait | CallStart | CallFailure | Piece | FullAnswer
+CallEvent = SlotWait | CallStart | CallFailure | ModelName | Piece | FullAnswer

@@ -21,7 +21,7 @@ from hermes.errors import (
     ProviderUnavailable,
     StreamTruncated,
 )
-from hermes.ports.provider import ModelRequest, ProviderInfo, TextDelta
+from hermes.ports.provider import ModelName, ModelRequest, ProviderInfo, TextDelta
 from hermes.routing.plan import Candidate, Plan
 
 _MOST_TRIES = 3
@@ -78,6 +78,11 @@ class Failover:
         return self._tried
 
     @property
+    def has_shown(self) -> bool:
+        """Whether anything of an answer was shown."""
+        return bool(self._text) or self._has_shown_other
+
+    @property
     def text(self) -> str:
         """The text that was shown so far."""
         return "".join(self._text)
@@ -101,12 +106,12 @@ class Failover:
         model = self.candidate.model
         return not self._no_prefill and takes_prefill(info, model, shown=self.text)
 
-    def show(self, piece: Piece) -> None:
+    def show(self, piece: Piece | ModelName) -> None:
         """Remember what was shown."""
         if isinstance(piece, TextDelta):
             if piece.text:
                 self._text.append(piece.text)
-        else:
+        elif not isinstance(piece, ModelName):
             self._has_shown_other = True
 
     def sent(self, way: schema_ways.Way | None) -> None:
@@ -136,7 +141,7 @@ class Failover:
 
         `has_other` says that a deployment of the candidate was not tried and may be called.
         """
-        has_shown = bool(self._text) or self._has_shown_other
+        has_shown = self.has_shown
         if has_shown and not self._can_go_on():
             raise error
         if self._is_prefilled and error.status in _MAY_MEAN_PREFILL:

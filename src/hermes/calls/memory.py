@@ -17,8 +17,16 @@ from hermes.ports.spend import Account
 from hermes.ports.store import Store
 from hermes.routing.plan import Candidate
 
+
+class _StoppedAnswer(msgspec.Struct, frozen=True):
+    """An answer that a stop sequence ended; all others are stored as their parts alone."""
+
+    parts: tuple[Part, ...]
+    stop_sequence: str
+
+
 _encode = msgspec.json.Encoder().encode
-_decode_parts = msgspec.json.Decoder(tuple[Part, ...]).decode
+_decode = msgspec.json.Decoder(tuple[Part, ...] | _StoppedAnswer).decode
 
 
 class AnswerMemory:
@@ -44,7 +52,12 @@ class AnswerMemory:
         if kept is None:
             return None
         self.hits += 1
-        end = CallEnd(_decode_parts(kept.body), "end", Usage(), kept.model)
+        found = _decode(kept.body)
+        if isinstance(found, _StoppedAnswer):
+            parts, sequence = found.parts, found.stop_sequence
+        else:
+            parts, sequence = found, None
+        end = CallEnd(parts, "end", Usage(), kept.model, stop_sequence=sequence)
         return FullAnswer(candidate=candidate, end=end, cached_from=kept.call_id)
 
     async def keep(
@@ -52,7 +65,8 @@ class AnswerMemory:
     ) -> None:
         """Store a whole answer; one that was cut or that calls tools is not stored."""
         end = answer.end
-        whole = end.stop_reason == "end" and not any(isinstance(p, ToolCallPart) for p in end.parts)
+        is_whole = end.stop_reason == "end" and not end.skipped
+        whole = is_whole and not any(isinstance(p, ToolCallPart) for p in end.parts)
         if not whole or answer.cached_from is not None or not can_be_kept(request):
             return
         now = self._clock.now()
@@ -62,7 +76,7 @@ class AnswerMemory:
             agent=account.agent,
             model=end.model,
             call_id=call_id,
-            body=_encode(end.parts),
+            body=_body(end),
             usage=end.usage,
             stop_reason=end.stop_reason,
             at=now,
@@ -74,6 +88,12 @@ class AnswerMemory:
         """Return the key of an answer: a keyed hash of everything it depends on."""
         model = (candidate.provider, candidate.model)
         return self._store.digest(_encode((account.person_id, account.agent, model, request)))
+
+
+def _body(end: CallEnd) -> bytes:
+    if end.stop_sequence is None:
+        return _encode(end.parts)
+    return _encode(_StoppedAnswer(end.parts, end.stop_sequence))
 
 
 def can_be_kept(request: ModelRequest) -> bool:

@@ -34,7 +34,14 @@ from hermes.errors import (
     StoreError,
     StreamTruncated,
 )
-from hermes.message.parts import AudioPart, FilePart, ImagePart, ReasoningPart, TextPart
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    ReasoningPart,
+    TextPart,
+    tool_calls_of,
+)
 from hermes.message.reply import Usage
 from hermes.ports.clock import Clock, SystemClock
 from hermes.ports.observer import CallMeter, NoMeter
@@ -47,6 +54,7 @@ from hermes.ports.provider import (
 )
 from hermes.ports.spend import SpendEntry
 from hermes.routing.plan import Candidate, Plan
+from hermes.schema.unfinished_json import is_unfinished
 
 _log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
@@ -56,7 +64,8 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A call as its caller specifies it.
 
     `whole` says that nobody waits for pieces; `wait_s` limits the wait for a service that asks for
-    one; `remembers` allows a cached answer. The call waits `place_s` for a slot among the model
+    one; `remembers` allows a cached answer. With `shows_thoughts` the whole answer keeps thoughts
+    that its service does not take back. The call waits `place_s` for a slot among the model
     calls (None: as the settings say), counted for its `asker`, which defaults to the payer. With
     `hedges` the next candidate may be asked beside a silent one, if the settings say so.
     """
@@ -67,6 +76,7 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     whole: bool = False
     wait_s: float = 0.0
     remembers: bool = False
+    shows_thoughts: bool = False
     place_s: float | None = None
     asker: ShareHolder | None = None
     hedges: bool = False
@@ -290,10 +300,8 @@ class ModelCaller:
             walk.show(piece)
             yield piece
         is_whole = fitted.request is wanted and is_shown_whole(wanted, info)
-        end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
-        if not end.parts and not walk.is_last:
-            raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
-        yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+        end = _as_sample(_kept(end, spec), is_whole=is_whole, has_thought=has_thought)
+        yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""
@@ -327,11 +335,13 @@ class ModelCaller:
         spec: CallSpec,
         wanted: ModelRequest,
         *,
-        candidate: Candidate,
+        walk: Failover,
         end: CallEnd,
         passing: ShownPieces,
     ) -> FullAnswer:
         """Return the answer for the caller; cache it if it may be used again."""
+        _check_answer(end, walk)
+        candidate = walk.candidate
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
@@ -344,6 +354,10 @@ class ModelCaller:
                 call_id=spec.call_id,
                 model=_name(candidate),
                 dropped=answer.dropped_calls,
+            )
+        if end.skipped:
+            _log.warning(
+                "answer_skipped", call_id=spec.call_id, model=_name(candidate), skipped=end.skipped
             )
         if spec.remembers:
             await self._remember(spec, wanted, answer=answer)
@@ -399,6 +413,28 @@ def _fitted(
     fitted = fit(wanted, info, whole=whole, in_words=walk.asks_in_words)
     walk.sent(fitted.way)
     return fitted
+
+
+def _check_answer(end: CallEnd, walk: Failover) -> None:
+    """Raise if the next candidate may do better: the answer is empty, or a tool call breaks off."""
+    if walk.is_last:
+        return
+    name = walk.candidate.provider
+    if not end.parts:
+        raise ProviderUnavailable(f"{name} gave an empty answer")
+    calls = () if walk.has_shown else tool_calls_of(end.parts)
+    if any(is_unfinished(call.arguments) for call in calls):
+        raise StreamTruncated(f"{name} ended in the middle of a tool call's arguments")
+
+
+def _kept(end: CallEnd, spec: CallSpec) -> CallEnd:
+    """Return the answer without thoughts that its service does not take back, unless they are
+    shown.
+    """
+    if end.thoughts_go_back or spec.shows_thoughts:
+        return end
+    kept = tuple(part for part in end.parts if not isinstance(part, ReasoningPart))
+    return msgspec.structs.replace(end, parts=kept)
 
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:

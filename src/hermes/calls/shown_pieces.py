@@ -12,7 +12,7 @@ import msgspec
 from hermes.calls.continuation import Continuation
 from hermes.calls.events import Piece
 from hermes.message.parts import Part, ReasoningPart, ToolCallPart, tool_calls_of
-from hermes.ports.provider import CallEnd, ReasoningDelta, ToolCallDelta
+from hermes.ports.provider import CallEnd, ModelName, ReasoningDelta, ToolCallDelta
 
 
 class ShownPieces:
@@ -26,8 +26,10 @@ class ShownPieces:
         self._has_dropped = False
         self.dropped_calls = 0
 
-    def pieces(self, piece: Piece) -> Iterable[Piece]:
+    def pieces(self, piece: Piece | ModelName) -> Iterable[Piece | ModelName]:
         """Return what is shown after `piece` has arrived: nearly always the piece itself."""
+        if isinstance(piece, ModelName):
+            return (piece,)
         return self._of_one_call(piece) if self._one_call else self._continued(piece)
 
     def rest(self, end: CallEnd) -> Iterator[Piece]:

@@ -96,6 +96,12 @@ Part = (
 )
 
 
+def continues(part: ReasoningPart, before: ReasoningPart) -> bool:
+    """Return whether `part` goes on with the thought `before`: same id and no seal of its own."""
+    is_open = part.signature is None and part.sealed is None
+    return is_open and part.id is not None and part.id == before.id
+
+
 def text_of(parts: tuple[Part, ...]) -> str:
     """Return the plain text of `parts`, joined."""
     if len(parts) == 1 and isinstance(parts[0], TextPart):

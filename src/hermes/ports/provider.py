@@ -2,7 +2,8 @@
 
 `stream` yields text, reasoning and tool calls in the order in which the service sends them and ends
 with exactly one `CallEnd`, whose parts have the same order; a stream that ends without it was
-truncated and must raise `StreamTruncated` inside the provider.
+truncated and must raise `StreamTruncated` inside the provider. If the service answers under another
+model name than it was asked for, `ModelName` comes first.
 """
 
 from collections.abc import AsyncGenerator
@@ -90,15 +91,23 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     extras: Extras | None = None
 
 
+class ModelName(msgspec.Struct, frozen=True, tag="model"):
+    """The name under which the service answers, before anything of the answer."""
+
+    model: str
+
+
 class TextDelta(msgspec.Struct, frozen=True, tag="text", repr_omit_defaults=True):
     """More of the visible answer; `starts_part` separates it from the text directly before it.
 
     `logprobs` are the tokens of `text`, if the request asked for them.
+    Text that is a `refusal` is what the model says instead of an answer.
     """
 
     text: str
     starts_part: bool = False
     logprobs: tuple[TokenLogprob, ...] = ()
+    refusal: bool = False
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
@@ -132,6 +141,11 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     shown something else than the request, or wrote something else than `parts`. `rest_s` is how long
     the service will take no more calls, if it said that its rate limit is used up. `logprobs` are
     the tokens of the text, if the request asked for them and the service reported them.
+    `stop_sequence` is the one that ended the answer, where the service reports it. `refusal` is
+    the text with which the model itself refused; it is also the end of the text in `parts`, and
+    None if a filter stopped the answer. If not `thoughts_go_back`, the service does not take the
+    thoughts in `parts` back, so who stores the answer leaves them out. `skipped` names what of the
+    answer could not be read and was left out.
     """
 
     parts: tuple[Part, ...]
@@ -142,9 +156,13 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     is_verbatim: bool = True
     rest_s: float = 0.0
     logprobs: tuple[TokenLogprob, ...] = ()
+    stop_sequence: str | None = None
+    refusal: str | None = None
+    thoughts_go_back: bool = True
+    skipped: tuple[str, ...] = ()
 
 
-ModelEvent = TextDelta | ReasoningDelta | ToolCallDelta | CallEnd
+ModelEvent = ModelName | TextDelta | ReasoningDelta | ToolCallDelta | CallEnd
 
 
 Capability = Literal["chat", "summarization", "embeddings", "vision", "tools", "schema"]

@@ -6,6 +6,7 @@ parts, its stop reason and its token counts; the rules for every wire are here. 
 for each event, except what a wire calls itself.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
@@ -14,7 +15,14 @@ import msgspec
 
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
+from hermes.message.parts import (
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    text_of,
+    tool_calls_of,
+)
 from hermes.message.reply import Usage
 from hermes.ports.options import TokenLogprob
 from hermes.ports.pricing import estimated
@@ -27,13 +35,17 @@ from hermes.ports.provider import (
     ToolCallDelta,
 )
 from hermes.provider_kit.settings import WireSettings
-from hermes.provider_kit.unfinished_json import is_json, is_unfinished
+from hermes.schema.unfinished_json import is_json
 
 _decode_tokens = msgspec.json.Decoder(tuple[TokenLogprob, ...]).decode
 SettingsT = TypeVar("SettingsT", bound=WireSettings)
 
 # Stop reasons at which a tool call may be cut off.
 _CUT: frozenset[StopReason] = frozenset({"length", "refusal"})
+# More unreadable payloads than this are not an answer with a fault.
+_MOST_UNREAD = 3
+_MOST_SKIPPED = 20
+_KIND = re.compile(r"[A-Za-z][\w.-]{0,63}")
 
 
 class BaseAssembly(ABC, Generic[SettingsT]):
@@ -52,10 +64,19 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         self._sent_chars = sent_chars
         self._make_id = make_id
         self._model = model or settings.model
-        self._refused = False
+        self._refusal: list[str] = []
+        self._stop_sequence: str | None = None
+        self._skipped: dict[str, None] = {}
+        self._unread = 0
+        self._size_at_unread = -1
         self._logprobs: list[TokenLogprob] = []
         self.done = False
         self.wants_logprobs = False
+
+    @property
+    def model(self) -> str:
+        """The model that answers, by the service's name for it."""
+        return self._model
 
     @property
     @abstractmethod
@@ -79,19 +100,39 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         """Return the complete answer; raise `StreamTruncated` if its end was never announced."""
         if not self.ended:
             raise self._truncated()
+        if self._unread and self._size() == self._size_at_unread:
+            raise self._broken("sent something unreadable where the answer should end")
         reason = self._stop_reason()
         parts = tuple(self._parts())
         calls = tool_calls_of(parts)
-        if calls:
-            parts = self._with_whole_calls(parts, calls, is_cut=reason in _CUT)
+        if calls and self._unread:
+            # A call with a hole in its arguments may be valid JSON and mean something else.
+            raise self._broken("sent something unreadable within an answer that calls tools")
+        if calls and reason in _CUT:
+            parts = _without_cut_calls(parts)
+        refusal = self._words_of_refusal(parts)
         if reason == "end":
             # Calls are left out only of an answer that was cut, which does not end.
             if calls:
                 reason = "tool_calls"
-            elif self._refused:
+            elif self._refusal:
                 reason = "refusal"
-        usage, tokens = self._measure(parts), tuple(self._logprobs)
-        return CallEnd(parts, reason, usage, self._model, logprobs=tokens)
+        return CallEnd(
+            parts,
+            reason,
+            self._measure(parts),
+            self._model,
+            is_verbatim=not self._skipped,
+            stop_sequence=self._stop_sequence,
+            refusal=refusal if reason == "refusal" else None,
+            thoughts_go_back=self._thoughts_go_back(),
+            skipped=tuple(self._skipped),
+            logprobs=tuple(self._logprobs),
+        )
+
+    @abstractmethod
+    def _size(self) -> int:
+        """Return a number that grows with everything that arrives of the answer."""
 
     @abstractmethod
     def _stop_reason(self) -> StopReason:
@@ -122,19 +163,30 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         """Estimate the tokens: a service that counts nothing must not look free to budgets."""
         return Usage(estimated(self._sent_chars), estimated(written_chars))
 
-    def _with_whole_calls(
-        self, parts: tuple[Part, ...], calls: tuple[ToolCallPart, ...], *, is_cut: bool
-    ) -> tuple[Part, ...]:
-        """Return the parts; a call that was cut off with its answer must not be run."""
-        if is_cut:
-            return tuple(
-                part
-                for part in parts
-                if not isinstance(part, ToolCallPart) or is_json(part.arguments)
-            )
-        if any(is_unfinished(call.arguments) for call in calls):
-            raise self._broken("ended in the middle of a tool call's arguments")
-        return parts
+    def _thoughts_go_back(self) -> bool:
+        """Return whether the service takes the thoughts of the answer back."""
+        return True
+
+    def _words_of_refusal(self, parts: tuple[Part, ...]) -> str | None:
+        """Return the text with which the model refused, if the answer ends with it."""
+        words = "".join(self._refusal)
+        return words if words and text_of(parts).endswith(words) else None
+
+    def _skip(self, kind: str) -> None:
+        """Leave something out of the answer that has no meaning here, and remember its kind."""
+        if len(self._skipped) < _MOST_SKIPPED:
+            self._skipped[kind if _KIND.fullmatch(kind) else "unknown"] = None
+
+    def _skip_unread(self, what: str) -> tuple[()]:
+        """Leave out a payload that cannot be read; raise if the answer has not begun, or if there
+        are too many of them.
+        """
+        self._unread += 1
+        if not self.started or self._unread > _MOST_UNREAD:
+            raise self._broken(what)
+        self._size_at_unread = self._size()
+        self._skip("unreadable")
+        return ()
 
     def _truncated(self) -> StreamTruncated:
         return StreamTruncated(
@@ -150,7 +202,17 @@ class BaseAssembly(ABC, Generic[SettingsT]):
 
     def _failed(self, error: ProviderError) -> ProviderError:
         """Return the error for an error inside the stream: before any output, what it says."""
-        return StreamTruncated(f"{error}; the answer is not whole") if self.started else error
+        if not self.started:
+            return error
+        truncated = StreamTruncated(f"{error}; the answer is not whole")
+        return truncated.named(error.service_code, error.param)
+
+
+def _without_cut_calls(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the parts without calls that were cut off with their answer: they must not be run."""
+    return tuple(
+        part for part in parts if not isinstance(part, ToolCallPart) or is_json(part.arguments)
+    )
 
 
 def read_tokens(raw: msgspec.Raw) -> tuple[TokenLogprob, ...]:
@@ -186,6 +248,9 @@ class RunAssembly(BaseAssembly[SettingsT]):
     def started(self) -> bool:
         """Whether anything of the answer has arrived."""
         return bool(self._made or self._run)
+
+    def _size(self) -> int:
+        return self._written + self._calls
 
     def _more(self, text: str, *, thought: bool) -> list[ModelEvent]:
         """Add text to the current run, or begin the next run with it."""

@@ -22,6 +22,9 @@ _LOWEST_FAILURE, _HIGHEST_FAILURE = 400, 599
 _KEY_LOOK = re.compile(r"\b(?:sk|rk|pk)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
 _TAG = re.compile(r"<[^<>]*>")
 _SPACE = re.compile(r"\s+")
+# Names that a service may give an error: one word, and a path into the request.
+_CODE = re.compile(r"[A-Za-z][\w.:/-]{0,63}")
+_PARAM = re.compile(r"[\w$][\w.\[\]$:/*-]{0,199}")
 # Reasons for which one service refuses a request that another may accept: its model, its
 # parameters, its limits, its filter, this account. Few services have codes for these, so the words
 # are checked as well; a superfluous word costs another try, a missing word would keep a candidate
@@ -47,6 +50,8 @@ class _Body(msgspec.Struct):
     error: _Detail | str | None = None
     message: str | None = None
     detail: str | None = None
+    code: msgspec.Raw = msgspec.Raw()
+    param: msgspec.Raw = msgspec.Raw()
 
     @property
     def words(self) -> str:
@@ -74,6 +79,19 @@ def failure(
     absent: str = "",
 ) -> ProviderError:
     """Return the error for the answer `status`; `absent` is the advice after a 404."""
+    error = _failure(name, status, headers=headers, body=body, secret=secret, absent=absent)
+    return _with_names(error, _read(body), secret=secret)
+
+
+def _failure(
+    name: str,
+    status: int,
+    *,
+    headers: Mapping[str, str],
+    body: bytes,
+    secret: str | None,
+    absent: str,
+) -> ProviderError:
     said = mask(words_of(body), secret=secret) or "it gave no reason"
     if status in _NOT_NOW or status >= 500:
         return ProviderUnavailable(
@@ -102,7 +120,8 @@ def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
     if code is not None:
         return failure(name, code, headers={}, body=body, secret=secret)
     said = mask("" if found is None else found.words, secret=secret) or "it gave no reason"
-    return ProviderUnavailable(f"{name}: the service reported an error inside its answer: {said}")
+    error = ProviderUnavailable(f"{name}: the service reported an error inside its answer: {said}")
+    return _with_names(error, found, secret=secret)
 
 
 def unusable(
@@ -126,6 +145,18 @@ def is_refused_everywhere(status: int, reason: str) -> bool:
     return status in _OF_THE_REQUEST and bool(reason) and not _OWN_MATTER.search(reason)
 
 
+def safe_code(code: str | None, *, secret: str | None) -> str | None:
+    """Return a service's code of an error if it is one word and no credential."""
+    is_name = code is not None and _CODE.fullmatch(code) and mask(code, secret=secret) == code
+    return code if is_name else None
+
+
+def safe_param(param: str | None, *, secret: str | None) -> str | None:
+    """Return the field that a service names if it is a path and no credential."""
+    is_path = param is not None and _PARAM.fullmatch(param) and mask(param, secret=secret) == param
+    return param if is_path else None
+
+
 def mask(text: str, *, secret: str | None) -> str:
     """Return `text` on one line, cut, and without the key or anything that looks like one."""
     if secret:
@@ -145,6 +176,23 @@ def words_of(body: bytes) -> str:
 def _read(body: bytes) -> _Body | None:
     try:
         return msgspec.json.decode(body, type=_Body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _with_names(error: ProviderError, found: _Body | None, *, secret: str | None) -> ProviderError:
+    """Add the service's own code, and the field that it names, to the error."""
+    if found is None:
+        return error
+    told = found.error if isinstance(found.error, _Detail) else found
+    code = safe_code(_text_in(told.code), secret=secret)
+    return error.named(code, safe_param(_text_in(told.param), secret=secret))
+
+
+def _text_in(raw: msgspec.Raw) -> str | None:
+    """Return a JSON string, or None for anything else."""
+    try:
+        return msgspec.json.decode(raw, type=str)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 

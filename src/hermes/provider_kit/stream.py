@@ -23,7 +23,7 @@ from hermes.errors import (
 )
 from hermes.net.client import NO_LIMIT, HttpClient, Response
 from hermes.net.retry_after import rest_after
-from hermes.ports.provider import CallEnd, ModelEvent
+from hermes.ports.provider import CallEnd, ModelEvent, ModelName
 from hermes.provider_kit.echo import without_echo
 from hermes.provider_kit.service_failure import MAX_ERROR_BYTES, failure, unusable
 
@@ -39,6 +39,11 @@ _CODINGS = frozenset({"", "identity", "gzip", "deflate"})
 
 class AnswerAssembly(Protocol):
     """The answer of one call under construction."""
+
+    @property
+    def model(self) -> str:
+        """The model that answers, by the service's name for it."""
+        ...
 
     @property
     def done(self) -> bool:
@@ -123,6 +128,7 @@ async def stream_model(
 ) -> AsyncGenerator[ModelEvent, None]:
     """Run one call; `prepare` gives its endpoint, body and assembly; closing the iterator cancels it."""
     endpoint, body, assembly = await prepare()
+    asked: str | None = assembly.model
     async with _ModelPost(client, endpoint, body=body) as response:
         more = True
         while more and not assembly.done:
@@ -130,6 +136,10 @@ async def stream_model(
             feed = assembly.feed if more else assembly.feed_last
             for payload in payloads:
                 for event in feed(payload):
+                    if asked is not None:
+                        if assembly.model != asked:
+                            yield ModelName(assembly.model)
+                        asked = None
                     yield event
         end, rest_s = assembly.end(), rest_after(response.headers)
         yield msgspec.structs.replace(end, rest_s=rest_s) if rest_s else end
@@ -199,6 +209,7 @@ class _ModelPost:
         if isinstance(error, ProviderError):
             # Including errors raised inside, about an error in the middle of an answer.
             error.args = (await self._masked(str(error)),)
+            error.named(self._uncredited(error.service_code), self._uncredited(error.param))
 
     def _unavailable(self, error: NetError) -> ProviderUnavailable:
         was_sent = isinstance(error, AnswerLost | AnswerTooLarge)
@@ -209,6 +220,14 @@ class _ModelPost:
             return await _refusal(response, self._endpoint)
         found = _strange(response.headers, self._endpoint.kinds)
         return None if found is None else await _stranger(response, self._endpoint, found=found)
+
+    def _uncredited(self, name: str | None) -> str | None:
+        """Return a name that the service gave, unless it holds a credential."""
+        if name is None:
+            return None
+        ours = (self._endpoint.provider, self._endpoint.url)
+        kept = without_echo(name, b"", headers=self._endpoint.headers, names=ours)
+        return name if kept == name else None
 
     async def _masked(self, text: str) -> str:
         """Return an error's text without what it repeats of the request."""

@@ -146,6 +146,14 @@ async def garbage_mid_stream(scene: Scene) -> None:
     scene.out.end()
 
 
+async def garbage_between(scene: Scene) -> None:
+    await scene.half()
+    await scene.say([scene.answer.line(b"}{ nothing of the kind")])
+    await scene.say(scene.answer.deltas[2:])
+    await scene.say(scene.answer.closing)
+    scene.out.end()
+
+
 async def half_json(scene: Scene) -> None:
     scene.begin()
     await scene.say([scene.answer.line(b'{"id":"c","model":"st')])
@@ -324,7 +332,8 @@ FAULTS: dict[str, Fault] = {
         closed_after_preamble,
         ended_after_preamble,
     ),
-    **_named(empty_body, garbage, garbage_mid_stream, half_json, other_json, page, error_in_json),
+    **_named(empty_body, garbage, garbage_mid_stream, garbage_between, half_json, other_json),
+    **_named(page, error_in_json),
     **_named(no_end, no_last_marker, cut_mid_delta, error_first, error_mid_stream),
     **_named(double_deltas, double_end, cut_arguments, huge_line, endless_comments, slow_drip),
     **_named(wrong_charset, short_body, bad_chunk, bomb, unknown_encoding),

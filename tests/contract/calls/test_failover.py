@@ -13,9 +13,9 @@ from hermes.errors import (
     ProviderUnavailable,
     StreamTruncated,
 )
-from hermes.message.parts import text_of
+from hermes.message.parts import text_of, tool_calls_of
 from hermes.ports.provider import ToolChoice, ToolSpec
-from hermes.testing.model_script import ScriptedTurn
+from hermes.testing.model_script import ScriptedTurn, ToolUse
 from tests.contract.calls.rig import Story, ask, model, open_calls, until_called
 
 
@@ -48,6 +48,20 @@ async def test_before_the_first_output_any_failure_moves_on(
     assert story.answer.candidate.provider == "two"
     assert text_of(story.answer.end.parts) == "#1 hello"
     assert story.spent[-1].model == "two:two-1"
+
+
+@pytest.mark.req("A23", "P5")
+async def test_a_call_that_breaks_off_moves_on_while_nothing_was_shown(tmp_path: Path) -> None:
+    cut = broken(tools=(ToolUse("book", '{"people": '),))
+    tools = (ToolSpec("book", "", msgspec.Raw(b"{}")),)
+    one, two, alone = model("one", cut), model("two"), model("alone", cut)
+    async with open_calls(tmp_path, one, two, alone) as rig:
+        story = await rig.call(ask("hello", tools=tools), "one", "two")
+        last = await rig.call(ask("hello", tools=tools), "alone")
+
+    assert story.kinds == ["CallStart", "CallFailure", "CallStart", "TextDelta", "FullAnswer"]
+    # Nobody is left to ask: the tool tells the model what is wrong with it.
+    assert tool_calls_of(last.answer.end.parts)[0].arguments == '{"people": '
 
 
 @pytest.mark.req("A23")

@@ -7,10 +7,12 @@ import msgspec
 import pytest
 
 from hermes.calls.budgets import Payer
+from hermes.calls.events import FullAnswer
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, TextPart, text_of
+from hermes.message.reply import Usage
 from hermes.ports.keys import CallerKey
-from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.ports.provider import CallEnd, ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.ports.spend import Account
 from hermes.routing.plan import Candidate
 from hermes.testing.model_script import ScriptedTurn
@@ -136,3 +138,18 @@ def _canary(number: int) -> ScriptedTurn:
 
 def _payer(person_id: str, agent: str) -> Payer:
     return Payer(account=Account(person_id=person_id, agent=agent, channel="rest"))
+
+
+@pytest.mark.req("A24")
+async def test_the_stop_sequence_of_an_answer_is_remembered_with_it(tmp_path: Path) -> None:
+    async with open_calls(tmp_path, model("one")) as rig:
+        account = Account(person_id=await person(rig, "ann"), agent="main", channel="rest")
+        candidate, request = Candidate("one", "one-1", "named"), ask("hello", stop=("END",))
+        end = CallEnd((TextPart("Good day"),), "end", Usage(), "one-1", stop_sequence="END")
+        answer = FullAnswer(candidate=candidate, end=end)
+
+        await rig.layer.memory.keep(account, request, answer, call_id="v_1")
+        found = await rig.layer.memory.find(account, candidate, request)
+
+        assert found is not None
+        assert (found.end, found.cached_from) == (end, "v_1")

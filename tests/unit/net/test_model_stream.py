@@ -23,6 +23,7 @@ class Echo:
     """Shows every payload; `.` ends the answer."""
 
     done = ended = started = False
+    model = "m"
 
     def feed(self, payload: bytes) -> Sequence[ModelEvent]:
         if payload == b".":

@@ -90,7 +90,7 @@ LARGER: Final[dict[str, int]] = {
     "channels/slack/format.py": MAX_MESSAGE_BYTES,
     "channels/telegram/format.py": MAX_MESSAGE_BYTES,
     "contrib/irc/format.py": MAX_MESSAGE_BYTES,
-    "provider_kit/unfinished_json.py": MAX_MESSAGE_BYTES,
+    "schema/unfinished_json.py": MAX_MESSAGE_BYTES,
     "pipeline/message_notes.py": MAX_MESSAGE_BYTES,
     # A longer reply is shown without styles.
     "channels/web/static/inline.js": _STYLED,

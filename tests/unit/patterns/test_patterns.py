@@ -150,7 +150,7 @@ def test_every_row_of_the_tables_is_about_an_expression() -> None:
 def test_the_walk_sees_every_way_to_write_an_expression() -> None:
     places = {one.place for one in ALL}
     assert {
-        "provider_kit/unfinished_json.py _INSIDE",
+        "schema/unfinished_json.py _INSIDE",
         "channels/slack/wire.py '^[A-Z][A-Z0-9]{1,40}$'",
     } <= places
     assert any("[/" in one.expression for one in ALL if one.module == "channels/email/mime.py")

@@ -13,8 +13,8 @@ from hermes.channels.matrix.wire import read_answer
 from hermes.errors import BadRequest
 from hermes.memory.visible import visible
 from hermes.ops.masker import MASK, Masker
-from hermes.provider_kit.unfinished_json import is_unfinished
 from hermes.providers.anthropic.traits import traits_of
+from hermes.schema.unfinished_json import is_unfinished
 from tests.unit.patterns.javascript import Node, node
 from tests.unit.patterns.walk import SOURCE
 

@@ -269,6 +269,8 @@ def test_an_event_that_is_none_is_translated(payload):
 
     with pytest.raises(ProviderUnavailable, match="not an event of a message"):
         assembly().feed(payload)
+    for _ in range(3):
+        assert late.feed(payload) == ()
     with pytest.raises(StreamTruncated, match="not an event of a message"):
         late.feed(payload)
 
@@ -284,3 +286,26 @@ def test_an_event_that_is_none_is_translated(payload):
 def test_events_that_contradict_each_other_are_an_error(events, words):
     with pytest.raises(ProviderUnavailable, match=words):
         fed(assembly(), *events)
+
+
+@pytest.mark.req("M1")
+def test_the_stop_sequence_that_ended_the_answer_is_kept():
+    made = assembly()
+    stop = {"stop_reason": "stop_sequence", "stop_sequence": "END"}
+    fed(made, opened(0, type="text", text="x"))
+    made.feed(msgspec.json.encode({"type": "message_delta", "delta": stop}))
+    made.feed(b'{"type":"message_stop"}')
+
+    end = made.end()
+
+    assert (end.stop_reason, end.stop_sequence) == ("end", "END")
+
+
+@pytest.mark.req("M1", "P5")
+def test_a_block_of_an_unknown_kind_is_skipped_and_named():
+    made = assembly()
+    fed(made, opened(0, type="hologram"), opened(1, type="text", text="x"))
+    made.feed(b'{"type":"message_delta","delta":{"stop_reason":"end_turn"}}')
+    made.feed(b'{"type":"message_stop"}')
+
+    assert (made.end().parts, made.end().skipped) == ((TextPart("x"),), ("hologram",))

@@ -126,6 +126,17 @@ def test_a_reason_that_makes_no_answer_is_a_failure(finish):
         late.end()
 
 
+@pytest.mark.req("M5", "P5")
+def test_a_complete_call_survives_a_reason_that_is_new():
+    made = assembly()
+    made.feed(chunk({"functionCall": {"name": "a", "args": {"x": 1}}}, finish="NEW_REASON"))
+
+    end = made.end()
+
+    assert end.parts == (ToolCallPart("call_0", "a", '{"x":1}'),)
+    assert (end.stop_reason, end.skipped) == ("tool_calls", ("finishReason.NEW_REASON",))
+
+
 @pytest.mark.req("A23")
 def test_a_missing_signature_is_the_requests_own_fault():
     made = assembly()

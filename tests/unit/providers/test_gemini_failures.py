@@ -75,3 +75,28 @@ def test_the_services_own_waiting_time_is_kept(headers, delay, seconds):
 
     assert isinstance(error, ProviderUnavailable)
     assert error.retry_after == seconds
+
+
+@pytest.mark.req("A23")
+@pytest.mark.parametrize(
+    ("details", "code", "param"),
+    [
+        ([], "INVALID_ARGUMENT", None),
+        ([{"reason": "API_KEY_INVALID"}], "API_KEY_INVALID", None),
+        ([{"fieldViolations": [{"field": "tools[0].name"}]}], "INVALID_ARGUMENT", "tools[0].name"),
+        ([{"reason": "two words"}], None, None),
+    ],
+)
+def test_the_services_code_and_field_are_kept(details, code, param):
+    body = status(422, status="INVALID_ARGUMENT", details=details)
+
+    error = failure("m", 422, headers={}, body=body, secret=None)
+
+    assert (error.status, error.service_code, error.param) == (422, code, param)
+
+
+@pytest.mark.req("A23")
+def test_a_request_that_cannot_be_processed_is_refused_whatever_google_calls_it():
+    body = status(422, status="FAILED_PRECONDITION")
+
+    assert failure("m", 422, headers={}, body=body, secret=None).code == "provider_rejected"

@@ -75,13 +75,15 @@ def test_a_whole_answer_is_assembled_from_its_lines():
 
 
 @pytest.mark.req("M3")
-def test_thinking_is_kept_only_behind_a_tool_call():
+def test_thinking_goes_back_only_behind_a_tool_call():
     made = assembly()
     made.feed(line(thinking="hm"))
     made.feed(line(content="yes"))
     made.feed(last())
 
-    assert made.end().parts == (TextPart("yes"),)
+    end = made.end()
+    assert end.parts == (ReasoningPart("hm", "ollama"), TextPart("yes"))
+    assert not end.thoughts_go_back
 
 
 @pytest.mark.req("M1")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes.errors import ProviderUnavailable, StreamTruncated
-from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
+from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.provider_kit.service_failure import failure
@@ -64,6 +64,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
 
     assert events == [
         ReasoningDelta("hmm"),
+        ReasoningDelta("", whole=(ReasoningPart("hmm", "openai"),)),
         TextDelta("Hel"),
         TextDelta("lo"),
         ToolCallDelta(0, "c0", "a"),
@@ -74,6 +75,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
     ]
     assert made.end() == CallEnd(
         (
+            ReasoningPart("hmm", "openai"),
             TextPart("Hello"),
             ToolCallPart("c0", "a", '{"x":1}'),
             ToolCallPart("c1", "b", "{}"),
@@ -81,6 +83,7 @@ def test_a_whole_answer_is_assembled_from_interleaved_pieces():
         "tool_calls",
         Usage(1000, 100, 400, 30),
         "m-1-0613",
+        thoughts_go_back=False,
     )
 
 
@@ -130,8 +133,9 @@ def test_a_refusal_is_text_and_says_so():
 
     end = made.end()
 
-    assert list(events) == [TextDelta("I cannot.")]
+    assert list(events) == [TextDelta("I cannot.", refusal=True)]
     assert (end.parts, end.stop_reason) == ((TextPart("I cannot."),), "refusal")
+    assert end.refusal == "I cannot."
 
 
 @pytest.mark.req("A20")
@@ -239,26 +243,26 @@ def test_the_services_own_waiting_time_is_kept(headers, seconds):
     assert error.retry_after == seconds
 
 
-def kept_by(
+def ended_by(
     field: Literal["reasoning_content", "reasoning_details"] | None, *payloads: bytes
-) -> tuple[Part, ...]:
+) -> CallEnd:
     settings = msgspec.structs.replace(SETTINGS, quirks=Quirks(reasoning_back=field))
     made = OpenAIAssembly(settings, sent_chars=4, make_id=lambda prefix: f"{prefix}_made")
     for payload in payloads:
         made.feed(payload)
     made.feed(delta("stop", content="x"))
-    return made.end().parts
+    return made.end()
 
 
 @pytest.mark.req("M3")
-def test_reasoning_is_kept_only_where_the_service_wants_it_back():
+@pytest.mark.parametrize(("field", "goes_back"), [(None, False), ("reasoning_content", True)])
+def test_reasoning_is_part_of_the_answer_and_goes_back_where_the_service_wants_it(field, goes_back):
     thoughts = (delta(reasoning_content="hm "), delta(reasoning_content="so"))
 
-    assert kept_by(None, *thoughts) == (TextPart("x"),)
-    assert kept_by("reasoning_content", *thoughts) == (
-        ReasoningPart("hm so", "openai"),
-        TextPart("x"),
-    )
+    end = ended_by(field, *thoughts)
+
+    assert end.parts == (ReasoningPart("hm so", "openai"), TextPart("x"))
+    assert end.thoughts_go_back is goes_back
 
 
 @pytest.mark.req("M3")
@@ -266,7 +270,7 @@ def test_the_pieces_of_reasoning_details_are_joined_and_their_seals_kept():
     def detail(index: int, **fields: object) -> bytes:
         return delta(reasoning_details=[{"type": "reasoning.text", "index": index, **fields}])
 
-    parts = kept_by(
+    end = ended_by(
         "reasoning_details",
         detail(0, text="hm ", format="f"),
         detail(0, text="so", format="f"),
@@ -274,9 +278,10 @@ def test_the_pieces_of_reasoning_details_are_joined_and_their_seals_kept():
         delta(reasoning_details=[{"type": "reasoning.encrypted", "index": 1, "data": "abc"}]),
     )
 
-    assert isinstance(parts[0], ReasoningPart)
-    assert parts[0].text == "hm so"
-    assert msgspec.json.decode(parts[0].sealed or "") == [
+    thought = end.parts[0]
+    assert isinstance(thought, ReasoningPart)
+    assert thought.text == "hm so"
+    assert msgspec.json.decode(thought.sealed or "") == [
         {
             "type": "reasoning.text",
             "index": 0,
@@ -298,8 +303,9 @@ def test_content_that_comes_in_blocks_is_read_as_text_and_reasoning():
         *made.feed(delta("stop", content=[{"type": "text", "text": "yes"}])),
     ]
 
-    assert events == [ReasoningDelta("hm"), TextDelta("yes")]
-    assert made.end().parts == (TextPart("yes"),)
+    thought = ReasoningPart("hm", "openai")
+    assert events == [ReasoningDelta("hm"), ReasoningDelta("", whole=(thought,)), TextDelta("yes")]
+    assert made.end().parts == (thought, TextPart("yes"))
 
 
 @pytest.mark.req("M7")
@@ -312,6 +318,7 @@ def test_one_chunk_may_bring_reasoning_text_and_a_call_at_once():
 
     assert list(events) == [
         ReasoningDelta("hm"),
+        ReasoningDelta("", whole=(ReasoningPart("hm", "openai"),)),
         TextDelta("ok"),
         ToolCallDelta(0, "c0", "a", "{}"),
     ]
@@ -373,3 +380,74 @@ def test_cached_tokens_are_found_wherever_the_service_tells_them(fields):
     made.feed(msgspec.json.encode({"choices": [], "usage": usage}))
 
     assert made.end().usage == Usage(100, 1, 40, 0)
+
+
+@pytest.mark.req("P5")
+def test_what_cannot_be_read_is_skipped_only_where_the_answer_goes_on():
+    on, at_the_end, calling = assembly(), assembly(), assembly()
+    for made in (on, at_the_end, calling):
+        made.feed(delta(content="Good "))
+        assert made.feed(b"}{") == ()
+    on.feed(delta("stop", content="day"))
+    at_the_end.feed(delta("stop"))
+    calling.feed(delta("tool_calls", tool_calls=[piece(0, "c0", name="a", arguments="{}")]))
+
+    end = on.end()
+
+    assert (end.parts, end.skipped, end.is_verbatim) == (
+        (TextPart("Good day"),),
+        ("unreadable",),
+        False,
+    )
+    with pytest.raises(StreamTruncated, match="unreadable where the answer should end"):
+        at_the_end.end()
+    with pytest.raises(StreamTruncated, match="unreadable within an answer that calls tools"):
+        calling.end()
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(("told", "kept"), [("END", "END"), (128009, None), (None, None)])
+def test_the_stop_sequence_that_a_server_names_is_kept(told, kept):
+    made = assembly()
+    made.feed(delta(content="x"))
+    choice = {"delta": {}, "finish_reason": "stop", "stop_reason": told}
+    made.feed(msgspec.json.encode({"choices": [choice]}))
+
+    assert (made.end().stop_reason, made.end().stop_sequence) == ("end", kept)
+
+
+@pytest.mark.req("M1")
+def test_text_before_a_refusal_stays_text():
+    made = assembly()
+    events = [*made.feed(delta(content="Well. ")), *made.feed(delta(refusal="No."))]
+    made.feed(delta("stop"))
+
+    end = made.end()
+
+    assert events == [TextDelta("Well. "), TextDelta("No.", starts_part=True, refusal=True)]
+    assert end.parts == (TextPart("Well. "), TextPart("No."))
+    assert (end.stop_reason, end.refusal) == ("refusal", "No.")
+
+
+@pytest.mark.req("A23", "W35")
+@pytest.mark.parametrize(
+    ("fields", "code", "param"),
+    [
+        (
+            {"code": "unsupported_value", "param": "tools[0].name"},
+            "unsupported_value",
+            "tools[0].name",
+        ),
+        ({"code": 400, "param": None}, None, None),
+        ({"code": "two words", "param": "a b"}, None, None),
+        ({"code": "sk-very-secret-key", "param": "sk-very-secret-key"}, None, None),
+        ({"code": "x" * 65, "param": "x" * 201}, None, None),
+        ({"code": ["a"], "param": {"a": 1}}, None, None),
+    ],
+)
+def test_the_services_code_and_field_are_kept_if_they_are_names(fields, code, param):
+    body = msgspec.json.encode({"error": {"message": "no", **fields}})
+
+    error = failure("m", 400, headers={}, body=body, secret="sk-very-secret-key")
+
+    assert (error.service_code, error.param) == (code, param)

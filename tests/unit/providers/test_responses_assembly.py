@@ -163,8 +163,9 @@ def test_a_refusal_is_text_and_says_so():
 
     end = made.end()
 
-    assert list(events) == [TextDelta("I cannot.")]
+    assert list(events) == [TextDelta("I cannot.", refusal=True)]
     assert (end.parts, end.stop_reason) == ((TextPart("I cannot."),), "refusal")
+    assert end.refusal == "I cannot."
 
 
 @pytest.mark.req("A20")
@@ -229,7 +230,64 @@ def test_the_key_is_not_repeated_from_an_error():
 
 
 @pytest.mark.req("P5")
-@pytest.mark.parametrize("payload", [b"{", b'{"type":3}', b"\xff", b'{"type":"x","item":[]}'])
+@pytest.mark.parametrize("payload", [b"{", b'{"type":3}', b"\xff", b'{"type":"error","code":[]}'])
 def test_an_event_that_is_none_is_translated(payload):
     with pytest.raises(ProviderUnavailable, match="not an event of a response"):
         assembly().feed(payload)
+
+
+@pytest.mark.req("M1", "P5")
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "hologram", "content": "not a list", "id": "h_1"},
+        {"type": "tool_search_call", "arguments": {"q": "x"}},
+        {"type": 7},
+    ],
+)
+def test_an_item_of_an_unknown_kind_is_skipped_and_named(item):
+    made = said("Hello")
+    made.feed(event("output_item.added", output_index=1, item=item))
+    made.feed(event("output_item.done", output_index=1, item=item))
+    made.feed(event("hologram.delta", delta={"x": 1}))
+    made.feed(event("completed", response={"output": [item, message("Hello")]}))
+
+    end = made.end()
+
+    kind = item["type"] if isinstance(item["type"], str) else "unknown"
+    assert (end.parts, end.stop_reason) == ((TextPart("Hello"),), "end")
+    assert (end.skipped, end.is_verbatim) == ((kind,), False)
+
+
+@pytest.mark.req("M7", "P5")
+def test_reasoning_that_is_not_encrypted_is_part_of_the_answer_as_it_was_shown():
+    made = assembly()
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"text": "Hm."}]}
+    events = [
+        *made.feed(event("reasoning_text.delta", output_index=0, delta="Hm.")),
+        *made.feed(event("output_item.done", output_index=0, item=item)),
+    ]
+    made.feed(event("completed", response={"output": [item, message("Yes.")]}))
+
+    end = made.end()
+
+    thought = ReasoningPart("Hm.", "responses", id="rs_1")
+    assert events == [ReasoningDelta("Hm."), ReasoningDelta("", whole=(thought,))]
+    assert end.parts == (thought, TextPart("Yes."))
+    assert not end.thoughts_go_back
+
+
+@pytest.mark.req("A23")
+def test_the_code_and_the_field_of_a_failure_inside_the_stream_are_kept():
+    failed = event("failed", response={"error": {"code": "invalid_prompt", "message": "no"}})
+    told = msgspec.json.encode(
+        {"type": "error", "code": "unsupported_value", "param": "top_p", "message": "no"}
+    )
+
+    with pytest.raises(ProviderRejected) as early:
+        assembly().feed(failed)
+    with pytest.raises(StreamTruncated) as late:
+        said("Hel").feed(told)
+
+    assert early.value.service_code == "invalid_prompt"
+    assert (late.value.service_code, late.value.param) == ("unsupported_value", "top_p")

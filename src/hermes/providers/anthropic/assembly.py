@@ -40,6 +40,9 @@ _STOP_REASONS: dict[str, StopReason] = {
 }
 
 
+_BLOCKS = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+
+
 class _Block:
     """One content block whose pieces are still arriving; `call` counts the tool calls."""
 
@@ -61,9 +64,10 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         *,
         sent_chars: int,
         make_id: MakeId,
+        model: str = "",
         answer: AnswerTool | None = None,
     ) -> None:
-        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id, model=model)
         self._answer = answer
         self._blocks: dict[int, _Block] = {}
         self._calls = 0
@@ -86,8 +90,8 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         """Take one event's payload and return what it adds to the visible stream."""
         try:
             event = decode_event(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is not an event of a message") from error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._skip_unread("sent something that is not an event of a message")
         # New kinds of events may be added at any time: unknown ones are ignored.
         take = _TAKERS.get(event.type)
         made = take(self, event) if take is not None else None
@@ -97,6 +101,9 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         if not isinstance(made, TextDelta):
             self._saying = None
         return (made,)
+
+    def _size(self) -> int:
+        return sum(1 + len(block.pieces) for block in self._blocks.values())
 
     def _begin(self, event: StreamEvent) -> None:
         message = event.message or MessageStart()
@@ -108,6 +115,8 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         if event.index in self._blocks:
             raise self._broken(f"opened the block {event.index} twice")
         block = self._blocks[event.index] = _Block(content, self._calls)
+        if content.type not in _BLOCKS:
+            self._skip(content.type)
         if content.type == "tool_use":
             return self._open_call(block)
         if content.type == "redacted_thinking":
@@ -163,7 +172,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
 
     def _change(self, event: StreamEvent) -> None:
         if event.delta is not None and event.delta.stop_reason is not None:
-            self._stop = event.delta.stop_reason
+            self._stop, self._stop_sequence = event.delta.stop_reason, event.delta.stop_sequence
         self._count(event.usage)
 
     def _finish(self, _event: StreamEvent) -> None:

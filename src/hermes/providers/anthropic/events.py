@@ -69,6 +69,7 @@ class BlockDelta(msgspec.Struct):
     signature: str | None = None
     partial_json: str | None = None
     stop_reason: str | None = None
+    stop_sequence: str | None = None
 
 
 class MessageStart(msgspec.Struct):

@@ -55,7 +55,11 @@ class AnthropicProvider(WireProvider[AnthropicSettings]):
         answer = answer_tool(request, settings)
         body = build_body(request, settings, images=images, answer=answer)
         return body, AnthropicAssembly(
-            settings, sent_chars=len(body), make_id=self._new_id, answer=answer
+            settings,
+            sent_chars=len(body),
+            make_id=self._new_id,
+            model=request.model,
+            answer=answer,
         )
 
 

@@ -20,7 +20,18 @@ from hermes.providers.gemini.failures import failure, mask
 from hermes.providers.gemini.settings import GeminiSettings
 
 _NO_SIGNATURE = "MISSING_THOUGHT_SIGNATURE"
-# Every other reason (a malformed call, an unexpected one, a new one) means a broken answer.
+# These mean a broken answer; after any other reason that is not below, complete calls are valid.
+_BROKEN = frozenset(
+    {
+        "MALFORMED_FUNCTION_CALL",
+        "MALFORMED_RESPONSE",
+        "UNEXPECTED_TOOL_CALL",
+        "TOO_MANY_TOOL_CALLS",
+        "NO_IMAGE",
+        "IMAGE_OTHER",
+        _NO_SIGNATURE,
+    }
+)
 _STOP_REASONS: dict[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "length",
@@ -127,8 +138,8 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         """Take one event's payload and return what it adds to the visible stream."""
         try:
             chunk = _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is not a generateContent chunk") from error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return [*self._skip_unread("sent something that is not a generateContent chunk")]
         if chunk.error is not None:
             name, code = self._settings.name, chunk.error.code or 500
             secret = self._settings.api_key
@@ -203,6 +214,9 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         reason = _STOP_REASONS.get(self._finish)
         if reason is not None:
             return reason
+        if self._calls and self._finish not in _BROKEN:
+            self._skip(f"finishReason.{self._finish}")
+            return "end"
         told = mask(f"{self._finish} {self._finish_message}", secret=self._settings.api_key)
         if self._finish == _NO_SIGNATURE:
             raise ProviderRejected(

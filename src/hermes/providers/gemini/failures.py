@@ -13,12 +13,20 @@ from hermes.provider_kit import service_failure
 # work.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429, 499})
 # The account cannot be served (its location, its billing): the request is not at fault.
-_ACCOUNT = "FAILED_PRECONDITION"
+_ACCOUNT = (400, "FAILED_PRECONDITION")
 _KEY_LOOK = re.compile(r"\bAIza[\w-]{8,}|\bAQ\.[\w-]{8,}|(?<=[?&]key=)[^&\s\"]+")
 
 
+class _Violation(msgspec.Struct):
+    field: str | None = None
+
+
 class _Info(msgspec.Struct, rename="camel"):
+    """Any of Google's details: when to try again, the exact reason, or the fields at fault."""
+
     retry_delay: str | None = None
+    reason: str | None = None
+    field_violations: list[_Violation] | None = None
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -44,9 +52,25 @@ def failure(
 ) -> ProviderError:
     """Return the error for the answer `status`; `absent` is the advice after a 404."""
     told = _status_of(body)
+    error = _failure(
+        name, status, headers=headers, told=told, body=body, secret=secret, absent=absent
+    )
+    return _with_names(error, told, secret=secret)
+
+
+def _failure(
+    name: str,
+    status: int,
+    *,
+    headers: Mapping[str, str],
+    told: _Status,
+    body: bytes,
+    secret: str | None,
+    absent: str,
+) -> ProviderError:
     words = told.message or service_failure.words_of(body)
     said = mask(words, secret=secret)
-    if status in _NOT_NOW or status >= 500 or told.status == _ACCOUNT:
+    if status in _NOT_NOW or status >= 500 or (status, told.status) == _ACCOUNT:
         return ProviderUnavailable(
             f"{name}: the service answered {status}: {said or 'it gave no reason'}",
             retry_after=_retry_after(headers, told),
@@ -57,6 +81,18 @@ def failure(
     return service_failure.failure(
         name, status, headers=headers, body=plain, secret=secret, absent=absent
     )
+
+
+def _with_names(error: ProviderError, told: _Status, *, secret: str | None) -> ProviderError:
+    """Add Google's own code, and the first field that it names, to the error."""
+    details = told.details or ()
+    reason = next((info.reason for info in details if info.reason), told.status)
+    fields = [one.field for info in details for one in info.field_violations or () if one.field]
+    code = service_failure.safe_code(reason, secret=secret)
+    if code is None and not fields:
+        return error  # not Google's JSON: whatever was found in it stays
+    param = service_failure.safe_param(fields[0] if fields else None, secret=secret)
+    return error.named(code, param)
 
 
 def mask(text: str, *, secret: str | None) -> str:

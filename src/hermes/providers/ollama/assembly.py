@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.message.parts import Part, ReasoningPart, ToolCallPart
+from hermes.message.parts import Part, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.pricing import counted
 from hermes.ports.provider import ModelEvent, StopReason
@@ -65,8 +65,8 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         """Take one line and return what it adds to the visible stream."""
         try:
             line = _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent a line that is not a piece of a chat") from error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._skip_unread("sent a line that is not a piece of a chat")
         if line.error is not None:
             told = mask(line.error, secret=self._settings.api_key)
             raise self._broken(f"reported an error inside the stream: {told}")
@@ -97,8 +97,11 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         return "length" if self._last.done_reason == "length" else "end"
 
     def _parts(self) -> Iterable[Part]:
+        return self._made
+
+    def _thoughts_go_back(self) -> bool:
         # Only a tool's result makes the model continue from where it thought.
-        return (p for p in self._made if self._calls or not isinstance(p, ReasoningPart))
+        return self._calls > 0
 
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
         # The server omits a count if it is zero, or if the prompt came from its cache.

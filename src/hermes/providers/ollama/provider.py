@@ -90,7 +90,9 @@ class OllamaProvider(WireProvider[OllamaSettings]):
                 request, self._client, provider=settings.name, loaded=images
             )
         body = build_body(request, settings, images=images)
-        return body, OllamaAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        return body, OllamaAssembly(
+            settings, sent_chars=len(body), make_id=self._new_id, model=request.model
+        )
 
 
 def _pullable(endpoint: ModelEndpoint, model: str) -> ModelEndpoint:

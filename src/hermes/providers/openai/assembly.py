@@ -108,8 +108,10 @@ class CallCollector:
 class OpenAIAssembly(BaseAssembly[OpenAISettings]):
     """The answer of one call under construction."""
 
-    def __init__(self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId) -> None:
-        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
+    def __init__(
+        self, settings: OpenAISettings, *, sent_chars: int, make_id: MakeId, model: str = ""
+    ) -> None:
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id, model=model)
         # In the order in which they began: runs of text, thoughts, and the calls by position.
         self._order: list[list[str] | ReasoningPart | int] = []
         self._run: list[str] | None = None
@@ -135,11 +137,11 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             return ()
         try:
             chunk = decode_chunk(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             if self.ended:
                 self.done = True  # what is lost after the announced end is not needed
                 return ()
-            raise self._broken("sent something that is not a chat-completion chunk") from error
+            return self._skip_unread("sent something that is not a chat-completion chunk")
         if chunk.error and bytes(chunk.error) != b"null":
             settings = self._settings
             raise self._failed(reported(settings.name, payload, secret=settings.api_key))
@@ -157,7 +159,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
     def _choice(self, choice: Choice) -> Sequence[ModelEvent]:
         if choice.finish_reason is None:
             return self._delta(choice.delta) if choice.delta is not None else ()
-        self._finish_with(choice.finish_reason)
+        self._finish_with(choice)
         events = self._delta(choice.delta) if choice.delta is not None else ()
         return [*events, *self._close_thought()]
 
@@ -172,10 +174,16 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             else:
                 yield calls[one]
 
-    def _finish_with(self, reason: str) -> None:
-        if reason == _FAILED:
+    def _size(self) -> int:
+        said = sum(len(one) for one in self._order if isinstance(one, list))
+        return said + self._thoughts.size + len(self._calls)
+
+    def _finish_with(self, choice: Choice) -> None:
+        if choice.finish_reason == _FAILED:
             raise self._broken("stopped in the middle without a reason")
-        self._finish = reason
+        self._finish = choice.finish_reason
+        if isinstance(choice.stop_reason, str) and choice.finish_reason == "stop":
+            self._stop_sequence = choice.stop_reason
 
     def _delta(self, delta: Delta) -> Sequence[ModelEvent]:
         content = delta.content
@@ -202,8 +210,17 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
         self._run.append(text)
         return [*events, TextDelta(text)]
 
+    def _refuse(self, text: str) -> list[ModelEvent]:
+        events = self._close_thought()
+        is_next = self._run is not None
+        if not self._refusal:
+            self._order.append(self._refusal)
+        self._run = None
+        self._refusal.append(text)
+        return [*events, TextDelta(text, starts_part=is_next, refusal=True)]
+
     def _close_thought(self) -> list[ModelEvent]:
-        """End a thought that something else follows; it is reported if the service needs it."""
+        """End a thought that something else follows."""
         if not self._thoughts.is_open:
             return []
         part = self._thoughts.close()
@@ -218,11 +235,10 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             events.append(ReasoningDelta(thought))
             self._run = None
         text = _text_of(delta.content)
-        if delta.refusal:
-            self._refused = True
-            text += delta.refusal
         if text:
             events += self._say(text)
+        if delta.refusal:
+            events += self._refuse(delta.refusal)
         for piece in delta.tool_calls or ():
             events += self._call(piece)
         return events
@@ -236,6 +252,9 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             self._order.append(before)
             self._run = None
         return events if told is None else [*events, told]
+
+    def _thoughts_go_back(self) -> bool:
+        return self._settings.rules.reasoning_back is not None
 
     def _stop_reason(self) -> StopReason:
         return _STOP_REASONS.get(self._finish or "stop", "end")
@@ -262,8 +281,8 @@ def _text_of(content: str | list[ContentBlock] | None) -> str:
 class ThoughtCollector:
     """Reasoning under construction; `size` counts its characters.
 
-    `is_open` says whether a thought that the service wants back has begun and not ended. It is a
-    plain attribute, because it is read for every chunk.
+    `is_open` says whether a thought has begun and not ended. It is a plain attribute, because it is
+    read for every chunk.
     """
 
     def __init__(self, quirks: Quirks) -> None:
@@ -286,13 +305,12 @@ class ThoughtCollector:
             text += "".join(_thinking(block) for block in delta.content)
         if text:
             self.size += len(text)
-            if self._field is not None:
-                self._text.append(text)
+            self._text.append(text)
         self.is_open = bool(self._text or self._details)
         return text
 
     def close(self) -> ReasoningPart:
-        """End the thought and return what goes back to the service with the next call."""
+        """End the thought and return it, with what goes back to the service with the next call."""
         sealed = msgspec.json.encode(self._details).decode() if self._details else None
         part = ReasoningPart("".join(self._text), DIALECT, sealed=sealed)
         self._text, self._details = [], []

@@ -55,11 +55,15 @@ class Logprobs(msgspec.Struct):
 
 
 class Choice(msgspec.Struct):
-    """One of the answers; Hermes requests one."""
+    """One of the answers; Hermes requests one.
+
+    Some servers put the stop sequence that ended the answer into `stop_reason`, others a number.
+    """
 
     delta: Delta | None = None
     finish_reason: str | None = None
     logprobs: Logprobs | None = None
+    stop_reason: str | int | None = None
 
 
 class InDetails(msgspec.Struct):

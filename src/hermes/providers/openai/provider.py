@@ -103,7 +103,9 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
                 request, self._client, provider=settings.name, loaded=images
             )
         body = build_body(request, settings, images=images)
-        assembly = OpenAIAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        assembly = OpenAIAssembly(
+            settings, sent_chars=len(body), make_id=self._new_id, model=request.model
+        )
         if request.extras is not None:
             assembly.wants_logprobs = request.extras.top_logprobs is not None
         return body, assembly

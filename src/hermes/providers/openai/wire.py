@@ -27,10 +27,10 @@ from hermes.message.parts import (
 )
 from hermes.ports.provider import ModelRequest
 from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
-from hermes.provider_kit.unfinished_json import is_json
 from hermes.providers.openai.parameters import build_parameters
 from hermes.providers.openai.presets import PLAIN, Quirks
 from hermes.providers.openai.settings import OpenAISettings
+from hermes.schema.unfinished_json import is_json
 
 DIALECT = "openai"
 _MARK = {"type": "ephemeral"}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from hermes.errors import ProviderRejected
+from hermes.errors import ProviderError, ProviderRejected
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
@@ -21,18 +21,21 @@ from hermes.ports.provider import (
     ToolCallDelta,
 )
 from hermes.provider_kit.assembly import BaseAssembly, read_tokens
-from hermes.provider_kit.service_failure import mask
+from hermes.provider_kit.service_failure import mask, safe_code, safe_param
 from hermes.providers.openai_responses.events import (
     Event,
     Item,
     Problem,
     WireResponse,
     decode_event,
+    decode_item,
+    decode_kind,
 )
 from hermes.providers.openai_responses.settings import ResponsesSettings
 from hermes.providers.openai_responses.wire import DIALECT
 
 _DONE = b"[DONE]"
+_ITEMS = frozenset({"message", "function_call", "reasoning"})
 _SUMMARY_BREAK = "\n\n"
 # The image itself is at fault, so no service could read it.
 _REJECTED_EVERYWHERE = frozenset({"empty_image_file", "invalid_base64_image"})
@@ -65,25 +68,28 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     END_MARKER = "its end event"
 
-    def __init__(self, settings: ResponsesSettings, *, sent_chars: int, make_id: MakeId) -> None:
-        super().__init__(settings, sent_chars=sent_chars, make_id=make_id)
+    def __init__(
+        self, settings: ResponsesSettings, *, sent_chars: int, make_id: MakeId, model: str = ""
+    ) -> None:
+        super().__init__(settings, sent_chars=sent_chars, make_id=make_id, model=model)
         self._items: dict[int, Item] = {}
+        self._thoughts: dict[str, tuple[ReasoningPart, ...]] = {}
+        self._thought: list[str] = []
         self._calls: dict[int, int] = {}
         self._written = 0
         self._called: set[str] = set()
-        self._thinking = False
         self._has_said = False
-        self._saying: int | None = None
+        self._saying: tuple[int, bool] | None = None
         self._before = b""
         self._last: WireResponse | None = None
         self._cut: str | None = None
         self._takes: dict[str, Callable[[Event], Sequence[ModelEvent]]] = {
             "response.created": self._begin,
             "response.output_text.delta": self._text,
-            "response.refusal.delta": self._text,
+            "response.refusal.delta": self._refuse,
             "response.reasoning_summary_part.added": self._summary_part,
-            "response.reasoning_summary_text.delta": self._thought,
-            "response.reasoning_text.delta": self._thought,
+            "response.reasoning_summary_text.delta": self._think,
+            "response.reasoning_text.delta": self._think,
             "response.output_item.added": self._added,
             "response.function_call_arguments.delta": self._arguments,
             "response.output_item.done": self._finished,
@@ -110,13 +116,39 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
             return ()
         try:
             event = decode_event(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise self._broken("sent something that is not an event of a response") from error
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return self._unread_event(payload)
         if event.sequence_number > 0 and payload == self._before:
             return ()  # the same event once more: numbers are unique
         self._before = payload
         take = self._takes.get(event.type)
         return take(event) if take is not None else ()
+
+    def _size(self) -> int:
+        return self._written + len(self._items)
+
+    def _unread_event(self, payload: bytes) -> tuple[()]:
+        """Skip an event that cannot be read: those of kinds that are not read here may have any
+        shape.
+        """
+        kind = _kind_of(payload)
+        if kind and kind not in self._takes:
+            return ()
+        return self._skip_unread("sent something that is not an event of a response")
+
+    def _item(self, raw: msgspec.Raw) -> Item | None:
+        """Return an item of a kind that is read here; others are skipped."""
+        if not raw or bytes(raw) == b"null":
+            return None
+        kind = _kind_of(raw)
+        if kind not in _ITEMS:
+            self._skip(kind)
+            return None
+        try:
+            return decode_item(raw)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            self._skip_unread(f"sent an item of the kind {kind} that cannot be read")
+            return None
 
     def _begin(self, event: Event) -> Sequence[ModelEvent]:
         if event.response is not None and event.response.model:
@@ -132,24 +164,36 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
             self._with_logprobs(said, read_tokens(event.logprobs)) if self.wants_logprobs else said
         )
 
-    def _say(self, text: str, index: int) -> TextDelta:
-        is_next = self._saying is not None and self._saying != index
-        self._saying = index
-        self._written += len(text)
-        return TextDelta(text, starts_part=is_next)
-
-    def _summary_part(self, _event: Event) -> Sequence[ModelEvent]:
-        return (ReasoningDelta(_SUMMARY_BREAK),) if self._thinking else ()
-
-    def _thought(self, event: Event) -> Sequence[ModelEvent]:
+    def _refuse(self, event: Event) -> Sequence[ModelEvent]:
         if not event.delta:
             return ()
-        self._saying, self._thinking = None, True
+        self._has_said = True
+        return (self._say(event.delta, event.output_index, refusal=True),)
+
+    def _say(self, text: str, index: int, *, refusal: bool = False) -> TextDelta:
+        # The refusal is a separate part of its message.
+        place = (index, refusal)
+        is_next = self._saying is not None and self._saying != place
+        self._saying = place
+        self._written += len(text)
+        return TextDelta(text, starts_part=is_next, refusal=refusal)
+
+    def _summary_part(self, _event: Event) -> Sequence[ModelEvent]:
+        if not self._thought:
+            return ()
+        self._thought.append(_SUMMARY_BREAK)
+        return (ReasoningDelta(_SUMMARY_BREAK),)
+
+    def _think(self, event: Event) -> Sequence[ModelEvent]:
+        if not event.delta:
+            return ()
+        self._saying = None
+        self._thought.append(event.delta)
         self._written += len(event.delta)
         return (ReasoningDelta(event.delta),)
 
     def _added(self, event: Event) -> Sequence[ModelEvent]:
-        item = event.item
+        item = self._item(event.item)
         if item is None or item.type != "function_call":
             return ()
         return self._call(item, event.output_index)
@@ -169,15 +213,15 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         return (ToolCallDelta(position, arguments=event.delta),)
 
     def _finished(self, event: Event) -> Sequence[ModelEvent]:
-        item, index = event.item, event.output_index
+        item, index = self._item(event.item), event.output_index
         if item is None:
             return ()
         self._items[index] = item
         if item.type == "reasoning":
             return self._sealed(item)
         # Some servers send no deltas: the first event of an item contains all of it.
-        if item.type == "message" and not self._has_said and (text := said_in(item)):
-            return (self._say(text, index),)
+        if item.type == "message" and not self._has_said:
+            return [self._say(text, index, refusal=bad) for text, bad in said_in(item) if text]
         call_id = item.call_id or item.id
         if item.type == "function_call" and call_id and call_id not in self._called:
             return self._call(item, index)
@@ -185,11 +229,14 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     def _sealed(self, item: Item) -> Sequence[ModelEvent]:
         """Report the end of a thought, with its summary if no delta contained it."""
-        whole = tuple(thoughts_of(item))
+        shown, self._thought = "".join(self._thought), []
+        whole = tuple(thoughts_of(item, shown=shown))
         if not whole:
             return ()
-        text = "" if self._thinking else _SUMMARY_BREAK.join(part.text for part in whole)
-        self._saying, self._thinking = None, False
+        if item.id:
+            self._thoughts[item.id] = whole
+        text = "" if shown else _SUMMARY_BREAK.join(part.text for part in whole)
+        self._saying = None
         self._written += len(text)
         return (ReasoningDelta(text, whole=whole),)
 
@@ -207,14 +254,17 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     def _fail(self, event: Event) -> Sequence[ModelEvent]:
         inner = event.response.error if event.response is not None else event.error
-        problem = inner or Problem(event.code, event.message)
-        told = mask(problem.message or "it gave no reason", secret=self._settings.api_key)
+        problem = inner or Problem(event.code, event.message, event.param)
+        secret = self._settings.api_key
+        told = mask(problem.message or "it gave no reason", secret=secret)
+        error: ProviderError = self._broken(f"reported an error inside the stream: {told}")
         if problem.code in _REJECTED and not self.started:
-            raise ProviderRejected(
+            error = ProviderRejected(
                 f"{self._settings.name}: the service refused: {told}",
                 everywhere=problem.code in _REJECTED_EVERYWHERE,
             )
-        raise self._broken(f"reported an error inside the stream: {told}")
+        code = safe_code(problem.code, secret=secret)
+        raise error.named(code, safe_param(problem.param, secret=secret))
 
     def _stop_reason(self) -> StopReason:
         if self._cut is None:
@@ -223,25 +273,29 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
 
     def _parts(self) -> Iterator[Part]:
         last = self._last
-        # Some servers omit the output in their last event; the items came one by one before.
         output = last.output if last is not None else None
-        items = output or [item for _, item in sorted(self._items.items())]
-        # A thought stays as it was reported when it was done.
-        told = {item.id: item for item in self._items.values() if item.type == "reasoning"}
-        for item in items:
-            whole = told.get(item.id, item) if item.id else item
-            self._refused = self._refused or refuses(whole)
-            yield from self._item_parts(whole)
+        items = [item for raw in output or () if (item := self._item(raw)) is not None]
+        # Some servers omit the output in their last event; the items came one by one before.
+        for item in items or [item for _, item in sorted(self._items.items())]:
+            # A thought stays as it was reported when it was done.
+            told = self._thoughts.get(item.id) if item.id else None
+            yield from self._item_parts(item) if told is None else told
 
     def _item_parts(self, item: Item) -> Iterator[Part]:
         if item.type == "message":
-            if text := said_in(item):
-                yield TextPart(text)
+            for text, is_refusal in said_in(item):
+                if is_refusal:
+                    self._refusal.append(text)
+                if text:
+                    yield TextPart(text)
         elif item.type == "function_call":
             call_id = item.call_id or item.id or self._make_id("call")
             yield ToolCallPart(call_id, item.name or "", item.arguments or "{}")
         elif item.type == "reasoning":
             yield from thoughts_of(item)
+
+    def _thoughts_go_back(self) -> bool:
+        return any(whole[0].sealed for whole in self._thoughts.values()) or not self._thoughts
 
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
         usage = self._last.usage if self._last is not None else None
@@ -256,24 +310,34 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         )
 
 
-def said_in(item: Item) -> str:
-    """Return the text of a message, or its refusal."""
-    return "".join(piece.text or piece.refusal or "" for piece in item.content or ())
+def said_in(item: Item) -> tuple[tuple[str, bool], ...]:
+    """Return the text of a message and the text of its refusal, each with whether it is one."""
+    pieces = item.content or ()
+    said = "".join(piece.text or "" for piece in pieces)
+    refused = "".join(piece.refusal or "" for piece in pieces)
+    return ((said, False), (refused, True)) if refused else ((said, False),)
 
 
-def refuses(item: Item) -> bool:
-    """Return whether the model refused to answer."""
-    return any(piece.refusal for piece in item.content or ())
-
-
-def thoughts_of(item: Item) -> Iterator[ReasoningPart]:
+def thoughts_of(item: Item, *, shown: str = "") -> Iterator[ReasoningPart]:
     """Yield one part for each piece of the summary; the first one holds the encrypted reasoning.
 
-    Reasoning that is not encrypted yields nothing: the service would not accept it back.
+    Reasoning that is not encrypted is one part, with the text that was `shown` of it; the service
+    would not accept it back.
     """
     if not item.encrypted_content:
+        told = [piece.text for piece in item.summary or item.content or () if piece.text]
+        if text := shown or _SUMMARY_BREAK.join(told):
+            yield ReasoningPart(text, DIALECT, id=item.id)
         return
     first, *others = [piece.text or "" for piece in item.summary or ()] or [""]
     yield ReasoningPart(first, DIALECT, sealed=item.encrypted_content, id=item.id)
     for text in others:
         yield ReasoningPart(text, DIALECT, id=item.id)
+
+
+def _kind_of(raw: bytes | msgspec.Raw) -> str:
+    """Return the kind of an event or an item, or an empty text."""
+    try:
+        return decode_kind(raw).type
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""

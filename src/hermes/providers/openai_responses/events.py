@@ -53,6 +53,7 @@ class Problem(msgspec.Struct):
 
     code: str | None = None
     message: str | None = None
+    param: str | None = None
 
 
 class Incomplete(msgspec.Struct):
@@ -62,10 +63,13 @@ class Incomplete(msgspec.Struct):
 
 
 class WireResponse(msgspec.Struct):
-    """The response itself, which the first and the last events carry."""
+    """The response itself, which the first and the last events carry.
+
+    Items stay raw: those of a kind that is not read here may have any shape.
+    """
 
     model: str | None = None
-    output: list[Item] | None = None
+    output: list[msgspec.Raw] | None = None
     usage: WireUsage | None = None
     error: Problem | None = None
     incomplete_details: Incomplete | None = None
@@ -78,12 +82,21 @@ class Event(msgspec.Struct):
     sequence_number: int = 0
     delta: str | None = None
     output_index: int = 0
-    item: Item | None = None
+    item: msgspec.Raw = msgspec.Raw()
     response: WireResponse | None = None
     code: str | None = None
     message: str | None = None
+    param: str | None = None
     error: Problem | None = None
     logprobs: msgspec.Raw = msgspec.Raw()
 
 
+class Kind(msgspec.Struct):
+    """What an event or an item is."""
+
+    type: str = ""
+
+
 decode_event = msgspec.json.Decoder(Event).decode
+decode_item = msgspec.json.Decoder(Item).decode
+decode_kind = msgspec.json.Decoder(Kind).decode

@@ -166,10 +166,10 @@ def _said(parts: tuple[Part, ...]) -> Iterator[Json]:
         if isinstance(part, ReasoningPart):
             if part.dialect != DIALECT:
                 continue
-            if thought is None or part.sealed is not None or thought.get("id") != part.id:
+            if part.sealed is not None:
                 thought = _thought(part)
                 yield thought
-            elif part.text:
+            elif part.text and thought is not None and thought.get("id") == part.id:
                 thought["summary"].append(_summary(part.text))
         elif isinstance(part, TextPart):
             yield {"role": "assistant", "content": part.text}

@@ -28,7 +28,7 @@ from hermes.message.parts import AudioPart, FilePart, TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
-from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.provider import CallEnd, ModelName, ModelRequest, TextDelta
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate
@@ -59,6 +59,7 @@ class AgentTurns:
         rule = f"explicit agent, turn {accepted.message_id}"
         candidate = Candidate(_AGENT, event.agent or "", rule)
         yield CallStart(candidate)
+        yield ModelName(call.model)
         said = _Said()
         # The gateway API's `watch` is an async generator; its port does not declare that.
         watching = aclosing(self._gateway_api.watch(accepted.message_id))  # type: ignore[type-var]

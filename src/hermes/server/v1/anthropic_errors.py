@@ -54,7 +54,7 @@ _KINDS = Kinds(
         ProviderError: Kind(502, _SERVER),
     },
     by_blame={
-        "request": _FAULTY,
+        "request": Kind(400, _REQUEST, keeps_status=True),
         "length": _FAULTY,
         "model": Kind(404, "not_found_error"),
         "rate": _RATE,

@@ -7,6 +7,10 @@ from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
 
 Blame = Literal["request", "length", "model", "rate", "later", "service"]
 
+# Statuses with which a service refuses the request itself.
+OF_THE_REQUEST = frozenset({400, 413, 422})
+# Statuses that concern the operator's account at the service: its codes would mislead a caller.
+_OF_THE_ACCOUNT = frozenset({401, 402, 403})
 _TOO_LONG = re.compile(
     r"context.{0,20}(?:length|window)|too long|too many tokens|maximum context|exceeds the .{0,40}"
     r"(?:context|token)",
@@ -19,9 +23,9 @@ def blame_of(error: ProviderError) -> Blame:
     moment.
     """
     if isinstance(error, ProviderRejected):
-        if error.status in {400, 413, 422} and _TOO_LONG.search(str(error)):
+        if error.status in OF_THE_REQUEST and _TOO_LONG.search(str(error)):
             return "length"
-        if error.everywhere or error.status in {400, 413, 422}:
+        if error.everywhere or error.status in OF_THE_REQUEST:
             return "request"
         return "model" if error.status == 404 else "service"
     if isinstance(error, ProviderUnavailable):
@@ -29,3 +33,8 @@ def blame_of(error: ProviderError) -> Blame:
             return "rate"
         return "service" if error.retry_after is None else "later"
     return "service"
+
+
+def is_of_the_account(error: ProviderError) -> bool:
+    """Return whether the error concerns the operator's account at the service, not the caller."""
+    return error.status in _OF_THE_ACCOUNT

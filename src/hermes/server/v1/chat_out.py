@@ -13,7 +13,13 @@ from hermes.errors import HermesError
 from hermes.message.parts import ToolCallPart, text_of, tool_calls_of
 from hermes.message.reply import Usage
 from hermes.ports.options import TokenLogprob
-from hermes.ports.provider import ReasoningDelta, StopReason, TextDelta, ToolCallDelta
+from hermes.ports.provider import (
+    CallEnd,
+    ReasoningDelta,
+    StopReason,
+    TextDelta,
+    ToolCallDelta,
+)
 from hermes.server.v1.chat_thoughts import thought_details, thought_text
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.openai_errors import openai_error
@@ -49,13 +55,14 @@ def write_chat(answer: FullAnswer, *, stamp: Stamp) -> bytes:
 
 
 def _choice(answer: FullAnswer, index: int) -> Json:
-    parts = answer.end.parts
+    end = answer.end
+    parts = end.parts
     calls = tool_calls_of(parts)
-    text = text_of(parts)
+    text = text_of(parts).removesuffix(end.refusal or "")
     message: Json = {
         "role": "assistant",
-        "content": text if text or not calls else None,
-        "refusal": None,
+        "content": text if text or not (calls or end.refusal) else None,
+        "refusal": end.refusal,
     }
     if thought := thought_text(parts):
         message["reasoning_content"] = thought
@@ -66,8 +73,8 @@ def _choice(answer: FullAnswer, index: int) -> Json:
     return {
         "index": index,
         "message": message,
-        "logprobs": _logprobs(answer.end.logprobs),
-        "finish_reason": _FINISH[answer.end.stop_reason],
+        "logprobs": _logprobs(end.logprobs),
+        "finish_reason": _finish_of(end),
     }
 
 
@@ -93,7 +100,7 @@ class ChatStream:
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         self._stamp = stamp
         self._with_usage = call.wants_usage
-        self._model = call.model  # the answering model is not known when a stream begins
+        self._model = stamp.model or call.model
         self._left = call.choices
         self._index = 0
         self._usage = Usage()
@@ -112,6 +119,8 @@ class ChatStream:
         """Return the chunks of one piece; the first one opens the answer."""
         if isinstance(piece, TextDelta):
             self._shown += len(piece.text)
+            if piece.refusal:
+                return self._opened() + self._delta({"refusal": piece.text})
             if piece.logprobs:
                 return self._opened() + self._text_with_tokens(piece)
             chunk = self._before_text + _encode(piece.text) + self._after
@@ -128,7 +137,7 @@ class ChatStream:
         wanted, and the end marker.
         """
         chunks = [self._rest(answer)]
-        finish = _encode(_FINISH[answer.end.stop_reason])
+        finish = _encode(_finish_of(answer.end))
         chunks.append(self._head + b"{}" + self._tail(finish))
         self._usage = self._usage.plus(answer.end.usage)
         self._left -= 1
@@ -214,13 +223,25 @@ class ChatStream:
         thought = "" if self._thought else thought_text(parts)
         if thought:
             chunks.append(self.feed(ReasoningDelta(thought)))
+        refusal = answer.end.refusal or ""
         text = text_of(parts)[self._shown :]
-        if text or not (self._open or tool_calls_of(parts)):
+        if refusal:
+            chunks += self._rest_of_refusal(text, refusal)
+        elif text or not (self._open or tool_calls_of(parts)):
             chunks.append(self.feed(TextDelta(text)))
         if details := thought_details(parts):
             chunks.append(self._opened() + self._delta({"reasoning_details": details}))
         chunks += self._rest_of_calls(tool_calls_of(parts))
         return b"".join(chunks)
+
+    def _rest_of_refusal(self, text: str, refusal: str) -> Iterator[bytes]:
+        said = text.removesuffix(refusal)
+        if said != text:
+            if said:
+                yield self.feed(TextDelta(said))
+            yield self.feed(TextDelta(refusal, refusal=True))
+        elif text:
+            yield self.feed(TextDelta(text, refusal=True))
 
     def _rest_of_calls(self, calls: tuple[ToolCallPart, ...]) -> Iterator[bytes]:
         begun = list(self._calls)
@@ -242,6 +263,11 @@ class _Shown:
         self.id = call_id
         self.place = place
         self.size = 0
+
+
+def _finish_of(end: CallEnd) -> str:
+    """Return the finish reason; a refusal in the model's own words is a regular end."""
+    return "stop" if end.refusal is not None else _FINISH[end.stop_reason]
 
 
 def _id(stamp: Stamp) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 
 from hermes.errors import BadRequest
-from hermes.message.parts import Part, ReasoningPart
+from hermes.message.parts import Part, ReasoningPart, continues
 
 # Any: JSON objects on their way through.
 Json = dict[str, Any]
 
 _DIALECT = "openai"
 _OURS = "hermes-"
+_BREAK = "\n\n"
 
 
 class _Detail(msgspec.Struct, frozen=True):
@@ -28,8 +29,15 @@ class _Detail(msgspec.Struct, frozen=True):
 
 
 def thought_text(parts: tuple[Part, ...]) -> str:
-    """Return the reasoning that a person can read."""
-    return "".join(part.text for part in parts if isinstance(part, ReasoningPart))
+    """Return the reasoning that a person can read; the parts of one thought are paragraphs."""
+    texts: list[str] = []
+    before: Part | None = None
+    for part in parts:
+        if isinstance(part, ReasoningPart):
+            goes_on = isinstance(before, ReasoningPart) and continues(part, before)
+            texts.append(f"{_BREAK}{part.text}" if goes_on else part.text)
+        before = part
+    return "".join(texts)
 
 
 def thought_details(parts: tuple[Part, ...]) -> list[Json]:

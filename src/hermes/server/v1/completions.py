@@ -110,7 +110,7 @@ class CompletionsStream:
 
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         # The answering model is not known when a stream begins.
-        self._top = _top(stamp, call.model)
+        self._top = _top(stamp, stamp.model or call.model)
         self._with_usage = call.wants_usage
         self._shown = 0
 

@@ -12,6 +12,7 @@ import msgspec
 from hermes.calls.events import CallEvent, FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
+from hermes.ports.clock import Clock
 from hermes.ports.options import Option
 from hermes.ports.provider import ModelRequest
 from hermes.server.v1.callers import ApiCaller
@@ -41,10 +42,18 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stamp(msgspec.Struct, frozen=True):
-    """Identifies an answer: the call's id and when it began (seconds since 1970)."""
+    """Identifies an answer: the call's id, when it began (seconds since 1970), and which model
+    writes it, once that is known. `clock` tells when it ended.
+    """
 
     id: str
     at: float
+    model: str = ""
+    clock: Clock | None = None
+
+    def now(self) -> float:
+        """Return the current time."""
+        return self.at if self.clock is None else self.clock.now()
 
 
 class StreamWriter(Protocol):

@@ -14,9 +14,10 @@ from hermes.message.parts import (
     ReasoningPart,
     TextPart,
     ToolCallPart,
+    continues,
 )
 from hermes.message.reply import Usage
-from hermes.ports.provider import StopReason
+from hermes.ports.provider import CallEnd, StopReason
 from hermes.server.v1.dialect import Stamp
 from hermes.server.v1.messages_thoughts import DIALECT, luggage_of, packed
 
@@ -24,8 +25,7 @@ Json = dict[str, object]
 # The parts of an answer that form one thought.
 Thought = tuple[ReasoningPart, ...]
 
-# Not every service reports which stop sequence was met; such an answer simply ends.
-STOP_REASONS: dict[StopReason, str] = {
+_STOP_REASONS: dict[StopReason, str] = {
     "end": "end_turn",
     "length": "max_tokens",
     "tool_calls": "tool_use",
@@ -41,8 +41,15 @@ def whole_message(answer: FullAnswer, *, stamp: Stamp) -> bytes:
     """Return the whole answer as JSON."""
     end = answer.end
     head = message_head(stamp, model=end.model)
-    said = {"content": blocks_of(end.parts), "stop_reason": STOP_REASONS[end.stop_reason]}
+    said = {"content": blocks_of(end.parts), **stop_of(end)}
     return _encode(head | said | {"usage": usage_of(end.usage)})
+
+
+def stop_of(end: CallEnd) -> Json:
+    """Return why the message stopped; not every service reports which stop sequence it met."""
+    if end.stop_sequence is not None and end.stop_reason == "end":
+        return {"stop_reason": "stop_sequence", "stop_sequence": end.stop_sequence}
+    return {"stop_reason": _STOP_REASONS[end.stop_reason], "stop_sequence": None}
 
 
 def message_head(stamp: Stamp, *, model: str) -> Json:
@@ -94,17 +101,11 @@ def grouped(parts: tuple[Part, ...]) -> list[Part | Thought]:
     for part in parts:
         if not isinstance(part, ReasoningPart):
             found.append(part)
-        elif found and isinstance(found[-1], tuple) and _goes_on(part, found[-1][-1]):
+        elif found and isinstance(found[-1], tuple) and continues(part, found[-1][-1]):
             found[-1] = (*found[-1], part)
         else:
             found.append((part,))
     return found
-
-
-def _goes_on(part: ReasoningPart, before: ReasoningPart) -> bool:
-    """Return whether `part` continues the thought `before`: same id and no seal of its own."""
-    is_open = part.signature is None and part.sealed is None
-    return is_open and part.id is not None and part.id == before.id
 
 
 def thinking_block(thought: Thought, *, place: int, shown: str | None = None) -> Json:

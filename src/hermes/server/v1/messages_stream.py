@@ -17,11 +17,11 @@ from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.anthropic_errors import anthropic_error
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.messages_out import (
-    STOP_REASONS,
     Json,
     Thought,
     grouped,
     message_head,
+    stop_of,
     thinking_block,
     usage_of,
     words_of,
@@ -110,8 +110,7 @@ class MessagesStream:
         self._finish_calls(end.parts)
         self._write_rest(end.parts)
         self._close()
-        reason = {"stop_reason": STOP_REASONS[end.stop_reason], "stop_sequence": None}
-        self._event("message_delta", {"delta": reason, "usage": usage_of(end.usage)})
+        self._event("message_delta", {"delta": stop_of(end), "usage": usage_of(end.usage)})
         self._frames.append(_STOP)
         return self._written()
 
@@ -132,7 +131,7 @@ class MessagesStream:
         if self._begun:
             return
         self._begun = True
-        head = message_head(self._stamp, model=self._call.model)
+        head = message_head(self._stamp, model=self._stamp.model or self._call.model)
         # The service's own count is known at the end; clients show this number until then.
         head["usage"] = usage_of(Usage(tokens_in=input_tokens(self._call.request)))
         self._event("message_start", {"message": head})

@@ -29,6 +29,7 @@ from hermes.errors import (
 )
 from hermes.http.json_body import json_response
 from hermes.ports.channel import HttpResponse
+from hermes.server.v1.blame import is_of_the_account
 from hermes.server.v1.refusals import Kind, Kinds, headers_for
 
 _REQUEST = "invalid_request_error"
@@ -60,7 +61,7 @@ _KINDS = Kinds(
         ProviderError: Kind(502, _SERVER),
     },
     by_blame={
-        "request": Kind(400, _REQUEST),
+        "request": Kind(400, _REQUEST, keeps_status=True),
         "length": Kind(400, _REQUEST, "context_length_exceeded"),
         "model": _ABSENT,
         "rate": _RATE,
@@ -79,10 +80,24 @@ def openai_refusal(error: HermesError) -> HttpResponse:
 def openai_error(error: HermesError) -> dict[str, object]:
     """Return the JSON object that reports `error`, in a body or inside a stream."""
     kind = _KINDS.of(error)
+    code, param = service_names(error)
+    if kind.code is not None and code != _QUOTA:
+        code = kind.code  # clients decide by these, whatever each service calls them
     told = {
         "message": _KINDS.words_of(error),
         "type": kind.type,
-        "param": error.param if isinstance(error, PreviousResponseNotFound) else None,
-        "code": kind.code or error.code,
+        "param": param,
+        "code": code or error.code,
     }
     return {"error": told}
+
+
+def service_names(error: HermesError) -> tuple[str | None, str | None]:
+    """Return the code and the field that the service named, if they concern the caller; Hermes
+    itself names a field only for a response that is not there.
+    """
+    if isinstance(error, PreviousResponseNotFound):
+        return None, error.param
+    if not isinstance(error, ProviderError) or is_of_the_account(error):
+        return None, None
+    return error.service_code, error.param

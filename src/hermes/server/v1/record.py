@@ -9,10 +9,16 @@ from hermes.errors import HermesError, OverBudget, ProviderError
 from hermes.message.reply import Usage
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
+from hermes.ports.provider import ModelName
 from hermes.ports.spend import CallLine
 from hermes.routing.plan import Candidate
 from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import Stamp
+
+
+def name_of(candidate: Candidate) -> str:
+    """Return a candidate as `provider:model`."""
+    return f"{candidate.provider}:{candidate.model}"
 
 
 class Record:
@@ -25,10 +31,10 @@ class Record:
         self.receipt = SpendLog()
         self.caller = caller
         self.wanted = ""
-        # The candidate that was asked last.
-        self.candidate: Candidate | None = None
         self._ledger = ledger
         self._clock = clock
+        self._running: list[Candidate] = []
+        self._model = ""
         self._attempts: list[dict[str, object]] = []
         self._outcome = "left"
         self._cached_from: str | None = None
@@ -38,16 +44,40 @@ class Record:
     def hear(self, event: CallEvent) -> None:
         """Follow the call."""
         if isinstance(event, CallStart):
-            candidate = self.candidate = event.candidate
-            self._attempts.append({"model": _name(candidate), "rule": candidate.rule})
+            self._running.append(event.candidate)
+            self._model = event.candidate.model
+            self._attempts.append({"model": name_of(event.candidate), "rule": event.candidate.rule})
+        elif isinstance(event, ModelName):
+            self._model = event.model
         elif isinstance(event, CallFailure):
             # Of two candidates that run side by side, the first may fail last.
-            self._blame(event.error, _name(event.candidate))
+            self._blame(event.error, name_of(event.candidate))
+            self._drop(event.candidate)
         elif isinstance(event, FullAnswer):
             self.answered()
             self._cached_from = event.cached_from
             if event.dropped_calls and self._attempts:
                 self._attempts[-1]["dropped_calls"] = event.dropped_calls
+
+    @property
+    def answering(self) -> str:
+        """The candidate that answers, as `provider:model`."""
+        return "" if self.candidate is None else name_of(self.candidate)
+
+    @property
+    def candidate(self) -> Candidate | None:
+        """The candidate that was asked last and has not failed."""
+        return self._running[-1] if self._running else None
+
+    def _drop(self, candidate: Candidate) -> None:
+        """Forget a candidate that has failed; the one beside it may answer."""
+        self._running = [one for one in self._running if one != candidate]
+        if self._running:
+            self._model = self._running[-1].model
+
+    def stamp_of_stream(self) -> Stamp:
+        """Return the stamp of an answer that begins now, with the model that writes it."""
+        return msgspec.structs.replace(self.stamp, model=self._model)
 
     def answered(self) -> None:
         """Record that there is an answer."""
@@ -99,7 +129,3 @@ class Record:
         if self._limit is not None:
             data["limit"] = self._limit
         self._ledger.note(spent, CallLine(id=self.stamp.id, at=self.stamp.at, data=data))
-
-
-def _name(candidate: Candidate) -> str:
-    return f"{candidate.provider}:{candidate.model}"

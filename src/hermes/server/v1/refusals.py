@@ -17,7 +17,7 @@ from hermes.errors import (
     TryLater,
     Unauthenticated,
 )
-from hermes.server.v1.blame import Blame, blame_of
+from hermes.server.v1.blame import OF_THE_REQUEST, Blame, blame_of
 
 INTERNAL = "Something went wrong inside Hermes; see its log. Trying again may help."
 # Clients respect Retry-After only up to this; above it they retry at once.
@@ -27,13 +27,15 @@ _LONGEST_RETRY_S = 60.0
 class Kind(msgspec.Struct, frozen=True):
     """How a class of errors is reported; a `code` of None means the error's own code.
 
-    For `final` errors a client should not retry by itself.
+    For `final` errors a client should not retry by itself. With `keeps_status` the status is that
+    of the service, if it is one that a caller can do something about.
     """
 
     status: int
     type: str
     code: str | None = None
     final: bool = False
+    keeps_status: bool = False
 
 
 class Kinds(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ class Kinds(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(error, ProviderError):
             told = self.by_blame.get(blame_of(error))
             if told is not None:
-                return told
+                return _with_status(told, error)
         for kind in type(error).__mro__:
             if kind in self.by_class:
                 return self.by_class[kind]
@@ -57,6 +59,12 @@ class Kinds(msgspec.Struct, frozen=True, kw_only=True):
     def words_of(self, error: HermesError) -> str:
         """Return an error's text, or a general one if the caller can do nothing about it."""
         return INTERNAL if self.of(error) is self.unknown else str(error)
+
+
+def _with_status(kind: Kind, error: ProviderError) -> Kind:
+    if not kind.keeps_status or error.status not in OF_THE_REQUEST:
+        return kind
+    return msgspec.structs.replace(kind, status=error.status)
 
 
 def headers_for(error: HermesError, kind: Kind) -> dict[str, str]:

@@ -8,6 +8,7 @@ from hermes.server.v1.responses_out import (
     Group,
     Json,
     OutputMessage,
+    RefusalMessage,
     Status,
     Thought,
     call_item,
@@ -19,7 +20,7 @@ from hermes.server.v1.responses_out import (
 from hermes.server.v1.responses_slots import StreamItem
 
 
-def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: bool = False) -> Json:
+def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool) -> Json:
     """Return an item in its final form; without a `group` it is what was sent of it."""
     status: Status = "incomplete" if is_cut else "completed"
     if slot.kind == "thought":
@@ -27,10 +28,9 @@ def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: boo
         texts = group.texts if isinstance(group, Thought) else ()
         shown = (slot.text,) if slot.pieces else ()
         return reasoning_item(slot.id, texts or shown, parts=parts)
-    if slot.kind == "said":
-        is_refusal = refused and not slot.pieces
-        text = _said(group, slot)
-        return message_item(slot.id, text, status=status, refused=is_refusal, tokens=slot.tokens)
+    if slot.kind in ("said", "refused"):
+        refused, text = slot.kind == "refused", _said(group, slot)
+        return message_item(slot.id, text, status=status, refused=refused, tokens=slot.tokens)
     call = _call(group, slot)
     if group is None:
         status = "incomplete"
@@ -40,7 +40,7 @@ def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: boo
 def _said(group: Group | None, slot: StreamItem) -> str:
     """Return the text of a message; text already sent stays, whatever the answer is now."""
     shown = slot.text
-    if isinstance(group, OutputMessage) and group.text.startswith(shown):
+    if isinstance(group, OutputMessage | RefusalMessage) and group.text.startswith(shown):
         return group.text
     return shown
 
@@ -52,12 +52,23 @@ def _call(group: Group | None, slot: StreamItem) -> ToolCallPart:
     return msgspec.structs.replace(slot.call, arguments=arguments)
 
 
+def open_content(frames: Frames, slot: StreamItem) -> tuple[bytes, bytes]:
+    """Return the start of the deltas of a message's content, and the event that opens it."""
+    where = {"item_id": slot.id, "output_index": slot.place, "content_index": 0}
+    refused = slot.kind == "refused"
+    opening = frames.event(
+        "response.content_part.added", **where, part=content_part("", refused=refused)
+    )
+    if refused:
+        return delta_head("response.refusal.delta", **where), opening
+    return delta_head("response.output_text.delta", **where, logprobs=[]), opening
+
+
 class ItemCloser:
     """Closes the items of one stream."""
 
-    def __init__(self, frames: Frames, *, refused: bool) -> None:
+    def __init__(self, frames: Frames) -> None:
         self._frames = frames
-        self.refused = refused
 
     def close(self, group: Group | None, slot: StreamItem, *, item: Json) -> bytes:
         """Write what is left of an item, and that it is done."""
@@ -67,7 +78,7 @@ class ItemCloser:
         at = {"item_id": slot.id, "output_index": slot.place}
         if slot.kind == "thought":
             frames = self._close_thought(slot, at, item=item)
-        elif slot.kind == "said":
+        elif slot.kind in ("said", "refused"):
             frames = self._close_said(slot, at, part=item["content"][0])
         else:
             frames = self._close_call(group, slot, at=at, item=item)
@@ -98,26 +109,18 @@ class ItemCloser:
         event = self._frames.event
         where = {**at, "content_index": 0}
         frames: list[bytes] = []
-        if part["type"] == "refusal":
-            text = part["refusal"]
-            empty = content_part("", refused=True)
-            return [
-                event("response.content_part.added", **where, part=empty),
-                self._frames.delta(delta_head("response.refusal.delta", **where), text),
-                event("response.refusal.done", **where, refusal=text),
-                event("response.content_part.done", **where, part=part),
-            ]
-        text = part["text"]
+        text = part["refusal"] if slot.kind == "refused" else part["text"]
         if not slot.head:
-            slot.head = delta_head("response.output_text.delta", **where, logprobs=[])
-            frames.append(event("response.content_part.added", **where, part=content_part("")))
+            slot.head, opening = open_content(self._frames, slot)
+            frames.append(opening)
         if rest := text[len(slot.text) :]:
             frames.append(self._frames.delta(slot.head, rest))
-        frames += [
-            event("response.output_text.done", **where, text=text, logprobs=part["logprobs"]),
-            event("response.content_part.done", **where, part=part),
-        ]
-        return frames
+        if slot.kind == "refused":
+            frames.append(event("response.refusal.done", **where, refusal=text))
+        else:
+            tokens = part["logprobs"]
+            frames.append(event("response.output_text.done", **where, text=text, logprobs=tokens))
+        return [*frames, event("response.content_part.done", **where, part=part)]
 
     def _close_call(
         self, group: Group | None, slot: StreamItem, *, at: Json, item: Json

@@ -74,7 +74,6 @@ class Echo(msgspec.Struct, frozen=True):
     fields: bytes
     shapes: dict[str, FunctionShape]
     has_schema: bool = False
-    wants_reasoning: bool = False
     input: tuple[msgspec.Raw, ...] = ()
     previous: str | None = None
 
@@ -221,6 +220,8 @@ def _without_effect(asked: ResponsesBody, *, stored: bool) -> list[str]:
     found = {
         "store": asked.store is True and not stored,
         "metadata": bool(asked.metadata) and not stored,
+        "safety_identifier": asked.safety_identifier is not None,
+        "user": asked.user is not None,
         "truncation": asked.truncation == "auto",
         "reasoning.effort": reasoning.effort == "none",
         "reasoning.context": reasoning.context not in {None, "auto"},
@@ -244,29 +245,36 @@ def _echo(
     parallel = asked.parallel_tool_calls
     fields = {
         "background": False,
+        "conversation": None,
+        "frequency_penalty": 0.0,
         "instructions": asked.instructions,
         "max_output_tokens": asked.max_output_tokens,
         "max_tool_calls": None,
         "metadata": asked.metadata or {},
+        "moderation": None,
         "parallel_tool_calls": True if parallel is None else parallel,
+        "presence_penalty": 0.0,
         "previous_response_id": asked.previous_response_id,
+        "prompt": None,
         "prompt_cache_key": asked.prompt_cache_key,
+        "prompt_cache_retention": None,
         "reasoning": {"effort": config.effort, "summary": config.summary},
+        "safety_identifier": asked.safety_identifier,
         "service_tier": "default",
         "store": stored,
-        "temperature": asked.temperature,
+        "temperature": 1.0 if asked.temperature is None else asked.temperature,
         "text": TextConfig(text.format or TextFormat(), text.verbosity),
         "tool_choice": "auto" if asked.tool_choice is None else asked.tool_choice,
         "tools": asked.tools or [],
         "top_logprobs": asked.top_logprobs or 0,
-        "top_p": asked.top_p,
+        "top_p": 1.0 if asked.top_p is None else asked.top_p,
         "truncation": "disabled",
+        "user": asked.user,
     }
     return Echo(
         one_line(msgspec.json.encode(fields)[1:-1]),
         shapes,
         has_schema=request.schema is not None,
-        wants_reasoning=request.reasoning is not None or _SEALED in (asked.include or ()),
         input=_input(asked) if stored else (),
         previous=asked.previous_response_id,
     )

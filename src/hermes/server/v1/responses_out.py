@@ -22,7 +22,7 @@ from hermes.message.parts import (
 )
 from hermes.message.reply import Usage
 from hermes.ports.options import AltToken, TokenLogprob
-from hermes.ports.provider import StopReason
+from hermes.ports.provider import CallEnd, StopReason
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.responses_in import Echo, echo_of, one_line
 from hermes.server.v1.responses_shape import ShellAction
@@ -56,11 +56,28 @@ class OutputMessage(msgspec.Struct, frozen=True):
     text: str
 
 
-Group = Thought | OutputMessage | ToolCallPart
+class RefusalMessage(msgspec.Struct, frozen=True):
+    """The words with which the model refused, which form a message of their own."""
+
+    text: str
 
 
-def groups_of(parts: Sequence[Part]) -> list[Group]:
-    """Return the parts of an answer, grouped into items."""
+Group = Thought | OutputMessage | RefusalMessage | ToolCallPart
+
+
+def groups_of(parts: Sequence[Part], *, refusal: str | None = None) -> list[Group]:
+    """Return the parts of an answer, grouped into items; `refusal` is the end of its text."""
+    groups = _plain_groups(parts)
+    for place, group in enumerate(groups):
+        if refusal and isinstance(group, OutputMessage) and group.text.endswith(refusal):
+            said = group.text.removesuffix(refusal)
+            before = [OutputMessage(said)] if said else []
+            groups[place : place + 1] = [*before, RefusalMessage(refusal)]
+            break
+    return groups
+
+
+def _plain_groups(parts: Sequence[Part]) -> list[Group]:
     groups: list[Group] = []
     for part in parts:
         last = groups[-1] if groups else None
@@ -205,31 +222,36 @@ class Ids:
         return f"{prefix}_{self._stamp.id}_{place}"
 
 
-def cut_reason(stop: StopReason) -> str | None:
-    """Return why a response is incomplete, or None for one that is complete."""
-    return _CUT.get(stop)
+def cut_reason(end: CallEnd) -> str | None:
+    """Return why a response is incomplete, or None for one that is complete.
+
+    A refusal in the model's own words is complete.
+    """
+    return None if end.refusal is not None else _CUT.get(end.stop_reason)
 
 
-def is_refusal(stop: StopReason, echo: Echo) -> bool:
-    """Return whether the text is a refusal: if a schema was requested, plain text cannot be the
+def refusal_of(end: CallEnd, echo: Echo) -> str | None:
+    """Return the text that is a refusal: if a schema was requested, plain text cannot be the
     answer.
     """
-    return stop == "refusal" and echo.has_schema
+    if end.refusal is None and end.stop_reason == "refusal" and echo.has_schema:
+        return text_of(end.parts)
+    return end.refusal
 
 
 def output_items(answer: FullAnswer, echo: Echo, *, ids: Ids) -> list[Json]:
     """Return the whole answer as items."""
-    stop = answer.end.stop_reason
-    groups = groups_of(answer.end.parts)
+    end = answer.end
+    groups = groups_of(end.parts, refusal=refusal_of(end, echo))
     items: list[Json] = []
     for place, group in enumerate(groups):
-        is_cut = cut_reason(stop) is not None and place == len(groups) - 1
+        is_cut = cut_reason(end) is not None and place == len(groups) - 1
         status: Status = "incomplete" if is_cut else "completed"
         if isinstance(group, Thought):
             item_id = own_id(group.parts) or ids.thought(place)
             items.append(reasoning_item(item_id, group.texts, parts=group.parts))
-        elif isinstance(group, OutputMessage):
-            refused = is_refusal(stop, echo)
+        elif isinstance(group, OutputMessage | RefusalMessage):
+            refused = isinstance(group, RefusalMessage)
             item_id, tokens = ids.message(place), tokens_of(answer, group)
             items.append(
                 message_item(item_id, group.text, status=status, refused=refused, tokens=tokens)
@@ -240,7 +262,9 @@ def output_items(answer: FullAnswer, echo: Echo, *, ids: Ids) -> list[Json]:
     return items
 
 
-def tokens_of(answer: FullAnswer, message: OutputMessage) -> Sequence[TokenLogprob]:
+def tokens_of(
+    answer: FullAnswer, message: OutputMessage | RefusalMessage
+) -> Sequence[TokenLogprob]:
     """Return the tokens of a message; those of several messages cannot be told apart."""
     is_only = message.text == text_of(answer.end.parts)
     return answer.end.logprobs if is_only else ()
@@ -266,14 +290,11 @@ def response_id(stamp: Stamp) -> str:
 
 
 class ResponseWriter:
-    """Writes the Response object of one call, in any state, under one model's name.
-
-    A stream begins before the answering model is known, so it uses the name that the caller asked
-    for.
-    """
+    """Writes the Response object of one call, in any state, under one model's name."""
 
     def __init__(self, call: WireCall, stamp: Stamp, *, model: str | None = None) -> None:
-        self._model = model or call.model
+        self._model = model or stamp.model or call.model
+        self._now = stamp.now
         self._echoed = echo_of(call).fields
         self._id = response_id(stamp)
         self._at = int(stamp.at)
@@ -284,10 +305,11 @@ class ResponseWriter:
 
     def ended(self, answer: FullAnswer, output: Sequence[Json]) -> bytes:
         """Return the response with its whole output."""
-        reason = cut_reason(answer.end.stop_reason)
+        reason = cut_reason(answer.end)
         return self._write(
             "completed" if reason is None else "incomplete",
             output=output,
+            completed_at=int(self._now()) if reason is None else None,
             incomplete_details=None if reason is None else {"reason": reason},
             usage=usage_of(answer.end.usage),
         )
@@ -302,6 +324,7 @@ class ResponseWriter:
             "object": "response",
             "created_at": self._at,
             "status": status,
+            "completed_at": None,
             "model": self._model,
             "output": output,
             "error": None,

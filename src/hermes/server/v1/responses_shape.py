@@ -297,6 +297,8 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
     truncation: Literal["auto", "disabled"] | None = None
     metadata: dict[str, str] | None = None
     prompt_cache_key: str | None = None
+    safety_identifier: str | None = None
+    user: str | None = None
     background: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     previous_response_id: str | None = None

@@ -6,22 +6,21 @@ streamed as one text, seal what was never sent, or drop an incomplete call.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from hermes.message.parts import ToolCallPart
 from hermes.ports.options import TokenLogprob
-from hermes.server.v1.responses_out import Group, OutputMessage, Thought
+from hermes.server.v1.responses_out import Group, OutputMessage, RefusalMessage, Thought
 from hermes.server.v1.responses_tools import FunctionShape
 
-SlotKind = Literal["thought", "said", "call"]
+SlotKind = Literal["thought", "said", "refused", "call"]
 
 
 @dataclass(slots=True)
 class StreamItem:
     """An item of the stream; `head` is the start of its deltas, if it may have any.
 
-    An item that is not `announced` can only be sent whole. A `reserved` item keeps the first place
-    for a thought that may still come.
+    An item that is not `announced` can only be sent whole.
     """
 
     kind: SlotKind
@@ -33,7 +32,6 @@ class StreamItem:
     call: ToolCallPart | None = None
     shape: FunctionShape | None = None
     announced: bool = True
-    reserved: bool = False
 
     @property
     def text(self) -> str:
@@ -48,35 +46,25 @@ def kind_of(group: Group) -> SlotKind:
     """Return the type of item that a group becomes."""
     if isinstance(group, Thought):
         return "thought"
+    if isinstance(group, RefusalMessage):
+        return "refused"
     return "said" if isinstance(group, OutputMessage) else "call"
 
 
 def pair_up(groups: Sequence[Group], slots: Sequence[StreamItem]) -> list[Pair]:
     """Return the answer's items in order, each with what was sent of it."""
-    waiting: dict[SlotKind, list[StreamItem]] = {"thought": [], "said": [], "call": []}
+    kinds: tuple[SlotKind, ...] = get_args(SlotKind)
+    waiting: dict[SlotKind, list[StreamItem]] = {kind: [] for kind in kinds}
     for slot in slots:
         waiting[slot.kind].append(slot)
     pairs: list[Pair] = []
-    unused = _in_vain(groups, waiting)
     for group in _as_shown(groups, waiting["said"]):
         left = waiting[kind_of(group)]
         pairs.append((group, left.pop(0) if left else None))
-    unused += (slot for left in waiting.values() for slot in left)
+    unused = [slot for left in waiting.values() for slot in left]
     for slot in sorted(unused, key=lambda slot: slot.place):
         _insert(pairs, slot)
     return pairs
-
-
-def _in_vain(
-    groups: Sequence[Group], waiting: dict[SlotKind, list[StreamItem]]
-) -> list[StreamItem]:
-    """Remove the place reserved for a thought, if all thoughts were sent elsewhere."""
-    shown = [slot for slot in waiting["thought"] if not slot.reserved]
-    if len(shown) < sum(isinstance(group, Thought) for group in groups):
-        return []
-    unused = [slot for slot in waiting["thought"] if slot.reserved]
-    waiting["thought"] = shown
-    return unused
 
 
 def _as_shown(groups: Sequence[Group], slots: Sequence[StreamItem]) -> Sequence[Group]:

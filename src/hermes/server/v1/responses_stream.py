@@ -17,13 +17,14 @@ from hermes.errors import (
     TryLater,
 )
 from hermes.message.parts import ToolCallPart
-from hermes.ports.provider import ReasoningDelta, TextDelta, ToolCallDelta
+from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.server.v1.dialect import Stamp, WireCall
-from hermes.server.v1.openai_errors import openai_error
-from hermes.server.v1.responses_close import ItemCloser, item_of
+from hermes.server.v1.openai_errors import openai_error, service_names
+from hermes.server.v1.responses_close import ItemCloser, item_of, open_content
 from hermes.server.v1.responses_events import Frames, delta_head
 from hermes.server.v1.responses_in import echo_of
 from hermes.server.v1.responses_out import (
+    Group,
     Ids,
     Json,
     ResponseWriter,
@@ -31,13 +32,13 @@ from hermes.server.v1.responses_out import (
     call_item,
     cut_reason,
     groups_of,
-    is_refusal,
     message_item,
     reasoning_item,
+    refusal_of,
     wire_tokens,
 )
 from hermes.server.v1.responses_slots import Pair, SlotKind, StreamItem, kind_of, pair_up
-from hermes.server.v1.responses_thoughts import DIALECT, own_id
+from hermes.server.v1.responses_thoughts import DIALECT, ends_item, own_id
 
 # These items hold more than text: they are sent once they are complete.
 _WHOLE_ONLY = frozenset({"local_shell", "tool_search"})
@@ -69,7 +70,7 @@ class ResponsesStream:
         return words if isinstance(piece, TextDelta) else words + self._feed_seal(piece)
 
     def _feed_words(self, piece: TextDelta | ReasoningDelta) -> bytes:
-        kind: SlotKind = "said" if isinstance(piece, TextDelta) else "thought"
+        kind = _kind_of(piece)
         slot, opening = self._current, b""
         if slot is None or slot.kind != kind or not slot.head:
             slot, opening = self._open_words(kind)
@@ -96,10 +97,11 @@ class ResponsesStream:
         frames = self._begin()
         slot = self._current
         if slot is None or slot.kind != "thought":
-            slot, opening = self._add("thought")
+            slot, opening = self._add("thought", own_id(piece.whole) if piece.whole else None)
             frames += opening
-        slot.reserved = False
-        if piece.whole and piece.whole[-1].dialect == DIALECT:
+        last = piece.whole[-1] if piece.whole else None
+        is_signed = piece.signature is not None and bool(slot.pieces)
+        if is_signed or (last is not None and (last.dialect == DIALECT or ends_item(last))):
             self._current = None  # the next thought is a separate item
         return frames
 
@@ -107,26 +109,32 @@ class ResponsesStream:
         """Write what was not streamed, then the end of every item and of the answer."""
         if not self._whole:
             self.closed(answer)
-        is_whole = cut_reason(answer.end.stop_reason) is None
+        is_whole = cut_reason(answer.end) is None
         kind = "response.completed" if is_whole else "response.incomplete"
         return self._closing + self._tell(kind, self._whole)
 
     def closed(self, answer: FullAnswer) -> bytes:
         """Close every item, and return the response as `end` will send it."""
         frames = [self._begin()]
-        stop = answer.end.stop_reason
-        pairs = pair_up(groups_of(answer.end.parts), self._slots)
-        closing = ItemCloser(self._frames, refused=is_refusal(stop, self._echo))
+        reason = cut_reason(answer.end)
+        pairs = pair_up(self._groups(answer.end), self._slots)
+        closing = ItemCloser(self._frames)
         output: list[Json] = []
         for place, pair in enumerate(pairs):
-            is_cut = cut_reason(stop) is not None and place == len(pairs) - 1
+            is_cut = reason is not None and place == len(pairs) - 1
             group, slot = pair[0], pair[1] or self._open_late(pair, frames)
-            item = item_of(group, slot, is_cut=is_cut, refused=closing.refused)
+            item = item_of(group, slot, is_cut=is_cut)
             frames.append(closing.close(group, slot, item=item))
             output.append(item)
         self._output, self._closing = output, b"".join(frames)
         self._whole = self._response.ended(answer, output)
         return self._whole
+
+    def _groups(self, end: CallEnd) -> list[Group]:
+        """Return the items of the whole answer; text that was sent as text stays text."""
+        has_said = any(slot.kind == "said" for slot in self._slots)
+        refusal = end.refusal if has_said else refusal_of(end, self._echo)
+        return groups_of(end.parts, refusal=refusal)
 
     def failed(self, error: HermesError) -> bytes:
         """Write that the answer failed: no item is marked as done that is not."""
@@ -146,13 +154,7 @@ class ResponsesStream:
         self._has_begun = True
         running = self._response.running()
         frames = self._tell("response.created", running)
-        frames += self._tell("response.in_progress", running)
-        if self._echo.wants_reasoning:
-            # A seal arrives last and belongs first: its place is reserved from the beginning.
-            kept, opening = self._add("thought")
-            kept.reserved = True
-            frames += opening
-        return frames
+        return frames + self._tell("response.in_progress", running)
 
     def _open_words(self, kind: SlotKind) -> tuple[StreamItem, bytes]:
         frames = self._begin()
@@ -160,7 +162,6 @@ class ResponsesStream:
         if slot is None or slot.kind != kind:
             slot, opening = self._add(kind)
             frames += opening
-        slot.reserved = False
         return slot, frames + self._add_part(slot)
 
     def _add(self, kind: SlotKind, item_id: str | None = None) -> tuple[StreamItem, bytes]:
@@ -182,9 +183,8 @@ class ResponsesStream:
             part: Json = {"type": "summary_text", "text": ""}
             kind = "response.reasoning_summary_part.added"
             return self._frames.event(kind, **at, summary_index=0, part=part)
-        slot.head = delta_head("response.output_text.delta", **at, content_index=0, logprobs=[])
-        part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
-        return self._frames.event("response.content_part.added", **at, content_index=0, part=part)
+        slot.head, opening = open_content(self._frames, slot)
+        return opening
 
     def _feed_call(self, piece: ToolCallDelta) -> bytes:
         slot, opening = self._calls.get(piece.index), b""
@@ -231,6 +231,12 @@ class ResponsesStream:
         return slot
 
 
+def _kind_of(piece: TextDelta | ReasoningDelta) -> SlotKind:
+    if isinstance(piece, ReasoningDelta):
+        return "thought"
+    return "refused" if piece.refusal else "said"
+
+
 def failure_of(error: HermesError) -> Json:
     """Return why a response failed, in the codes that clients decide by."""
     told = openai_error(error)["error"]
@@ -248,4 +254,4 @@ def failure_of(error: HermesError) -> Json:
         isinstance(error, ProviderRejected) and error.everywhere
     ):
         code = "invalid_prompt"
-    return {"code": code, "message": message}
+    return {"code": service_names(error)[0] or code, "message": message}

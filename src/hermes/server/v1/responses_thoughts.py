@@ -25,9 +25,14 @@ _decode = msgspec.json.Decoder(list[ReasoningPart]).decode
 
 def begins_item(part: ReasoningPart, before: ReasoningPart) -> bool:
     """Return whether `part` starts another thought instead of continuing `before`."""
-    if part.dialect != before.dialect:
+    if part.dialect != before.dialect or ends_item(before):
         return True
     return part.dialect == DIALECT and (part.sealed is not None or part.id != before.id)
+
+
+def ends_item(part: ReasoningPart) -> bool:
+    """Return whether the next thought is separate: this one has words and a signature."""
+    return bool(part.text and part.signature)
 
 
 def own_id(parts: Sequence[ReasoningPart]) -> str | None:

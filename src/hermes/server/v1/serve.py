@@ -28,7 +28,7 @@ from hermes.message.ids import MakeId
 from hermes.message.parts import AudioPart, FilePart, ImagePart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.provider import ModelRequest, TextDelta
+from hermes.ports.provider import ModelName, ModelRequest, TextDelta
 from hermes.ports.responses import ResponseStore
 from hermes.routing.plan import CallNeeds, Candidate, Plan
 from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents, refuse_for_agents
@@ -37,14 +37,14 @@ from hermes.server.v1.choices import all_at_once, one_after_another
 from hermes.server.v1.dialect import ApiDialect, ResponseStorage, Stamp, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.rate_headers import RateHeaders, openai_rate, rate_behind, with_headers
-from hermes.server.v1.record import Record
+from hermes.server.v1.record import Record, name_of
 
 AGENT = "agent:"
 AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
-_BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
+_BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure, ModelName)
 _FILES = (ImagePart, FilePart, AudioPart)
 _LEFT = 499  # nobody reads it: the caller has disconnected
 
@@ -169,6 +169,7 @@ class WireEndpoint:
             # Several answers from the cache would all be the same one.
             remembers=call.choices == 1 and self._remembers(caller, exchange),
             hedges=True,
+            shows_thoughts=True,
         )
         if call.choices == 1:
             return parts.calls.run(spec, plan, receipt=record.receipt)
@@ -213,11 +214,12 @@ class WireEndpoint:
             headers = {**headers_of(call, record, answer=first), **rates}
             return HttpResponse(body=body, headers=headers)
         call = self._with_vain_hints(call, record.candidate)
+        stamp = record.stamp_of_stream()
         if storage is None:
-            writer = self._dialect.stream(call, stamp=record.stamp)
+            writer = self._dialect.stream(call, stamp=stamp)
         else:
             begun = _from(first, events)
-            writer, events = storage.stream(call, begun, caller=caller, stamp=record.stamp)
+            writer, events = storage.stream(call, begun, caller=caller, stamp=stamp)
             first = await _next(events, record)
         write = _frames if call.choices == 1 else _frames_of_several
         return EventStream(
@@ -255,7 +257,7 @@ def _cut_off(writer: StreamWriter, record: Record) -> bytes:
 
 def new_record(parts: V1Parts, caller: ApiCaller) -> Record:
     """Start the record of one call."""
-    stamp = Stamp(parts.make_id("v"), parts.clock.now())
+    stamp = Stamp(parts.make_id("v"), parts.clock.now(), clock=parts.clock)
     return Record(stamp, caller, ledger=parts.ledger, clock=parts.clock)
 
 
@@ -316,19 +318,41 @@ def _limited(request: ModelRequest, caller: ApiCaller) -> ModelRequest:
 def headers_of(
     call: WireCall, record: Record, *, answer: FullAnswer | None = None
 ) -> dict[str, str]:
-    """Return the headers of an answer: its id, and the fields without effect."""
+    """Return the headers of an answer: its id, the fields without effect, and who answers."""
     headers = {"x-request-id": record.stamp.id, "request-id": record.stamp.id}
     if call.ignored:
         headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
+    if record.answering:
+        headers["x-hermes-model"] = _ascii(record.answering)
     if answer is not None:
-        candidate = answer.candidate
-        name = f"{candidate.provider}:{candidate.model}"[:200]
-        headers["x-hermes-model"] = name.encode("ascii", "replace").decode()
-        if answer.dropped_calls:
-            headers["x-hermes-dropped-calls"] = str(answer.dropped_calls)
+        headers |= notes_of(answer)
         if answer.cached_from is not None:
             headers["x-hermes-cached-from"] = answer.cached_from
     return headers
+
+
+def notes_of(answer: FullAnswer) -> dict[str, str]:
+    """Return what was left out of an answer, as headers."""
+    notes: dict[str, str] = {}
+    if answer.dropped_calls:
+        notes["x-hermes-dropped-calls"] = str(answer.dropped_calls)
+    if answer.end.skipped:
+        notes["x-hermes-skipped"] = ", ".join(answer.end.skipped)[:500]
+    return notes
+
+
+def _ascii(name: str) -> str:
+    return name[:200].encode("ascii", "replace").decode()
+
+
+def _comments_of(answer: FullAnswer, *, announced: str) -> bytes:
+    """Return what is known only after the headers were sent, as comments: every client skips them,
+    and people can read them.
+    """
+    notes = notes_of(answer)
+    if name_of(answer.candidate) != announced:
+        notes["x-hermes-model"] = _ascii(name_of(answer.candidate))
+    return b"".join(b": %b: %b\n\n" % (k.encode(), v.encode()) for k, v in notes.items())
 
 
 async def _next(events: AsyncGenerator[CallEvent, None], record: Record) -> Piece | FullAnswer:
@@ -363,6 +387,7 @@ async def _frames(
     writer: StreamWriter,
     record: Record,
 ) -> AsyncGenerator[bytes, None]:
+    announced = record.answering
     try:
         async with aclosing(events):
             answer = first if isinstance(first, FullAnswer) else None
@@ -382,10 +407,8 @@ async def _frames(
             if answer is None:
                 raise _no_answer()
             record.write()
-            if answer.dropped_calls:
-                # The headers are already sent; every client skips a comment, and people can read
-                # it.
-                yield b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls
+            if comments := _comments_of(answer, announced=announced):
+                yield comments
             yield writer.end(answer)
     except HermesError as error:
         record.failed(error)

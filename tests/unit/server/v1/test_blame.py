@@ -41,3 +41,36 @@ def test_too_long_a_prompt_is_said_in_the_words_that_clients_look_for() -> None:
     assert openai["code"] == "context_length_exceeded"
     assert isinstance(anthropic, dict)
     assert str(anthropic["message"]).startswith("prompt is too long")
+
+
+@pytest.mark.req("A23", "M1")
+@pytest.mark.parametrize(
+    ("error", "status", "code", "param"),
+    [
+        (ProviderRejected("no", status=400), 400, "unsupported_value", "top_p"),
+        (ProviderRejected("no", status=422), 422, "unsupported_value", "top_p"),
+        (ProviderRejected("no such model", status=404), 404, "model_not_found", "top_p"),
+        (ProviderRejected("wrong key", status=401), 502, "provider_rejected", None),
+        (ProviderUnavailable("slow down", status=429), 429, "rate_limit_exceeded", "top_p"),
+        (ProviderUnavailable("down", status=500), 502, "unsupported_value", "top_p"),
+    ],
+)
+def test_the_names_that_a_service_gives_an_error_reach_the_caller_whom_they_concern(
+    error: ProviderError, status: int, code: str, param: str | None
+) -> None:
+    error.named("unsupported_value", "top_p")
+
+    told = openai_error(error)["error"]
+
+    assert isinstance(told, dict)
+    assert (openai_refusal(error).status, told["code"], told["param"]) == (status, code, param)
+
+
+@pytest.mark.req("M1")
+def test_an_empty_account_at_the_service_is_not_a_rate() -> None:
+    error = ProviderUnavailable("no money", status=429).named("insufficient_quota", None)
+
+    told = openai_error(error)["error"]
+
+    assert isinstance(told, dict)
+    assert told["code"] == "insufficient_quota"

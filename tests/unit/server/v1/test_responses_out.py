@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from hermes.calls.events import FullAnswer
 from hermes.errors import OverBudget
 from hermes.message.parts import (
     ImagePart,
@@ -14,8 +15,10 @@ from hermes.message.parts import (
     TextPart,
     ToolCallPart,
 )
+from hermes.ports.provider import CallEnd
+from hermes.routing.plan import Candidate
 from hermes.server.v1.responses import ResponsesDialect
-from tests.unit.server.v1.responses_calls import PATCH, WEATHER, read, whole
+from tests.unit.server.v1.responses_calls import PATCH, STAMP, USAGE, WEATHER, read, whole
 
 SPACE: Any = {"type": "namespace", "name": "town", "tools": [WEATHER, PATCH]}
 
@@ -36,6 +39,7 @@ def test_the_whole_object():
         "object": "response",
         "created_at": 1_700_000_000,
         "status": "completed",
+        "completed_at": 1_700_000_000,
         "model": "m-1",
         "output": [
             {
@@ -58,14 +62,21 @@ def test_the_whole_object():
             "total_tokens": 15,
         },
         "background": False,
+        "conversation": None,
+        "frequency_penalty": 0.0,
         "instructions": "Be kind.",
         "max_output_tokens": 99,
         "max_tool_calls": None,
         "metadata": {"a": "b"},
+        "moderation": None,
         "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
         "previous_response_id": None,
+        "prompt": None,
         "prompt_cache_key": None,
+        "prompt_cache_retention": None,
         "reasoning": {"effort": "low", "summary": None},
+        "safety_identifier": None,
         "service_tier": "default",
         "store": False,
         "temperature": 0.5,
@@ -73,8 +84,9 @@ def test_the_whole_object():
         "tool_choice": {"type": "function", "name": "weather"},
         "tools": [WEATHER],
         "top_logprobs": 0,
-        "top_p": None,
+        "top_p": 1.0,
         "truncation": "disabled",
+        "user": None,
     }
 
 
@@ -247,3 +259,17 @@ def test_a_refusal_has_openais_shape():
     refusal = ResponsesDialect().refusal(OverBudget("The budget is spent.", 30.0))
     assert (refusal.status, refusal.headers["retry-after"]) == (429, "30")
     assert msgspec.json.decode(refusal.body)["error"]["code"] == "insufficient_quota"
+
+
+@pytest.mark.req("M1")
+def test_a_refusal_in_the_models_words_is_a_complete_response():
+    end = CallEnd((TextPart("Well. "), TextPart("No.")), "refusal", USAGE, "m-1", refusal="No.")
+    answer = FullAnswer(candidate=Candidate("house", "m-1", "named"), end=end)
+
+    told = msgspec.json.decode(ResponsesDialect().whole(read(), answer, stamp=STAMP))
+
+    assert (told["status"], told["incomplete_details"]) == ("completed", None)
+    assert [item["content"] for item in told["output"]] == [
+        [{"type": "output_text", "text": "Well. ", "annotations": [], "logprobs": []}],
+        [{"type": "refusal", "refusal": "No."}],
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.provider_kit.unfinished_json import is_unfinished
+from hermes.schema.unfinished_json import is_unfinished
 
 
 @pytest.mark.req("M5", "A23")

@@ -1,7 +1,7 @@
 """Detects whether a JSON text stops in the middle, as opposed to being malformed.
 
 If a model writes malformed arguments, the tool reports it to the model; arguments that stop in the
-middle mean that the answer is incomplete, whatever its end says.
+middle mean that the answer is incomplete, whatever its end says, so another model may do better.
 """
 
 import re
