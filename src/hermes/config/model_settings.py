@@ -54,6 +54,9 @@ class TurnSettings(Section):
     candidate."""
     tool_rounds: Rounds = 8
     """At most this many rounds of tool calls per message."""
+    continuations: Whole = 3
+    """An answer that reaches its length limit is continued by itself at most this many times per
+    message; 0 leaves it to the person, who can say "continue"."""
     tool_timeout_s: Seconds = 60
     """A tool call fails after this long."""
     history_messages: Whole = 200

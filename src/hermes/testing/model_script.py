@@ -31,7 +31,8 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `fault` spoils it: "status" answers `status` instead; after `after` pieces "truncate" ends the
     stream without its end marker, "cut" breaks the connection, "hang" sends nothing more. With
-    `rest_s` the answer says that its service takes no more calls for so long.
+    `rest_s` the answer says that its service takes no more calls for so long, with `stops` the model
+    did not end it by itself.
     """
 
     text: str = ""
@@ -49,6 +50,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     cached_in: int = 0
     reasoning_out: int = 0
     rest_s: float = 0.0
+    stops: Literal["length", "refusal"] | None = None
 
     @property
     def pieces(self) -> tuple[str, ...]:

@@ -63,6 +63,9 @@ SPENT = SpendEntry(
     model="house:small",
     usage=Usage(tokens_in=7, tokens_out=1),
 )
+WAIVED = msgspec.structs.replace(
+    SPENT, account=Account(person_id="platform", agent="main", channel="telegram")
+)
 
 
 def breaks(error: HermesError, *shown: str, is_sent: bool = True) -> Script:
@@ -230,7 +233,7 @@ async def test_a6_a_model_that_fails_is_a_friendly_word_and_nothing_was_earned()
         "model_failed",
         {"model": "house:small", "problem": "provider_unavailable", "status": None},
     )
-    assert ctx.journal.paid == [SPENT]
+    assert ctx.journal.paid == [WAIVED]
 
 
 @pytest.mark.req("A7", "A8")
@@ -291,7 +294,8 @@ async def test_a23_each_try_has_a_step_and_the_answer_is_that_of_the_last() -> N
         ("house:small", "failed"),
         ("house:large", "done"),
     ]
-    assert ctx.journal.paid == [SPENT, SPENT]
+    assert ctx.journal.paid == [WAIVED, SPENT]
+    assert turn.platform_usage == SPENT.usage
 
 
 @pytest.mark.req("A5", "A22", "A21")
