@@ -11,6 +11,8 @@ import structlog
 
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
+from hermes.calls.sampling import Sampling, with_sampling
+from hermes.config import AgentSettings
 from hermes.errors import (
     NoCredits,
     NoPlace,
@@ -54,6 +56,7 @@ from hermes.pipeline.replies import (
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.try_costs import TryCosts
 from hermes.pipeline.turn import Turn
+from hermes.ports.keys import CallerKey
 from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
 from hermes.ports.steps import Rest, Step, StepFacts
 from hermes.routing.plan import Candidate
@@ -215,7 +218,7 @@ class _Call:
         if services.planner.is_demonstration(turn.plan):
             # It ends its answers itself, at the end of a sentence.
             return ""
-        is_callers_limit = turn.event.key is not None and request.max_output_tokens is not None
+        is_callers_limit = request.max_output_tokens is not None and not request.is_capped
         is_asked = continuations(turn) < services.settings.turns.continuations
         return "asked" if is_asked and not is_callers_limit else "left"
 
@@ -230,7 +233,7 @@ def _facts(
     event: FullAnswer, request: ModelRequest, message: ChatMessage, *, rest: Rest
 ) -> StepFacts:
     """Return what the graph has to know about a call."""
-    end, limit = event.end, event.max_output_tokens
+    end = event.end
     return StepFacts(
         model=f"{event.candidate.provider}:{end.model}",
         stop_reason=end.stop_reason,
@@ -239,7 +242,7 @@ def _facts(
         left_out=end.left_out,
         is_verbatim=end.is_verbatim and message.parts == end.parts,
         had_tools=bool(request.tools),
-        sampling={} if limit is None else {"max_output_tokens": limit},
+        sampling=event.sampling,
     )
 
 
@@ -255,9 +258,9 @@ async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = await key_of(turn, ctx)
     messages, plain_chars = _read(turn.context())
-    return ModelRequest(
+    request = ModelRequest(
         model="",
-        max_output_tokens=None if key is None else key.max_output_tokens,
+        max_output_tokens=_callers_limit(key, turn.agent.settings),
         messages=messages,
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
@@ -266,6 +269,25 @@ async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
         # What comes before this message is the same with every call of the session.
         cache_prefix=True,
         plain_chars=plain_chars,
+    )
+    return with_sampling(request, _sampling(turn.agent.settings))
+
+
+def _callers_limit(key: CallerKey | None, agent: AgentSettings) -> int | None:
+    """Return the most that the caller's key allows, unless the agent's own limit is lower."""
+    most = None if key is None else key.max_output_tokens
+    own = agent.max_output_tokens
+    return None if most is None or (own is not None and own < most) else most
+
+
+def _sampling(agent: AgentSettings) -> Sampling:
+    return Sampling(
+        max_output_tokens=agent.max_output_tokens,
+        temperature=agent.temperature,
+        top_p=agent.top_p,
+        stop=agent.stop,
+        seed=agent.seed,
+        reasoning=agent.reasoning,
     )
 
 
