@@ -5,7 +5,7 @@ them are `hermes.routing` and `hermes.calls`.
 """
 
 from string import Formatter
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
@@ -31,6 +31,7 @@ from hermes.config.section import (
     Word,
     no_entries,
 )
+from hermes.message.choices import TaskType
 
 
 class TurnSettings(Section):
@@ -206,13 +207,7 @@ class AgentSettings(SamplingSettings):
     answer is continued (`turns.continuations`)."""
 
 
-TASKS = (
-    "batch_processing",
-    "code_generation",
-    "automation_pipeline",
-    "deep_reasoning",
-    "large_reasoning",
-)
+TASKS: tuple[str, ...] = get_args(TaskType)
 """The task types, the more specific first; `large_reasoning` is asked for by name only."""
 Credential = Literal["any", "oauth_token", "api_key"]
 Chain = Annotated[tuple[Word, ...], Field(min_length=1)]

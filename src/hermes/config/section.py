@@ -190,7 +190,10 @@ ProxyUrl = Annotated[
 ModelName = Annotated[
     str,
     Field(pattern=r"^(auto|[a-z0-9][a-z0-9_-]*:\S+)$"),
-    Means('"auto", or "provider:model" such as "openai:gpt-4o-mini"'),
+    Means(
+        '"auto", "auto:TASK" such as "auto:large_reasoning", or "provider:model" such as '
+        '"openai:gpt-4o-mini"'
+    ),
 ]
 AdminId = Annotated[
     str,

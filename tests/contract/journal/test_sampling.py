@@ -84,3 +84,44 @@ async def test_a_callers_lower_limit_holds_and_is_not_continued(tmp_path: Path) 
         assert result is not None
         assert result.stop_reason == "length"
         assert [call.request.max_output_tokens for call in rig.model.calls] == [20]
+
+
+ROUTE = {
+    "PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1",
+    "ROUTING__TASK_ROUTES__LARGE_REASONING__PRIMARY": "scripted:large-1",
+}
+
+
+@pytest.mark.req("P3", "W18")
+async def test_p3_reasoning_large_uses_the_model_for_large_tasks_until_it_is_off(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings=ROUTE) as rig:
+        await rig.answer("hello")
+        assert "model for large tasks" in await rig.answer("/reasoning large")
+        assert "with the model for large tasks" in await rig.answer("/reasoning")
+        await rig.answer("prove it")
+        await rig.answer("/reasoning off")
+        await rig.answer("and now?")
+
+        asked = [call.request.model for call in rig.model.calls]
+        assert asked == ["scripted-1", "large-1", "scripted-1"]
+
+
+@pytest.mark.req("P3", "W18")
+async def test_p3_without_a_route_reasoning_large_says_which_setting_is_missing(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        told = await rig.answer("/reasoning large")
+
+    assert told == "No model is set for large tasks (routing.task_routes.large_reasoning)."
+
+
+@pytest.mark.req("P3")
+async def test_p3_an_agent_can_ask_for_a_task_type(tmp_path: Path) -> None:
+    agent = {**ROUTE, "AGENTS__MAIN__MODEL": "auto:large_reasoning"}
+    async with open_rig(tmp_path, settings=agent) as rig:
+        await rig.answer("hello")
+
+        assert rig.model.calls[0].request.model == "large-1"
