@@ -421,3 +421,29 @@ async def test_the_built_in_model_answers_both_clients_with_real_tokens(tmp_path
             ) as stream,
         ):
             assert "".join([text async for text in stream.text_stream])
+
+
+@pytest.mark.req("A20", "M1")
+async def test_what_cut_an_answer_is_passed_on_as_it_is_and_told_over_rest(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home", HERMES_TURNS__CONTINUATIONS="0") as live:
+        secret, _ = await key_of(live)
+        found: list[str | None] = []
+        async with openai_client(live, secret) as client:
+            for stop in ("length", "refusal"):
+                asked: list[Any] = [{"role": "user", "content": f"[[stops:{stop}]] hello"}]
+                whole = await client.chat.completions.create(model="auto", messages=asked)
+                stream = await client.chat.completions.create(
+                    model="auto", messages=asked, stream=True
+                )
+                ends = [one.choices[0].finish_reason async for one in stream if one.choices]
+                found += [whole.choices[0].finish_reason, ends[-1]]
+        assert found == ["length", "length", "content_filter", "content_filter"]
+
+        body = {"sender": "ann", "text": "[[stops:length]] hello", "task": "large_reasoning"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{live.url}/api/messages", json=body, headers=live.bearer) as response,
+        ):
+            told = await response.json()
+        assert (told["outcome"], told["stop_reason"]) == ("answered", "length")
+        assert told["reply"].endswith('Say "continue" and I go on.)')

@@ -367,7 +367,6 @@ class ModelCaller:
         seconds = self._monotonic() - began
         self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
 
-
     def _spent_nothing(self, spec: CallSpec, found: FullAnswer) -> SpendEntry:
         return SpendEntry(
             day=self._pricing.budgets.day(),
