@@ -455,3 +455,20 @@ async def test_the_call_goes_on_the_account_of_the_person_and_of_their_way() -> 
         person_id="p_ann", agent="main", channel="telegram", key="k_1"
     )
     assert ctx.services.store.keys.asked == ["k_1", "k_1"]
+
+
+@pytest.mark.req("J8", "A22")
+async def test_a_try_before_a_budget_that_has_no_room_is_in_the_platforms_share() -> None:
+    async def runs_out(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
+        yield CallStart(SMALL)
+        receipt.add(SPENT)
+        yield CallFailure(SMALL, ProviderUnavailable("empty"))
+        raise OverBudget("no room", 60.0)
+
+    ctx = context(runs_out)
+
+    reply = await call_model(ready(), ctx)
+
+    assert isinstance(reply, Reply)
+    assert (reply.usage, reply.platform_usage) == (Usage(), SPENT.usage)
+    assert ctx.journal.paid == [WAIVED]

@@ -88,7 +88,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
             return await call.left()
         if isinstance(error, NoPlace) and not ctx.journal.begun:
             return no_place(str(error))
-        return not_now(turn, error)
+        return call.costs.of_reply(not_now(turn, error))
     finally:
         ctx.journal.waits_for_place = False
         ctx.journal.spend(call.costs.receipt.take())
