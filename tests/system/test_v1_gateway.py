@@ -437,13 +437,30 @@ async def test_what_cut_an_answer_is_passed_on_as_it_is_and_told_over_rest(tmp_p
                 )
                 ends = [one.choices[0].finish_reason async for one in stream if one.choices]
                 found += [whole.choices[0].finish_reason, ends[-1]]
-        assert found == ["length", "length", "content_filter", "content_filter"]
+            turn: list[Any] = [{"role": "user", "content": "[[stops:length]] hello"}]
+            agent = await client.chat.completions.create(model="agent:main", messages=turn)
+            found.append(agent.choices[0].finish_reason)
+        assert found == ["length", "length", "content_filter", "content_filter", "length"]
 
-        body = {"sender": "ann", "text": "[[stops:length]] hello", "task": "large_reasoning"}
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"{live.url}/api/messages", json=body, headers=live.bearer) as response,
-        ):
-            told = await response.json()
+        async with aiohttp.ClientSession() as session:
+            told = await live.post(session, sender="ann", text="[[stops:length]] hello")
         assert (told["outcome"], told["stop_reason"]) == ("answered", "length")
-        assert told["reply"].endswith('Say "continue" and I go on.)')
+        assert str(told["reply"]).endswith('Say "continue" and I go on.)')
+
+
+@pytest.mark.req("P3")
+async def test_p3_a_call_may_ask_for_the_route_of_a_task_type(tmp_path: Path) -> None:
+    route = {"HERMES_ROUTING__TASK_ROUTES__LARGE_REASONING__PRIMARY": "openai:big-1"}
+    async with gateway(tmp_path / "home", **route) as live:
+        secret, _ = await key_of(live)
+        async with openai_client(live, secret) as client:
+            large = await client.chat.completions.create(
+                model="auto:large_reasoning", messages=HELLO
+            )
+            with pytest.raises(openai.NotFoundError, match="no task type"):
+                await client.chat.completions.create(model="auto:huge", messages=HELLO)
+        async with aiohttp.ClientSession() as session:
+            told = await live.post(session, sender="ann", text="hello", task="large_reasoning")
+
+    assert large.model.endswith("big-1")
+    assert told["model"] == "openai:big-1"
