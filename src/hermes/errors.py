@@ -18,7 +18,8 @@ HermesError
 │   ├── StorageFull         the disk reserve is touched
 │   ├── RateLimited         a key is used too often, or a sender has too much waiting
 │   ├── OverBudget          a spending limit has no room; it opens again later
-│   └── ModelsStopped       the kill switch is on
+│   ├── ModelsStopped       the kill switch is on
+│   └── NoSummaryModel      the settings allow no model to sum up
 ├── ConfigurationError      the operator has to change a setting
 ├── AlreadyRunning          another process owns this home
 ├── StoreError              the database failed; nothing of the unit was written
@@ -194,6 +195,12 @@ class ModelsStopped(TryLater):
     """The operator has stopped every model call."""
 
     code = "kill_switch"
+
+
+class NoSummaryModel(TryLater):
+    """A model could sum up, and the settings keep summaries on this machine; the job waits."""
+
+    code = "no_summary_model"
 
 
 class CounterDown(HermesError):

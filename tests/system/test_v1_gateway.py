@@ -421,3 +421,46 @@ async def test_the_built_in_model_answers_both_clients_with_real_tokens(tmp_path
             ) as stream,
         ):
             assert "".join([text async for text in stream.text_stream])
+
+
+@pytest.mark.req("A20", "M1")
+async def test_what_cut_an_answer_is_passed_on_as_it_is_and_told_over_rest(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home", HERMES_TURNS__CONTINUATIONS="0") as live:
+        secret, _ = await key_of(live)
+        found: list[str | None] = []
+        async with openai_client(live, secret) as client:
+            for stop in ("length", "refusal"):
+                asked: list[Any] = [{"role": "user", "content": f"[[stops:{stop}]] hello"}]
+                whole = await client.chat.completions.create(model="auto", messages=asked)
+                stream = await client.chat.completions.create(
+                    model="auto", messages=asked, stream=True
+                )
+                ends = [one.choices[0].finish_reason async for one in stream if one.choices]
+                found += [whole.choices[0].finish_reason, ends[-1]]
+            turn: list[Any] = [{"role": "user", "content": "[[stops:length]] hello"}]
+            agent = await client.chat.completions.create(model="agent:main", messages=turn)
+            found.append(agent.choices[0].finish_reason)
+        assert found == ["length", "length", "content_filter", "content_filter", "length"]
+
+        async with aiohttp.ClientSession() as session:
+            told = await live.post(session, sender="ann", text="[[stops:length]] hello")
+        assert (told["outcome"], told["stop_reason"]) == ("answered", "length")
+        assert str(told["reply"]).endswith('Say "continue" and I go on.)')
+
+
+@pytest.mark.req("P3")
+async def test_p3_a_call_may_ask_for_the_route_of_a_task_type(tmp_path: Path) -> None:
+    route = {"HERMES_ROUTING__TASK_ROUTES__LARGE_REASONING__PRIMARY": "openai:big-1"}
+    async with gateway(tmp_path / "home", **route) as live:
+        secret, _ = await key_of(live)
+        async with openai_client(live, secret) as client:
+            large = await client.chat.completions.create(
+                model="auto:large_reasoning", messages=HELLO
+            )
+            with pytest.raises(openai.NotFoundError, match="no task type"):
+                await client.chat.completions.create(model="auto:huge", messages=HELLO)
+        async with aiohttp.ClientSession() as session:
+            told = await live.post(session, sender="ann", text="hello", task="large_reasoning")
+
+    assert large.model.endswith("big-1")
+    assert told["model"] == "openai:big-1"

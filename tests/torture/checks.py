@@ -169,12 +169,9 @@ def graphs(books: Books) -> Iterator[str]:
         for entry in books.entries
         if any(isinstance(part, ImagePart) for part in entry.message.parts)
     }
-    capped = ended_at_cap(books)
     for entry in books.entries:
         message = books.message(entry.message_id)
-        # Nothing is left of a capped turn's last answer, so it is not what the model wrote.
-        is_cut = entry.message_id in capped and not entry.message.parts
-        is_answer = entry.message.role == "assistant" and not is_cut
+        is_answer = entry.message.role == "assistant"
         is_whole = message is not None and message.outcome == "answered"
         if entry.is_sampled and not is_answer:
             yield f"{entry.message_id}: a message of {entry.message.role} counts as sampled"

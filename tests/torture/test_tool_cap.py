@@ -13,12 +13,9 @@ from tests.torture.driver import Driver
 from tests.torture.wallet_checks import money
 
 ROUNDS = 8
-SORRY = "My model gave an empty answer. Please ask again."
+RAW = "I could not put this into words just now. This is what my tools found:\n\ncounted"
 TOOL = '[[tool:count_once {"value":"v"}]]'
-NOTHING = ChatMessage("assistant", ())
 HELLO = ChatMessage("assistant", (TextPart("hello"),))
-# What each of the three checks says of an answer that it cannot explain.
-UNEXPLAINED = ["the transcript ends with", "after 9 user messages", "count as sampled", "charged"]
 
 
 def steered(rounds: int) -> list[ChatMessage]:
@@ -40,7 +37,7 @@ def asking(text: str = TOOL, *, rounds: int = ROUNDS) -> list[ChatMessage]:
 
 
 def found(
-    said: list[ChatMessage], *, reply: str = SORRY, charged: int = 0, is_sampled: bool = False
+    said: list[ChatMessage], *, reply: str = RAW, charged: int = 1, is_sampled: bool = False
 ) -> list[str]:
     """Return what does not fit in the books of one session with one turn, whose last answer is given."""
     last = len(said) - 1
@@ -85,40 +82,31 @@ def are_named(problems: list[str], *parts: str) -> bool:
     )
 
 
-def test_a_message_that_joins_after_the_last_round_may_get_no_words() -> None:
-    assert found([*asking(), NOTHING]) == []
+def test_a_turn_that_ends_at_the_cap_may_end_with_what_its_tools_found() -> None:
+    assert found(steered(ROUNDS)) == []
 
 
-def test_nobody_pays_for_the_answer_without_words_at_the_cap() -> None:
-    assert are_named(found([*asking(), NOTHING], charged=1), "was charged 1 times, right is {0}")
+def test_what_the_tools_found_is_paid_for() -> None:
+    assert are_named(found(steered(ROUNDS), charged=0), "was charged 0 times, right is {1}")
 
 
 @pytest.mark.parametrize(
     "said",
-    [
-        [*asking(rounds=ROUNDS - 1), NOTHING],
-        [*asking(rounds=0), NOTHING],
-        [*asking("hello"), NOTHING],
-        [*steered(ROUNDS), NOTHING],
-        [*asking(), HELLO],
-    ],
-    ids=["a round is left", "no tool at all", "no tool asked for", "nobody joined", "it has words"],
+    [steered(ROUNDS - 1), [*steered(ROUNDS), HELLO], asking()],
+    ids=["a round is left", "it has words", "a message joined and was not used"],
 )
-def test_any_other_empty_answer_is_still_found(said: list[ChatMessage]) -> None:
-    users = sum(message.role == "user" for message in said)
-    words = [one.replace("9 user", f"{users} user") for one in UNEXPLAINED]
+def test_any_other_end_without_words_is_still_found(said: list[ChatMessage]) -> None:
+    problems = found(said, is_sampled=True)
 
-    assert are_named(found(said), *words)
-
-
-def test_other_words_than_the_apology_are_still_found() -> None:
-    assert are_named(found([*asking(), NOTHING], reply="Done."), *UNEXPLAINED)
+    assert len(problems) == 2
+    assert "the transcript ends with" in problems[0]
+    assert "user messages" in problems[1]
 
 
-def test_an_empty_answer_that_counts_as_sampled_is_still_found() -> None:
-    problems = found([*asking(), NOTHING], is_sampled=True)
+def test_other_words_than_what_the_tools_found_are_still_found() -> None:
+    problems = found(steered(ROUNDS), reply="Done.")
 
-    assert are_named(problems, "the transcript ends with", "after 9 user messages", "charged")
+    assert are_named(problems, "the transcript ends with", "after 8 user messages")
 
 
 def test_more_rounds_than_the_cap_are_found() -> None:

@@ -2,7 +2,8 @@
 
 After the last round Hermes offers the model no tools. The model of the stories asks for a tool all the
 same if the last message, one that steered the turn, wants one. Hermes drops that call, so nothing is
-left of the answer: the person gets an apology and does not pay.
+left of the answer: the person gets what the tools found, and the message that steered the turn is
+answered by a turn of its own.
 """
 
 from collections import defaultdict
@@ -11,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from hermes.config import TurnSettings
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import tool_calls_of
-from hermes.testing.model_script import SeenConversation, answer_by_text
 from tests.torture.books import Books, EntryRow, Message
 
 # Homes under torture keep the default.
 ROUNDS = TurnSettings().tool_rounds
-EMPTY_ANSWER = "My model gave an empty answer. Please ask again."
+TOOL_OUTPUT = "I could not put this into words just now."
 
 
 def rounds_of(block: Iterable[ChatMessage]) -> int:
@@ -35,13 +35,8 @@ def ended_at_cap(books: Books) -> frozenset[str]:
 
 
 def _is_cut(message: Message, block: Sequence[EntryRow]) -> bool:
-    if (message.outcome, message.reply) != ("answered", EMPTY_ANSWER) or len(block) < 2:
+    is_raw = message.outcome == "answered" and (message.reply or "").startswith(TOOL_OUTPUT)
+    if not is_raw or not block:
         return False
-    asked, answer = block[-2].message, block[-1]
-    return (
-        rounds_of(entry.message for entry in block) == ROUNDS
-        and asked.role == "user"
-        and bool(answer_by_text(SeenConversation(1, asked.text)).tools)
-        and answer.message == ChatMessage("assistant", ())
-        and not answer.is_sampled
-    )
+    rounds = rounds_of(entry.message for entry in block)
+    return rounds == ROUNDS and block[-1].message.role == "tool"

@@ -13,7 +13,6 @@ from hermes.pipeline.targets import reply_id
 from hermes.testing.push.state import PostedMessage
 from tests.stores import opening
 from tests.torture.books import Books, Message
-from tests.torture.tool_cap import ended_at_cap
 
 CUT_OFF = "(My answer was cut off here."
 UPGRADE = re.compile(rf"Your referral code is [{LETTERS}]{{5}}-[{LETTERS}]{{5}}\.")
@@ -49,9 +48,8 @@ def money(books: Books, posted: tuple[PostedMessage, ...]) -> Iterator[str]:
         if entry.message.role == "assistant" and entry.message.text
     }
     previewed = {post.ref for post in posted if post.edits}
-    capped = ended_at_cap(books)
     for message in books.messages:
-        right = {int(is_earned(message, said) and message.id not in capped)}
+        right = {int(is_earned(message, said))}
         if f"{reply_id(message.id)}.0" in previewed and message.outcome in {
             "interrupted",
             "failed",

@@ -20,6 +20,7 @@ from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
+from hermes.routing.prices import most_output
 from hermes.tools.builtin.web_fetch import WebFetch
 from hermes.tools.mcp.calls import Tell as TellProgress
 from hermes.tools.mcp.questions import ask_in_chat
@@ -163,7 +164,8 @@ def make_responses(name: str, table: ProviderSettings, client: HttpClient) -> Pr
 def make_anthropic(name: str, table: ProviderSettings, client: HttpClient) -> Provider:
     """Return a provider that uses Anthropic's Messages API, with a key or an OAuth token."""
     token = None if table.oauth_token is None else table.oauth_token.get_secret_value()
-    return make_anthropic_wire({**_shared(name, table), "oauth_token": token}, client)
+    own = {"oauth_token": token, "own_limit": most_output}
+    return make_anthropic_wire({**_shared(name, table), **own}, client)
 
 
 def make_gemini(name: str, table: ProviderSettings, client: HttpClient) -> Provider:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -19,6 +20,7 @@ from hermes.calls.ledger import CallLedger
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.model_caller import CallTimes, ModelCaller
 from hermes.calls.planner import Planner
+from hermes.calls.sampling import Sampling
 from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates
@@ -87,7 +89,7 @@ def make_model_layer(
         pricing=pricing,
         memory=memory,
         times=_times(settings),
-        caps=_caps(settings),
+        sampling=_sampling(settings),
         continues=settings.routing.continue_on_failure,
         deployments=deployments,
         retry_wait=retry_wait(settings.routing.retry_s, draw),
@@ -142,20 +144,28 @@ def retry_wait(retry_s: float, draw: Draw) -> Callable[[], float] | None:
     return (lambda: retry_s * (0.5 + draw())) if retry_s else None
 
 
-def _caps(settings: Settings) -> Callable[[Candidate], int | None]:
-    """Return a candidate's output limit: by its model's name, or by its provider's setting."""
+def _sampling(settings: Settings) -> Callable[[Candidate], Sampling]:
+    """Return what the settings put into a call of a candidate that leaves it open."""
     routing = settings.routing
     by_model: dict[str, int] = {}
     for name, most in routing.output_caps.items():
         by_model[routing.models.get(name, name).rpartition(":")[2]] = most
 
-    def cap(candidate: Candidate) -> int | None:
-        own = by_model.get(candidate.model)
-        table = settings.providers.get(candidate.provider)
-        if own is not None or table is None:
-            return own
-        served = table.models.get(candidate.model)
-        most = None if served is None else served.max_output_tokens
-        return most or table.max_output_tokens
+    @lru_cache(maxsize=256)
+    def of_model(provider: str, model: str) -> Sampling:
+        table = settings.providers.get(provider)
+        most = by_model.get(model)
+        if table is None:
+            return Sampling(max_output_tokens=most)
+        served = table.models.get(model)
+        own = None if served is None else served.max_output_tokens
+        return Sampling(
+            max_output_tokens=most or own or table.max_output_tokens,
+            temperature=table.temperature,
+            top_p=table.top_p,
+            stop=table.stop,
+            seed=table.seed,
+            reasoning=table.reasoning,
+        )
 
-    return cap
+    return lambda candidate: of_model(candidate.provider, candidate.model)

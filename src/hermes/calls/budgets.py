@@ -98,6 +98,18 @@ class Budgets:
         """Release the whole amount: the call cost nothing."""
         await self._correct(hold, tokens=0, usd=0.0)
 
+    async def waive(self, hold: BudgetHold, cost: Cost) -> None:
+        """Take a settled call off the limits of the person and of the key: the platform pays."""
+        theirs = tuple(one for one in hold.claims if one.meter.whose in ("person", "key"))
+        # What a claim was held for is replaced: by nothing, where its whole cost is counted now.
+        counted = tuple(
+            msgspec.structs.replace(
+                one, amount=cost.tokens if one.meter.unit == "tokens" else cost.counted_usd
+            )
+            for one in theirs
+        )
+        await self.release(BudgetHold(day=hold.day, claims=counted))
+
     async def check_switch(self) -> None:
         """Raise `ModelsStopped` if the kill switch is on or cannot be read."""
         try:

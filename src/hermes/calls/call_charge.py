@@ -1,5 +1,7 @@
 """The cost of one try: held before it, settled by what it used, however it ends."""
 
+from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 
 import msgspec
@@ -12,8 +14,10 @@ from hermes.errors import ProviderError, is_unsent
 from hermes.message.reply import Usage
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import CallEnd, ModelName, ModelRequest, ProviderInfo, ToolCallDelta
-from hermes.ports.spend import SpendEntry
+from hermes.ports.spend import Account, SpendEntry
 from hermes.routing.plan import Candidate
+
+Waive = Callable[[], Awaitable[None]]
 
 
 class SpendLog:
@@ -21,15 +25,27 @@ class SpendLog:
 
     def __init__(self) -> None:
         self._spent: list[SpendEntry] = []
+        self._waives: list[Waive] = []
 
-    def add(self, spent: SpendEntry) -> None:
-        """Record one try."""
+    def add(self, spent: SpendEntry, *, waive: Waive | None = None) -> None:
+        """Record one try; `waive` takes it off the limits of who asked."""
         self._spent.append(spent)
+        if waive is not None:
+            self._waives.append(waive)
 
     def take(self) -> tuple[SpendEntry, ...]:
         """Return and forget what was recorded since the last call."""
         spent, self._spent = tuple(self._spent), []
+        self._waives.clear()
         return spent
+
+    async def waive(self, platform: Account) -> tuple[SpendEntry, ...]:
+        """Like `take`, but the platform pays: it counts against no limit of who asked."""
+        waives = tuple(self._waives)
+        spent = self.take()
+        for waive in waives:
+            await waive()
+        return tuple(msgspec.structs.replace(entry, account=platform) for entry in spent)
 
 
 class Pricing:
@@ -128,6 +144,7 @@ class CallCharge:
                 model=f"{self._candidate.provider}:{self._candidate.model}",
                 usage=cost.usage,
                 assumed_usd=cost.assumed_usd,
-            )
+            ),
+            waive=partial(self._pricing.budgets.waive, self._hold, cost),
         )
         await self._pricing.budgets.settle(self._hold, cost)

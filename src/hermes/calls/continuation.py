@@ -4,6 +4,9 @@ A candidate that supports prefill continues the shown text directly. Every other
 to repeat it, and what it repeats word for word is skipped. Text that does neither is never appended
 to the shown part: it could say the same things twice. So the first text of a prefilled candidate is
 held back until it is clear that the answer does not start over.
+
+An answer that reached its length limit is continued by a call of its own (`RestOfAnswer`): a model
+that had to repeat the text would reach the limit again.
 """
 
 import re
@@ -16,6 +19,7 @@ import msgspec
 from hermes.calls.events import Piece
 from hermes.errors import StreamTruncated
 from hermes.message.chat import ChatMessage, user_text
+from hermes.message.continuations import WINDOW_CHARS, repeated_chars, rest_of
 from hermes.message.parts import Part, TextPart, text_of, tool_calls_of
 from hermes.ports.provider import (
     CallEnd,
@@ -40,7 +44,7 @@ _OPENING_CHARS = 24
 _ROW_WORDS = 8
 # An answer starts over at once or after a sentence about it, within this many characters; only this
 # much can be held back.
-_WINDOW_CHARS = 320
+_WINDOW_CHARS = WINDOW_CHARS
 _WORD = re.compile(r"[^\W_]+")
 _LINE_OR_COLON = re.compile(r"[\n:]")
 
@@ -193,6 +197,41 @@ class Continuation:
         pairs = zip(held, trimmed, strict=False)
         self._skipped = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         return held[self._skipped :]
+
+
+class RestOfAnswer:
+    """Shows what a call adds to an answer that reached its length limit, without repeated words.
+
+    Raises `StreamTruncated` if the model starts over: its text would say the same things twice.
+    """
+
+    def __init__(self, before: str) -> None:
+        self._before = before
+        self._held: list[str] | None = []
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any text has arrived."""
+        return self._held is None or bool(self._held)
+
+    def feed(self, text: str) -> str:
+        """Take more text; return what is new in it, once that is clear."""
+        if self._held is None:
+            return text
+        self._held.append(text)
+        held = "".join(self._held)
+        return self._new(held) if len(held) >= _WINDOW_CHARS else ""
+
+    def close(self) -> str:
+        """Return the new text that was held back: no more comes."""
+        return "" if self._held is None else self._new("".join(self._held))
+
+    def _new(self, held: str) -> str:
+        self._held = None
+        repeats = repeated_chars(self._before, held) is not None
+        if not repeats and _begins_again(self._before, held, is_cut=False):
+            raise StreamTruncated("the model began its answer again instead of continuing it")
+        return rest_of(self._before, held)
 
 
 def _is_cut(end: CallEnd) -> bool:

@@ -5,6 +5,8 @@ them `ModelName` if the service answers under another name than it was asked for
 raising the last error.
 """
 
+from typing import Any
+
 import msgspec
 
 from hermes.errors import ProviderError
@@ -34,16 +36,15 @@ class CallFailure(msgspec.Struct, frozen=True):
 class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer: its parts, why it stopped, and its usage with the cost.
 
-    `cached_from` is the id of the call that the cached answer came from, `max_output_tokens` the
-    limit that the model was really given, `dropped_calls` how many tool calls were left out because
-    the caller takes one at a time. `others` are further answers to the same request, if the caller
-    asked for several.
+    `cached_from` is the id of the call that the cached answer came from, `sampling` what the call
+    was really made with, `dropped_calls` how many tool calls were left out because the caller takes
+    one at a time. `others` are further answers to the same request, if the caller asked for several.
     """
 
     candidate: Candidate
     end: CallEnd
     cached_from: str | None = None
-    max_output_tokens: int | None = None
+    sampling: dict[str, Any] = {}  # Any: JSON, as the request has it
     dropped_calls: int = 0
     others: "tuple[FullAnswer, ...]" = ()
 

@@ -22,6 +22,7 @@ from hermes.calls.failover import Failover
 from hermes.calls.hedge import HedgedCall
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.request_fit import FittedRequest, fit, read
+from hermes.calls.sampling import Sampling, sampling_of, with_sampling
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
@@ -177,7 +178,7 @@ class ModelCaller:
         pricing: Pricing,
         memory: AnswerMemory,
         times: CallTimes,
-        caps: Callable[[Candidate], int | None],
+        sampling: Callable[[Candidate], Sampling],
         continues: bool,
         deployments: Deployments,
         retry_wait: Callable[[], float] | None = None,
@@ -190,7 +191,7 @@ class ModelCaller:
         self._pricing = pricing
         self._memory = memory
         self._times = times
-        self._caps = caps
+        self._sampling = sampling
         self._continues = continues
         self._deployments = deployments
         self._retry_wait = retry_wait
@@ -256,7 +257,7 @@ class ModelCaller:
     ) -> AsyncGenerator[CallEvent, None]:
         candidate = walk.candidate
         info = self._deployments.info_of(candidate.provider)
-        wanted = self._capped(walk.request(info), candidate)
+        wanted = with_sampling(walk.request(info), self._sampling(candidate))
         passing = walk.passing(info)
         found = await self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
@@ -345,7 +346,7 @@ class ModelCaller:
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
-            max_output_tokens=wanted.max_output_tokens,
+            sampling=sampling_of(wanted),
             dropped_calls=passing.dropped_calls,
         )
         if answer.dropped_calls:
@@ -378,13 +379,6 @@ class ModelCaller:
     def _paid(self, spec: CallSpec, candidate: Candidate, *, end: CallEnd, began: float) -> None:
         seconds = self._monotonic() - began
         self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
-
-    def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
-        """Apply the model's output cap if the caller sets no limit."""
-        cap = self._caps(candidate)
-        if request.max_output_tokens is not None or cap is None:
-            return request
-        return msgspec.structs.replace(request, max_output_tokens=cap, is_capped=True)
 
     def _spent_nothing(self, spec: CallSpec, found: FullAnswer) -> SpendEntry:
         return SpendEntry(

@@ -19,6 +19,7 @@ from hermes.control.why_call import CallStory, cost_text, key_text
 from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
+from hermes.message.reply import Usage
 
 EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
@@ -92,7 +93,7 @@ def _print(report: WhyReport, out: Console) -> None:
 
 
 def _facts(report: WhyReport) -> list[tuple[str, str]]:
-    usage = report.usage
+    usage, beside = report.usage, report.platform_usage
     accepted = clock_time(report.accepted_at) if report.accepted_at is not None else None
     has_model = report.model or report.call
     moved = ", ".join(f"{one.kind} {one.amount}" for one in report.credits)
@@ -112,6 +113,9 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("pictures", pictures_text(report.pictures) if report.pictures else None),
         ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
         ("cost", cost_text(usage) if usage.cost_usd or usage.unpriced else None),
+        ("platform paid", cost_text(beside) if beside != Usage() else None),
+        ("stopped", report.stop_reason),
+        ("reason", report.reason),
         ("credits", moved or None),
         ("attempts", str(report.attempts) if report.attempts > 1 else None),
         ("refusal", f"{report.refusal.id} ({report.refusal.code})" if report.refusal else None),

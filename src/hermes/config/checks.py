@@ -12,7 +12,7 @@ from hermes.config.chat_settings import conditions
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
-from hermes.config.model_settings import ProviderSettings, ServedModelSettings
+from hermes.config.model_settings import TASKS, ProviderSettings, ServedModelSettings
 from hermes.config.named_variables import unfilled
 from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
@@ -102,7 +102,12 @@ def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
 def _model(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     if model == "auto":
         return
-    asked = model.partition(":")[0]
+    asked, _, task = model.partition(":")
+    if asked == "auto":
+        if task not in TASKS:
+            text = f"but {task} is not a task type; expected one of {', '.join(TASKS)}"
+            yield key, model, text, f"did you mean auto:{nearest(task, list(TASKS)) or TASKS[0]}?"
+        return
     name = provider_meant(asked, settings.providers, aliases=settings.routing.aliases)
     provider = settings.providers.get(name)
     if provider is None:

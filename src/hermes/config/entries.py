@@ -21,7 +21,6 @@ PROVIDERS: Mapping[str, Entry] = {
         "kind": "anthropic",
         "base_url": "https://api.anthropic.com",
         "model": "claude-haiku-4-5-20251001",
-        "max_output_tokens": 1024,
         "context_tokens": 200_000,
     },
     "gemini": {
@@ -87,7 +86,6 @@ TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 MODELS: Mapping[str, str] = MappingProxyType(
     {"claude-haiku": "claude-haiku-4-5-20251001", "claude-sonnet": "claude-sonnet-4-6"}
 )
-OUTPUT_CAPS: Mapping[str, int] = MappingProxyType({"claude-haiku": 1024, "claude-sonnet": 2048})
 # Any: plain values, which the settings validate; so also below.
 ALIASES: Mapping[str, Any] = MappingProxyType(
     {
@@ -130,7 +128,6 @@ def built_in_tables() -> dict[str, dict[str, Any]]:
         "routing": {
             "tiers": dict(TIERS),
             "models": dict(MODELS),
-            "output_caps": dict(OUTPUT_CAPS),
             "aliases": {name: dict(entry) for name, entry in ALIASES.items()},
         },
     }

@@ -10,6 +10,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import SecretStr
+from pydantic.fields import FieldInfo
 
 from hermes.config.section import Means, OrNames, Section, descriptions, names_a_secret
 from hermes.config.settings import Key, Settings
@@ -132,6 +133,13 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
     )
 
 
+def _own_first(section: type[Section]) -> list[tuple[str, FieldInfo]]:
+    """Return the fields of a section; those of a section that it extends come last."""
+    return sorted(
+        section.model_fields.items(), key=lambda item: item[0] not in section.__annotations__
+    )
+
+
 def _children(section: type[Section]) -> dict[str, Node]:
     return {
         name: _node(
@@ -141,7 +149,7 @@ def _children(section: type[Section]) -> dict[str, Node]:
             name=name,
             default=None if info.default_factory else info.default,
         )
-        for name, info in section.model_fields.items()
+        for name, info in _own_first(section)
     }
 
 

@@ -5,11 +5,11 @@ them are `hermes.routing` and `hermes.calls`.
 """
 
 from string import Formatter
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from hermes.config.entries import ALIASES, CLOUD_PRIORITY, DAY_TOKENS, MODELS, OUTPUT_CAPS, TIERS
+from hermes.config.entries import ALIASES, CLOUD_PRIORITY, DAY_TOKENS, MODELS, TIERS
 from hermes.config.section import (
     Count,
     Days,
@@ -31,6 +31,7 @@ from hermes.config.section import (
     Word,
     no_entries,
 )
+from hermes.message.choices import TaskType
 
 
 class TurnSettings(Section):
@@ -54,6 +55,9 @@ class TurnSettings(Section):
     candidate."""
     tool_rounds: Rounds = 8
     """At most this many rounds of tool calls per message."""
+    continuations: Whole = 3
+    """An answer that reaches its length limit is continued by itself at most this many times per
+    message; 0 leaves it to the person, who can say "continue"."""
     tool_timeout_s: Seconds = 60
     """A tool call fails after this long."""
     history_messages: Whole = 200
@@ -99,7 +103,30 @@ class DeploymentSettings(Section):
     if no other can be called."""
 
 
-class ProviderSettings(Section):
+Heat = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+Seed = Annotated[int, Field(ge=-(2**63), le=2**63 - 1)]
+StopTexts = Annotated[tuple[Word, ...], Field(max_length=8)]
+
+
+class SamplingSettings(Section):
+    """How a model chooses its words. A call's own value takes precedence over the agent's, and the
+    agent's over the provider's; what nobody sets is left to the model."""
+
+    temperature: Heat | None = None
+    """How freely the words are chosen, from 0 to 2; the call's value, then the agent's, then the
+    provider's counts."""
+    top_p: Share | None = None
+    """The share of the likeliest words that is chosen from; precedence as for temperature."""
+    stop: StopTexts = ()
+    """Texts at which an answer ends; precedence as for temperature."""
+    seed: Seed | None = None
+    """The seed of the choice, for services that have one; precedence as for temperature."""
+    reasoning: Literal["low", "medium", "high"] | None = None
+    """How much the model reasons before it answers; `/reasoning` and a call's own value take
+    precedence, then the agent's, then the provider's."""
+
+
+class ProviderSettings(SamplingSettings):
     """One place where models run."""
 
     enabled: bool = True
@@ -148,7 +175,7 @@ class ProviderSettings(Section):
         return self.has_key or self.oauth_token is not None
 
 
-class AgentSettings(Section):
+class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""
 
     name: Word = "Hermes"
@@ -175,15 +202,12 @@ class AgentSettings(Section):
     """Whether the same question of the same person may get a cached answer."""
     tool_rounds: Rounds | None = None
     """Its limit of tool rounds; default: turns.tool_rounds."""
+    max_output_tokens: Count | None = None
+    """The maximum length of one of its answers in tokens; default: that of the provider. A longer
+    answer is continued (`turns.continuations`)."""
 
 
-TASKS = (
-    "batch_processing",
-    "code_generation",
-    "automation_pipeline",
-    "deep_reasoning",
-    "large_reasoning",
-)
+TASKS: tuple[str, ...] = get_args(TaskType)
 """The task types, the more specific first; `large_reasoning` is asked for by name only."""
 Credential = Literal["any", "oauth_token", "api_key"]
 Chain = Annotated[tuple[Word, ...], Field(min_length=1)]
@@ -314,9 +338,9 @@ class RoutingSettings(Section):
     models: Named[Word] = Field(default_factory=lambda: MODELS)
     """What a short name means: a model id or provider:model; built in are claude-haiku and
     claude-sonnet."""
-    output_caps: Named[Count] = Field(default_factory=lambda: OUTPUT_CAPS)
-    """How many tokens a model may write in one answer, by its name in routing.models; overrides
-    max_output_tokens of the provider."""
+    output_caps: Named[Count] = Field(default_factory=no_entries)
+    """How many tokens a model may write in one call, by its name in routing.models; overrides
+    max_output_tokens of the provider. Without any, the model's own limit applies."""
     continue_on_failure: bool = False
     """Whether the next candidate continues an interrupted answer; otherwise the shown part is
     marked as incomplete."""

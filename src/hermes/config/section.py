@@ -46,7 +46,15 @@ class Section(BaseModel):
 # Only the reference needs them: reading them from the source costs a start neither time nor memory.
 @lru_cache
 def descriptions(section: type[Section]) -> Mapping[str, str]:
-    """Return the docstrings below the fields of a section, by field."""
+    """Return the docstrings below the fields of a section, and of those it extends, by field."""
+    found: dict[str, str] = {}
+    for base in reversed(section.__mro__):
+        if issubclass(base, Section) and base is not Section:
+            found.update(_own_descriptions(base))
+    return found
+
+
+def _own_descriptions(section: type[Section]) -> Mapping[str, str]:
     module = ast.parse(inspect.getsource(sys.modules[section.__module__]))
     body = next(
         node.body
@@ -182,7 +190,10 @@ ProxyUrl = Annotated[
 ModelName = Annotated[
     str,
     Field(pattern=r"^(auto|[a-z0-9][a-z0-9_-]*:\S+)$"),
-    Means('"auto", or "provider:model" such as "openai:gpt-4o-mini"'),
+    Means(
+        '"auto", "auto:TASK" such as "auto:large_reasoning", or "provider:model" such as '
+        '"openai:gpt-4o-mini"'
+    ),
 ]
 AdminId = Annotated[
     str,

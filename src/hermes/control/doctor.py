@@ -286,6 +286,7 @@ def model_checks(settings: Settings, lines: Sequence[ModelLine]) -> Iterator[Che
         said = f"{len(able)} of {len(talking)} can be called"
         yield Check(**common, status="ok", what=said)  # type: ignore[arg-type]
     yield from _named_models(settings, {line.provider: line for line in talking})
+    yield from _summaries(settings, able)
 
 
 def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[Check]:
@@ -302,6 +303,28 @@ def _named_models(settings: Settings, lines: dict[str, ModelLine]) -> Iterator[C
                 why="another model answers instead, or none",
                 fix=f"give providers.{line.provider} what it lacks, or name another model",
             )
+
+
+def _summaries(settings: Settings, able: Sequence[ModelLine]) -> Iterator[Check]:
+    """Check that what memory is set to learn can be learnt: by a model that may sum up."""
+    memory = settings.memory
+    wanted = {"memory.extract": memory.extract, "memory.dream": memory.dream}
+    named = {
+        "memory.extract": memory.extract_model or settings.models.summaries,
+        "memory.dream": memory.dream_model or settings.models.summaries,
+    }
+    waiting = [key for key, is_on in wanted.items() if is_on and named[key] is None]
+    real = [line for line in able if not line.demonstration]
+    if not waiting or settings.routing.cloud_summaries or not real:
+        return
+    if not any(line.local for line in real):
+        yield Check(
+            name="models",
+            status="warn",
+            what=f"{' and '.join(waiting)} wait: no model on this machine can sum up",
+            why="summaries go to no remote model unless the settings allow it, so nothing is learnt",
+            fix="set routing.cloud_summaries: true, or name a model in models.summaries",
+        )
 
 
 def mcp_checks(servers: Sequence[ServerStatus]) -> Iterator[Check]:

@@ -172,8 +172,9 @@ def _of_default_agent(ask: CallNeeds, settings: Settings) -> CallNeeds:
 
     Summaries have a model of their own, where one is set, and nobody's tier.
     """
-    if ask.capability == "summarization" and settings.models.summaries is not None:
-        return msgspec.structs.replace(ask, default_model=settings.models.summaries, tier=None)
+    if ask.capability == "summarization":
+        named, usual = ask.model or settings.models.summaries, settings.models.default
+        return msgspec.structs.replace(ask, model=named, default_model=usual, tier=None)
     if ask.tier is not None:
         return ask
     agent = settings.agents[settings.default_agent]

@@ -42,7 +42,7 @@ from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
-from hermes.ports.steps import Step, TimelineEvent
+from hermes.ports.steps import PaidBy, Step, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import MessageRecord
@@ -135,7 +135,10 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The whole story of one message, refusal or call; `answer` is the short one."""
+    """The whole story of one message, refusal or call; `answer` is the short one.
+
+    `usage` is what the person's answer took, `platform_usage` what the platform paid beside it.
+    """
 
     asked: str
     kind: Literal["message", "refusal", "call"]
@@ -159,7 +162,10 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: WhyTools | None = None
     pictures: WhyPictures | None = None
     model: str | None = None
+    reason: str | None = None
+    stop_reason: str | None = None
     usage: Usage = Usage()
+    platform_usage: Usage = Usage()
     credits: tuple[WhyCredit, ...] = ()
     deliveries: tuple[WhyDelivery, ...] = ()
     lines: tuple[WhyLine, ...] = ()
@@ -248,7 +254,10 @@ async def _of_message(
         tools=tools_given(timeline.events),
         pictures=pictures_of(timeline.events),
         model=model,
-        usage=_usage(timeline),
+        reason=result.reason if result else None,
+        stop_reason=result.stop_reason if result else None,
+        usage=_usage(timeline, "person"),
+        platform_usage=_usage(timeline, "platform"),
         credits=_credits(timeline),
         deliveries=tuple(_delivery(row, now=now, holds=holds) for row in timeline.deliveries),
         lines=_lines(message, timeline),
@@ -346,12 +355,13 @@ def _route(events: tuple[TimelineEvent, ...], used: str | None) -> WhyRoute | No
     return msgspec.structs.replace(route, rule=rules.get(used or "", first))
 
 
-def _usage(timeline: Timeline) -> Usage:
-    if timeline.result is not None:
-        return timeline.result.usage
+def _usage(timeline: Timeline, payer: PaidBy) -> Usage:
+    result = timeline.result
+    if result is not None:
+        return result.usage if payer == "person" else result.platform_usage
     usage = Usage()
     for step in timeline.steps:
-        if step.payer == "person":
+        if step.payer == payer:
             usage = usage.plus(step.usage)
     return usage
 

@@ -6,6 +6,7 @@ text_drawing.py and mermaid.py decide how it looks.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -22,11 +23,13 @@ WIDTH = 72
 _READ_AT_ONCE = 500
 
 
-class SketchAuthor(msgspec.Struct, frozen=True):
-    """The call that wrote a message."""
+class SketchAuthor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The call that wrote a message, with what it was made with and why it stopped."""
 
     call: str
     model: str
+    sampling: dict[str, Any] = {}  # Any: JSON, as the request had it
+    stop_reason: str = ""
 
 
 class FormerVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -203,13 +206,18 @@ class _Pen:
         # The same text may have been written twice: then its place decides, or the nearest one.
         placed = [call for call in able if call.shared == birth.index]
         found = (placed or able or self._calls[blob.id])[-1:]
-        return SketchAuthor(found[0].id, found[0].model) if found else None
+        return _author(found[0]) if found else None
 
     def _children(self, found: "_Found", by: SketchAuthor | None) -> Iterator[Child]:
         for tool_call_id in calls_in(found.message) if found.message else ():
             for link in self._links[tool_call_id]:
                 if link.child and (by is None or by.call == link.call):
                     yield Child(tool_call_id, link.child)
+
+
+def _author(call: Call) -> SketchAuthor:
+    stopped = call.metadata.get("stop_reason")
+    return SketchAuthor(call.id, call.model, call.sampling, str(stopped) if stopped else "")
 
 
 class _Found(msgspec.Struct):

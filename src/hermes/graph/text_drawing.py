@@ -11,6 +11,8 @@ import msgspec
 from hermes.graph.sketch import Drawing, FormerVersion, Sketch, SketchAuthor, SketchLine
 
 Tone = Literal["title", "message", "answer", "former", "note", "blank"]
+# An answer that the model ended by itself, or with tool calls; older calls do not say.
+_USUAL_ENDS = frozenset({"", "end", "tool_calls"})
 _INDENT = "       "
 # Characters that would start a new line; names and reasons also come from outside.
 _ONE_LINE = dict.fromkeys(map(ord, "\n\r\t\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
@@ -81,4 +83,9 @@ def _former(word: str, told: FormerVersion) -> DrawnRow:
 
 
 def _by(wrote: SketchAuthor | None) -> str:
-    return f"  [{wrote.call} {wrote.model}]" if wrote else ""
+    if wrote is None:
+        return ""
+    told = [f"{name}={value}" for name, value in wrote.sampling.items()]
+    if wrote.stop_reason not in _USUAL_ENDS:
+        told.append(f"stopped: {wrote.stop_reason}")
+    return f"  [{' '.join((wrote.call, wrote.model, *told))}]"

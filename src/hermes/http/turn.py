@@ -13,11 +13,13 @@ from msgspec import UNSET, UnsetType
 from hermes.errors import HermesError, Refused
 from hermes.http.sse import frame
 from hermes.message.outcome import MessageState, Outcome
+from hermes.message.reply import Usage
 from hermes.ports.gateway_api import GatewayApi, MessageStatus
-from hermes.ports.turns import ToolUse, TurnResult
+from hermes.ports.turns import CutReason, ToolUse, TurnResult
 from hermes.ports.upward import Progress
 
 _EMPTY = TurnResult(text="")
+_NONE = Usage()
 # The state of a message for each last progress event.
 _STATES = {
     "done": MessageState.DONE,
@@ -46,7 +48,8 @@ class ToolView(msgspec.Struct, frozen=True):
 class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a message; the reply and its price are final once `outcome` is set.
 
-    A `cost_usd` of None is unknown, which is not free.
+    A `cost_usd` of None is unknown, which is not free. `platform_cost_usd` is what the platform paid
+    beside it, `stop_reason` why the model did not end its answer by itself.
     """
 
     id: str
@@ -64,6 +67,8 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     question: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     notices: tuple[str, ...] | UnsetType = UNSET
+    stop_reason: CutReason | UnsetType = UNSET
+    platform_cost_usd: float | UnsetType | None = UNSET
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,7 +168,7 @@ def _view(
         reply=None if result is None else result.text,
         tokens_in=known.usage.tokens_in,
         tokens_out=known.usage.tokens_out,
-        cost_usd=None if known.usage.unpriced else known.usage.cost_usd,
+        cost_usd=_cost_of(known.usage),
         model=known.model,
         tool_calls=tuple(map(_tool_view, known.tool_calls)),
         duplicate=ticket.duplicate,
@@ -171,7 +176,13 @@ def _view(
         question=known.question or UNSET,
         reason=known.reason or UNSET,
         notices=known.notices or UNSET,
+        stop_reason=known.stop_reason or UNSET,
+        platform_cost_usd=_cost_of(beside) if (beside := known.platform_usage) != _NONE else UNSET,
     )
+
+
+def _cost_of(usage: Usage) -> float | None:
+    return None if usage.unpriced else usage.cost_usd
 
 
 def _tool_view(tool: ToolUse) -> ToolView:

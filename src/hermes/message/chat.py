@@ -28,8 +28,7 @@ def user_text(text: str) -> ChatMessage:
 
 def has_note(message: ChatMessage) -> bool:
     """Return whether a message carries a note."""
-    # A note is never alone, and most messages have one part.
-    return len(message.parts) > 1 and any(isinstance(part, NotePart) for part in message.parts)
+    return any(isinstance(part, NotePart) for part in message.parts)
 
 
 def as_read(message: ChatMessage) -> ChatMessage:

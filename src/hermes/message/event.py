@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from hermes.message.chat import ChatMessage
+from hermes.message.choices import TaskType
 from hermes.message.parts import Part, text_of
 from hermes.message.source import Source
 
@@ -47,7 +48,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     in a group that neither names the bot nor replies to it. `album` is the platform's id of several
     pictures that were sent as one; `is_queued` is true if the sender queued it after the running
     turn (`/queue`), to be answered separately; `is_held_back` if it should have joined the running
-    turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. `scheduled`
+    turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. `task` is the
+    task type that the sender asked for, whose route chooses the model. `scheduled`
     is set if no person wrote it just now: one of their jobs was due. `raw` is the unchanged wire
     event, kept for debugging.
     """
@@ -72,6 +74,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     album: str | None = None
     is_queued: bool = False
     is_held_back: bool = False
+    task: TaskType | None = None
     scheduled: ScheduledRun | None = None
     raw: msgspec.Raw = NO_RAW
 

@@ -48,7 +48,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
     `earned` is true if it contains model text or tool output, which is what a credit pays for.
     `code` is the error's, if one ended the turn. `usage` and `model` are those of a call that was
-    cut off, as far as known. `note` is what the model must know on its next turn about a command
+    cut off, as far as known; `platform_usage` is what the platform pays of it. `note` is what the model must know on its next turn about a command
     that it never saw. `choices` are what the session's people chose with that command. `rewind` is
     how that command changes the earlier conversation. If `ends` is set, the session ends with it
     for a reason that its next message is told.
@@ -61,6 +61,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     silent: bool = False
     earned: bool = False
     usage: Usage = Usage()
+    platform_usage: Usage = Usage()
     model: str | None = None
     note: str = ""
     choices: SessionChoices | None = None

@@ -109,6 +109,9 @@ class SpanMaker:
             "gen_ai.provider.name": _PROVIDERS.get(kind, kind),
             "gen_ai.request.model": model,
             "gen_ai.request.max_tokens": sampling.get("max_output_tokens"),
+            "gen_ai.request.temperature": sampling.get("temperature"),
+            "gen_ai.request.top_p": sampling.get("top_p"),
+            "gen_ai.request.seed": sampling.get("seed"),
             "gen_ai.response.model": (facts.model or "").partition(":")[2] or None
             if facts
             else None,

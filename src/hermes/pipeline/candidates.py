@@ -87,6 +87,7 @@ def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
         or settings.models.default,
         session_model=turn.choices.model,
         tier=turn.agent.settings.tier or tier,
+        task=turn.event.task or turn.choices.task,
         tools=bool(turn.tools),
         images=any(isinstance(part, ImagePart) for part in parts)
         and not (turn.pending_images is not None and turn.pending_images.blind),

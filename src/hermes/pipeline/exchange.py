@@ -5,7 +5,9 @@ from typing import TypeVar
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import ToolCallPart, ToolResultPart, tool_calls_of
+from hermes.message.continuations import GO_ON, answer_text, is_go_on
+from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart, tool_calls_of
+from hermes.message.thoughts import without_thoughts
 from hermes.pipeline.turn import Turn
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import ToolUse
@@ -73,6 +75,46 @@ def is_answered(turn: Turn) -> bool:
         return False
     last = turn.exchanged[-1].message
     return last.role == "assistant" and not tool_calls_of(last.parts)
+
+
+def has_words(message: ChatMessage) -> bool:
+    """Return whether an answer holds text for the person, or tool calls."""
+    return bool(tool_calls_of(message.parts) or without_thoughts(message.text).strip())
+
+
+def with_answer(turn: Turn, message: ChatMessage, *, ordinal: int) -> Turn:
+    """Return the turn with a model's answer, and the note that asks for the rest of it."""
+    turn = turn.plus(message, ordinal=ordinal)
+    return turn.plus(GO_ON, ordinal=None) if turn.rest == "asked" else turn
+
+
+def is_going_on(turn: Turn) -> bool:
+    """Return whether the next model call continues an answer that reached its length limit."""
+    return bool(turn.exchanged) and is_go_on(turn.exchanged[-1].message)
+
+
+def is_continued(turn: Turn) -> bool:
+    """Return whether the turn's last answer was written by several calls."""
+    return len(turn.exchanged) > 1 and is_go_on(turn.exchanged[-2].message)
+
+
+def said_so_far(turn: Turn) -> str:
+    """Return the text of the turn's last answer, joined if it was continued."""
+    return answer_text([entry.message for entry in turn.exchanged])
+
+
+def continuations(turn: Turn) -> int:
+    """Return how often the rest of an answer was asked for."""
+    return sum(is_go_on(entry.message) for entry in turn.exchanged)
+
+
+def left_at(turn: Turn, text: str) -> Turn:
+    """Return the turn whose answer ends with `text`, because its continuation failed."""
+    more = text[len(said_so_far(turn)) :]
+    turn = msgspec.structs.replace(turn, rest="left")
+    if more.strip():
+        return turn.plus(ChatMessage("assistant", (TextPart(more),)), ordinal=None)
+    return msgspec.structs.replace(turn, exchanged=turn.exchanged[:-1])
 
 
 def rounds_used(turn: Turn) -> int:

@@ -35,11 +35,14 @@ def note_call(turn: Turn, step: Step) -> Turn:
         at=step.ended_at or step.at,
         tools=turn.tools if facts.had_tools else (),
         sampling=facts.sampling,
+        metadata={"stop_reason": facts.stop_reason} if facts.stop_reason else {},
         usage=step.usage,
         sampled=facts.is_verbatim and facts.cached_from is None,
         cached_from=facts.cached_from,
     )
-    return msgspec.structs.replace(turn, calls=(*turn.calls, call))
+    return msgspec.structs.replace(
+        turn, calls=(*turn.calls, call), stop_reason=facts.stop_reason, rest=facts.rest
+    )
 
 
 def note_tool(turn: Turn, tool_call_id: str, step: Step) -> Turn:

@@ -2,22 +2,97 @@
 
 import msgspec
 
-from hermes.errors import ModelsStopped, OverBudget, TryLater
+from hermes.errors import (
+    AnswerInvalid,
+    ModelsStopped,
+    OverBudget,
+    ProviderError,
+    ProviderRejected,
+    ProviderTimeout,
+    StreamTruncated,
+    TryLater,
+)
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.message.reply_tags import is_no_reply
+from hermes.pipeline.exchange import is_continued, said_so_far
 from hermes.pipeline.turn import Turn
+from hermes.ports.provider import StopReason
 
 _TOOL_CHARS = 3_000
 _DAY_S = 86_400.0
 
 
-def model_failed(turn: Turn, cause: str) -> Reply:
+_UNREACHED = "I could not reach my model just now. Please try again in a moment."
+_BUSY = "My model has too much to do just now. Please try again in a moment."
+_KEY = "My model's service does not accept my key. The operator of this bot has to correct that."
+_UNKNOWN = (
+    "My model's service does not know the model. The operator of this bot has to correct that."
+)
+_TOO_LONG = (
+    "This conversation is too long for my model. /new starts another one; a shorter message may "
+    "help, too."
+)
+_REFUSED = "My model's service refused this request. Other words, or a new conversation with /new, may help."
+_BROKEN = "My model's service failed just now. Please try again in a moment."
+_BY_STATUS = {
+    401: _KEY,
+    402: "My model's service wants to be paid first. The operator of this bot has to see to that.",
+    403: _KEY,
+    404: _UNKNOWN,
+    413: _TOO_LONG,
+    429: _BUSY,
+    503: _BUSY,
+    529: _BUSY,
+}
+_BY_KIND: tuple[tuple[type[ProviderError], str], ...] = (
+    (ProviderRejected, _REFUSED),
+    (ProviderTimeout, "My model took too long to answer. Please try again in a moment."),
+    (StreamTruncated, "The connection to my model broke off. Please try again in a moment."),
+    (AnswerInvalid, "I could not use what my model wrote. Please ask again."),
+)
+
+
+def model_failed(turn: Turn, error: ProviderError) -> Reply:
     """Return the friendly failure, or the raw tool output when tools had already run."""
-    found = _tool_output(turn, cause)
-    text = "I could not reach my model just now. Please try again in a moment."
-    return found or failed(text, cause)
+    return _tool_output(turn, str(error)) or failed(_words_for(error), str(error))
+
+
+def _words_for(error: ProviderError) -> str:
+    """Return what a person is told of a failed call; the cause itself is the operator's matter."""
+    if error.status in _BY_STATUS:
+        return _BY_STATUS[error.status]
+    for kind, text in _BY_KIND:
+        if isinstance(error, kind):
+            return text
+    return _UNREACHED if error.status is None else _BROKEN
+
+
+def no_model(turn: Turn, cause: str) -> Reply:
+    """Return the end of a turn that no configured model can serve now."""
+    text = "None of my models can answer now. Please try again later, or tell the operator of this bot."
+    return _tool_output(turn, cause) or failed(text, cause)
+
+
+_EMPTY: dict[StopReason, tuple[str, str]] = {
+    "refusal": (
+        "My model refused to answer that. Please ask in other words.",
+        "the model, or its service's content filter, refused to answer",
+    ),
+    "length": (
+        "My model reached its length limit before it wrote an answer. Please ask for less at once.",
+        "the answer reached the output limit before it had any text; thoughts count, too",
+    ),
+}
+
+
+def empty_answer(turn: Turn, stop_reason: StopReason) -> Reply:
+    """Return the failure for an answer without text, or the raw tool output when tools had run."""
+    text, cause = _EMPTY.get(
+        stop_reason, ("My model gave an empty answer. Please ask again.", "empty answer")
+    )
+    return _tool_output(turn, cause) or failed(text, cause)
 
 
 def not_now(turn: Turn, error: TryLater) -> Reply:
@@ -120,15 +195,28 @@ def left_alone() -> Reply:
 
 
 def answered(turn: Turn) -> Reply:
-    """Return the reply with the model's last text, or the reply for an empty answer."""
+    """Return the reply with the model's last text, and why it may not be whole."""
     parts = tuple(part for part in turn.exchanged[-1].message.parts if isinstance(part, TextPart))
-    if not any(part.text.strip() for part in parts):
-        return Reply(
-            parts=(TextPart("My model gave an empty answer. Please ask again."),),
-            reason="empty answer",
-        )
+    if is_continued(turn):
+        parts = (TextPart(said_so_far(turn)),)
     if len(parts) == 1 and is_no_reply(parts[0].text):
         return Reply(parts=(), silent=True, reason="the model chose to say nothing (NO_REPLY)")
-    for word in (turn.missed, turn.unseen):
+    mark, reason = _cut_mark(turn)
+    for word in (turn.missed, turn.unseen, mark):
         parts = (*parts, TextPart(f"\n\n({word})")) if word else parts
-    return Reply(parts=parts, earned=True)
+    return Reply(parts=parts, earned=True, reason=reason)
+
+
+def _cut_mark(turn: Turn) -> tuple[str, str | None]:
+    """Return what the person is told of an answer that is not whole, and the operator's reason."""
+    if turn.rest == "left":
+        return (
+            'My answer was too long and stops here. Say "continue" and I go on.',
+            "the answer reached the output limit of its model (stop reason: length)",
+        )
+    if turn.stop_reason == "refusal":
+        return (
+            "My model refused to go on here.",
+            "the model, or its service's content filter, ended the answer (stop reason: refusal)",
+        )
+    return "", None

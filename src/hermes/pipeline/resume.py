@@ -7,7 +7,7 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import NotePart, TextPart, ToolCallPart, ToolResultPart
 from hermes.pipeline.accounts import account_of
 from hermes.pipeline.children import children_of
-from hermes.pipeline.exchange import call_number, pending_calls, with_result
+from hermes.pipeline.exchange import call_number, pending_calls, with_answer, with_result
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.pending_images import without_pending_images
@@ -147,7 +147,7 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
             model=step.name,
             merged=turn.claimed,
         )
-        return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+        return with_answer(turn, _decode_chat(step.body), ordinal=step.ordinal)
     return _in_vain(turn, step, ctx)
 
 
@@ -183,8 +183,8 @@ def _in_vain(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
         ctx.journal.spend((_spent_in_vain(turn, lost, ctx),))
         step = lost
     if step.payer == "platform":
-        turn = msgspec.structs.replace(turn, platform_usage=turn.platform_usage.plus(step.usage))
-    return turn
+        return msgspec.structs.replace(turn, platform_usage=turn.platform_usage.plus(step.usage))
+    return msgspec.structs.replace(turn, usage=turn.usage.plus(step.usage))
 
 
 def _spent_in_vain(turn: Turn, step: Step, ctx: TurnContext) -> SpendEntry:

@@ -4,10 +4,12 @@ from typing import Protocol
 
 import structlog
 
+from hermes.calls.continuation import RestOfAnswer
 from hermes.errors import StorageFull, StoreError
 from hermes.message.reply_tags import TagFilter, visible
 from hermes.message.session_key import is_background
 from hermes.message.thoughts import ThoughtFilter
+from hermes.pipeline.exchange import is_going_on, said_so_far
 from hermes.pipeline.needs import ModelJournal, ModelServices, StageContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
@@ -35,12 +37,15 @@ class ShownModelServices(ModelServices, Protocol):
 
 
 class StreamedText:
-    """The text of one model call while it streams."""
+    """The text of one model call while it streams, behind that of the answer it continues."""
 
     def __init__(self, turn: Turn, ctx: StageContext[ShownModelServices, ModelJournal]) -> None:
+        before = said_so_far(turn) if is_going_on(turn) else ""
         self._turn = turn
         self._ctx = ctx
-        self._pieces: list[str] = []
+        self._before = before
+        self._rest = RestOfAnswer(before) if before else None
+        self._pieces: list[str] = [before] if before else []
         self._preview: Preview | None = None
         self._target = target_of(turn.event)
         self._thoughts = ThoughtFilter()
@@ -55,18 +60,38 @@ class StreamedText:
     async def add(self, text: str) -> None:
         """Show more of the answer, without the reasoning."""
         text = self._thoughts.feed(text)
-        if not text:
+        if self._rest is not None:
+            text = self._rest.feed(text)
+        if text:
+            await self._show(text)
+
+    async def finish(self, whole: str) -> None:
+        """Show what was not yet shown of a continued answer, whose call has ended with `whole`."""
+        if self._rest is None:
             return
+        if not self._rest.has_begun:
+            await self.add(whole)
+        text = self._rest.close()
+        if text:
+            await self._show(text)
+
+    async def _show(self, text: str) -> None:
         first = not self._pieces
         self._pieces.append(text)
         watch = self._ctx.services.watch
         if first and watch.text(self._turn.id):
             watch.publish(self._turn.id, Progress(kind="restart"))
-        spoken = self._tags.feed(text)
+        lead = self._take_up() if self._before else ""
+        spoken = lead + self._tags.feed(text)
         if spoken:
             watch.publish(self._turn.id, Progress(kind="delta", text=spoken))
         if self._previews:
             await self._update_preview()
+
+    def _take_up(self) -> str:
+        """Return the beginning of a continued answer if another process had shown it."""
+        spoken, self._before = self._tags.feed(self._before), ""
+        return "" if self._ctx.services.watch.text(self._turn.id) else spoken
 
     async def _update_preview(self) -> None:
         text = visible(self.text)

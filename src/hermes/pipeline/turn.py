@@ -11,6 +11,7 @@ from hermes.message.reply import Usage
 from hermes.ports.memory import Soul
 from hermes.ports.people import Person
 from hermes.ports.provider import ToolSpec
+from hermes.ports.steps import Rest
 from hermes.ports.transcripts import NewCall, TranscriptEntry, VisibleHistory
 from hermes.ports.turns import CreditHold, ToolUse
 from hermes.routing.plan import Plan
@@ -41,7 +42,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     that could not be had. `notices` are what they are told
     beside the reply, `choices` what the session's people chose for it. A turn that answers an earlier
     message again has no `user`: its history ends with that message, and `retry` messages behind it
-    are left out of it, which its commit replaces. Messages that were sent one after the other are one event: those
+    are left out of it, which its commit replaces. `stop_reason` is why its last model call stopped, and
+    what happens to the `rest` of an answer that reached its length limit. Messages that were sent one after the other are one event: those
     that `joined` are in it, and `own` is the event as it came without them.
     """
 
@@ -74,6 +76,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     shared_from: int = 0
     has_recalled: bool = False
     model: str | None = None
+    stop_reason: str = ""
+    rest: Rest = ""
     is_from_memory: bool = False
     claimed: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()

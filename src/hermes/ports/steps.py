@@ -16,6 +16,9 @@ StepState = Literal["started", "done", "failed", "lost", "unknown"]
 PaidBy = Literal["person", "platform"]
 
 
+Rest = Literal["", "asked", "left"]
+
+
 class TimelineEvent(msgspec.Struct, frozen=True):
     """One line of a message's timeline; `data` holds ids, names and numbers, never bodies."""
 
@@ -43,10 +46,13 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `left_out` is how many of the oldest messages the model was not shown; `is_verbatim` is false
     for an answer that was put together or read differently than it was written. `call_id` is the
     tool call that a step answers. A result that was too long for the model has `chars` characters,
-    and the step `kept_in` holds it whole.
+    and the step `kept_in` holds it whole. `stop_reason` is why the model stopped; the `rest` of an
+    answer that reached its length limit was asked for, or is left to the person.
     """
 
     model: str = ""
+    stop_reason: str = ""
+    rest: Rest = ""
     cached_from: str | None = None
     left_out: int = 0
     is_verbatim: bool = True

@@ -1,6 +1,6 @@
 """Turns over the store port: lanes, the view of a message, and the commit that ends its turn."""
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -20,6 +20,9 @@ from hermes.ports.transcripts import NewCall, TranscriptEntry
 
 # The event in the timeline of a message whose model call waits for a free place.
 WAITS_FOR_PLACE = "waits_for_place"
+
+
+CutReason = Literal["length", "refusal"]
 
 
 class CreditHold(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -110,6 +113,8 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the caller of a message gets: the reply and what it took.
 
     `notices` are what Hermes itself has to say beside it, such as why a conversation began again.
+    `platform_usage` is what the platform paid beside it: calls whose answer the person did not get.
+    `stop_reason` is `length` or `refusal` if the model did not end the answer by itself.
     """
 
     text: str
@@ -121,6 +126,8 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str | None = None
     question: str | None = None
     notices: tuple[str, ...] = ()
+    stop_reason: CutReason | None = None
+    platform_usage: Usage = Usage()
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.config.model_settings import ComplexitySettings
+from hermes.config.model_settings import TASKS, ComplexitySettings
 from hermes.config.variables import variable_for
 from hermes.errors import ProviderUnavailable
 from hermes.routing.draft import Found, PlanDraft
@@ -26,6 +26,8 @@ from hermes.routing.policy import Policy
 from hermes.routing.tasks import task_of
 
 AUTO = "auto"
+_AUTO_TASK = "auto:"
+_CONFIGURED = "configured model"
 _LAST_RESORT = "last resort: the demonstration model"
 
 
@@ -54,9 +56,14 @@ def make_plan(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy
 
 def decide(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Decision:
     """Return the decision for a call, even if it ends without a candidate."""
+    named = _strongest(ask, policy)
+    if named is not None and named[1].startswith(_AUTO_TASK):
+        task = named[1].removeprefix(_AUTO_TASK)
+        if task not in TASKS:
+            return _unknown_task(task)
+        ask, named = msgspec.structs.replace(ask, task=task), None
     draft = PlanDraft(ask, offers, policy=policy)
-    named = _strongest(ask)
-    if named is not None:
+    if named is not None and _may_be_asked(draft, *named):
         return _named(draft, named[1], rule=named[0])
     if ask.tier is not None and ask.tier not in policy.tiers:
         return _unknown_tier(ask.tier, policy)
@@ -67,13 +74,29 @@ def decide(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -
     return _finished(draft, "no rule names it")
 
 
-def _strongest(ask: CallNeeds) -> tuple[str, str] | None:
-    """Return who named a model, and which; None if nobody did."""
+def _strongest(ask: CallNeeds, policy: Policy) -> tuple[str, str] | None:
+    """Return who named a model, and which; None if nobody did.
+
+    A task that was asked for has a route of its own, which goes before the usual model.
+    """
     if ask.model is not None and ask.model != AUTO:
         return "explicit model", ask.model
     if ask.session_model is not None and ask.session_model != AUTO:
         return "session override", ask.session_model
-    return None if ask.default_model == AUTO else ("configured model", ask.default_model)
+    if ask.default_model == AUTO or (ask.task is not None and ask.task in policy.task_routes):
+        return None
+    return _CONFIGURED, ask.default_model
+
+
+def _may_be_asked(draft: PlanDraft, rule: str, model: str) -> bool:
+    """Return whether a named model may serve the call; the usual one may not where it costs tokens
+    elsewhere that the settings do not allow.
+    """
+    is_free = draft.ask.capability not in AT_HOME or draft.policy.cloud_summaries
+    if is_free or rule != _CONFIGURED:
+        return True
+    found = draft.find_named(draft.policy.models.get(model, model)) or draft.find(model)
+    return any(offer.info.local for offer, _ in found)
 
 
 def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
@@ -162,6 +185,11 @@ def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | No
     return lacks_options(offer.info, name, ask.options) if ask.options else None
 
 
+def _unknown_task(task: str) -> Decision:
+    text = f"there is no task type {task!r}; auto:TASK takes one of {', '.join(TASKS)}"
+    return Decision(plan=Plan(()), problem=text, is_unknown=True)
+
+
 def _unknown_tier(tier: str, policy: Policy) -> Decision:
     known = ", ".join(policy.tiers)
     text = f"the tier {tier!r} is not one of routing.tiers: {known}; add routing.tiers.{tier}"
@@ -184,6 +212,9 @@ def _walk_tree(draft: PlanDraft) -> None:
         return
     is_read = bool(draft.local or policy.task_routes)
     words = policy.words.find(ask.prompt) if is_read else frozenset[str]()
+    if ask.task is not None:
+        # Asked for, not guessed from words: its route goes before local models.
+        _follow_task(draft, words)
     _prefer_local(draft, words)
     _follow_task(draft, words)
     for step in policy.cloud:
@@ -219,8 +250,9 @@ def _follow_task(draft: PlanDraft, words: frozenset[str]) -> None:
 
 
 def _finished(draft: PlanDraft, otherwise: str) -> Decision:
+    may_help = draft.ask.capability not in AT_HOME or not any(one.available for one in draft.offers)
     for offer in draft.demonstrations:
-        if draft.is_empty:
+        if draft.is_empty and may_help:
             draft.add(offer, _LAST_RESORT)
         else:
             reason = None if offer.available else offer.problem or "not available"

@@ -91,12 +91,3 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = False
     images: bool = False
     options: tuple[Option, ...] = ()
-
-
-def fallback(plan: Plan, current: Candidate) -> Candidate | None:
-    """Return the candidate after `current`, or None if it was the last or is not in the plan."""
-    following = iter(plan.candidates)
-    for candidate in following:
-        if candidate == current:
-            return next(following, None)
-    return None

@@ -110,6 +110,12 @@ def known_model(model: str) -> KnownModel | None:
     return next((one for one in price_list().model if _is_one_of(name, one.match)), None)
 
 
+def most_output(model: str) -> int | None:
+    """Return how many tokens a model can write in one answer, or None if unknown."""
+    known = known_model(model)
+    return None if known is None else known.max_output
+
+
 def _is_one_of(name: str, match: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, one) for one in match)
 

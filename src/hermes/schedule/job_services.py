@@ -10,16 +10,17 @@ from hermes.calls.events import FullAnswer
 from hermes.calls.model_caller import CallSpec, ModelCaller
 from hermes.calls.planner import Planner
 from hermes.config import Settings
-from hermes.errors import ProviderRejected
+from hermes.errors import NoSummaryModel, ProviderRejected, ProviderUnavailable
 from hermes.memory.facts import PeoplesFacts
 from hermes.message.ids import MakeId
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
 from hermes.ports.dreams import DreamStore
 from hermes.ports.memory import JobStore
-from hermes.ports.provider import ModelRequest
+from hermes.ports.provider import Capability, ModelRequest
 from hermes.ports.spend import PLATFORM, Account
-from hermes.routing.plan import CallNeeds
+from hermes.routing.fitness import AT_HOME
+from hermes.routing.plan import CallNeeds, Plan
 
 
 class JobServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,16 +36,46 @@ class JobServices(msgspec.Struct, frozen=True, kw_only=True):
     make_id: MakeId
 
 
-async def ask_model(
-    shop: JobServices, request: ModelRequest, *, kind: str, model: str | None, receipt: SpendLog
-) -> str:
-    """Return a model's answer for a job of this kind, under the cap and the kill switch.
+async def plan_job(shop: JobServices, model: str | None, *, capability: Capability) -> Plan:
+    """Return the plan of a job's call: by `model`, else the summary model, else what routing allows.
 
-    Uses `model` if given, else the summary model, else the default model.
+    Raises `NoSummaryModel` if a model could answer, and the settings keep summaries from it.
     """
     models = shop.settings.models
-    usual = models.summaries or shop.planner.default_model or models.default
-    plan = await shop.planner.plan(CallNeeds(default_model=model or usual))
+    named = model or models.summaries
+    ask = CallNeeds(
+        model=named,
+        default_model=shop.planner.default_model or models.default,
+        capability=capability,
+    )
+    try:
+        return await shop.planner.plan(ask)
+    except ProviderUnavailable as error:
+        if named is None and capability in AT_HOME and await _could_answer(shop, ask):
+            raise NoSummaryModel(str(error)) from error
+        raise
+
+
+async def _could_answer(shop: JobServices, ask: CallNeeds) -> bool:
+    """Return whether a model would answer if this were no summary."""
+    try:
+        await shop.planner.plan(msgspec.structs.replace(ask, capability="chat"))
+    except ProviderUnavailable:
+        return False
+    return True
+
+
+async def ask_model(
+    shop: JobServices,
+    request: ModelRequest,
+    *,
+    kind: str,
+    model: str | None,
+    receipt: SpendLog,
+    capability: Capability = "summarization",
+) -> str:
+    """Return a model's answer for a job of this kind, under the cap and the kill switch."""
+    plan = await plan_job(shop, model, capability=capability)
     payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
     spec = CallSpec(
         call_id=shop.make_id("c"), request=request, payer=payer, whole=True, hedges=True

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import structlog
 
 from hermes.calls.call_charge import SpendLog
-from hermes.errors import Conflict, HermesError, TryLater
+from hermes.errors import Conflict, HermesError, NoSummaryModel, TryLater
 from hermes.memory.dream import dream_request, facts_for, read_dream
 from hermes.memory.extraction import ExtractedFacts, extraction_request, read_extraction
 from hermes.ports.dreams import DREAM, Dream, dream_key
@@ -37,6 +37,7 @@ class JobWorker:
         self._dreamer = Dreamer(job_services)
         self._rounds = Rounds("jobs", self._all, every_s=every_s)
         self._doing: set[str] = set()
+        self._has_told = False
 
     def start(self) -> None:
         """Start looking for jobs, if any kind of job is enabled."""
@@ -114,13 +115,18 @@ class JobWorker:
         due_at: float | None = shop.clock.now() + _RETRY_S * 2 ** min(job.attempts, _MOST_FAILURES)
         if job.attempts + 1 >= _MOST_FAILURES and not isinstance(error, TryLater):
             due_at = None
-        _log.warning(
-            "job_failed" if due_at else "job_parked",
-            kind=job.kind,
-            person_id=job.person_id,
-            problem=reason,
-        )
+        if isinstance(error, NoSummaryModel):
+            self._tell_once(reason)
+        else:
+            event = "job_failed" if due_at else "job_parked"
+            _log.warning(event, kind=job.kind, person_id=job.person_id, problem=reason)
         await shop.jobs.put_off(job, due_at=due_at, reason=reason, spent=spent)
+
+    def _tell_once(self, reason: str) -> None:
+        """Log that jobs wait for a setting: every job does, and none of them is news."""
+        if not self._has_told:
+            self._has_told = True
+            _log.warning("summaries_wait", problem=reason, setting="routing.cloud_summaries")
 
     async def _learn(self, job: Job, receipt: SpendLog) -> None:
         shop = self._shop

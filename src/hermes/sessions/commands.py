@@ -105,8 +105,8 @@ BUILT_IN: tuple[CommandSpec, ...] = (
     CommandSpec(
         name="reasoning",
         about="how long I think before I answer in this conversation",
-        use="[low | medium | high | off]",
-        examples=("/reasoning high", "/reasoning off"),
+        use="[low | medium | high | large | off]",
+        examples=("/reasoning high", "/reasoning large", "/reasoning off"),
     ),
     CommandSpec(
         name="undo",

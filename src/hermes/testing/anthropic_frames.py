@@ -18,6 +18,7 @@ _TYPES = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
+_STOPS = {None: "end_turn", "length": "max_tokens", "refusal": "refusal"}
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
     b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -40,7 +41,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def stop_reason(self) -> str:
         """The stop reason in Anthropic's terms."""
-        return "tool_use" if self.tools else "end_turn"
+        return "tool_use" if self.tools else _STOPS[self.turn.stops]
 
     @property
     def tokens_out(self) -> int:

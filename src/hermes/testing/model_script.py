@@ -3,7 +3,8 @@
 Shared by the in-process twin and the loopback server, so both answer alike. Directives are in the
 last user message: `[[tool:NAME {json}]]` (several make parallel calls), `[[slow:SECONDS]]`,
 `[[gap:SECONDS]]` (after every delta), `[[deltas:N]]`, `[[reason:TEXT]]`, `[[fail:STATUS]]`,
-`[[truncate]]`, `[[cut]]`, `[[hang]]` (these three: `:N` after N deltas). Without any, the answer is
+`[[stops:length]]` or `[[stops:refusal]]` (why the answer ends), `[[truncate]]`, `[[cut]]`, `[[hang]]`
+(these three: `:N` after N deltas). Without any, the answer is
 `#N TEXT`: how many user messages the model saw, and the last one.
 """
 
@@ -15,7 +16,12 @@ import msgspec
 
 Fault = Literal["status", "truncate", "cut", "hang"]
 
-_DIRECTIVE = re.compile(r"\[\[(slow|gap|deltas|reason|fail|truncate|cut|hang)(?::([^\]]*))?\]\]")
+Stops = Literal["length", "refusal"]
+
+_STOPS: dict[str, Stops] = {"length": "length", "refusal": "refusal"}
+_DIRECTIVE = re.compile(
+    r"\[\[(slow|gap|deltas|reason|fail|stops|truncate|cut|hang)(?::([^\]]*))?\]\]"
+)
 _TOOL = re.compile(r"\[\[tool:([A-Za-z0-9_-]+)\s*(\{.*?\})?\]\]", re.DOTALL)
 
 
@@ -31,7 +37,8 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `fault` spoils it: "status" answers `status` instead; after `after` pieces "truncate" ends the
     stream without its end marker, "cut" breaks the connection, "hang" sends nothing more. With
-    `rest_s` the answer says that its service takes no more calls for so long.
+    `rest_s` the answer says that its service takes no more calls for so long, with `stops` the model
+    did not end it by itself.
     """
 
     text: str = ""
@@ -49,6 +56,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     cached_in: int = 0
     reasoning_out: int = 0
     rest_s: float = 0.0
+    stops: Stops | None = None
 
     @property
     def pieces(self) -> tuple[str, ...]:
@@ -99,6 +107,7 @@ def answer_by_text(seen: SeenConversation, _number: int = 0) -> ScriptedTurn:
         gap_s=float(told.get("gap") or 0),
         fault=_fault(told),
         status=int(told.get("fail") or 503),
+        stops=_STOPS.get(told.get("stops", "")),
         after=int(told.get("truncate") or told.get("cut") or told.get("hang") or 0),
     )
 

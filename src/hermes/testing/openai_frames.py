@@ -19,6 +19,7 @@ _REASONS = {
     500: "Internal Server Error",
     503: "Service Unavailable",
 }
+_STOPS = {None: "stop", "length": "length", "refusal": "content_filter"}
 STREAM_HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n"
     b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -43,7 +44,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def finish(self) -> str:
         """The finish reason in OpenAI's terms."""
-        return "tool_calls" if self.tools else "stop"
+        return "tool_calls" if self.tools else _STOPS[self.turn.stops]
 
     # Any: JSON objects on their way to the encoder.
     def logprobs(self, *pieces: str) -> dict[str, Any] | None:

@@ -121,7 +121,7 @@ class ScriptedProvider:
             for index, tool in enumerate(turn.tools)
         )
         text: tuple[Part, ...] = (TextPart(turn.text),) if turn.text else ()
-        reason: StopReason = "tool_calls" if calls else "end"
+        reason: StopReason = "tool_calls" if calls else turn.stops or "end"
         usage = self._usage(turn, number)
         return CallEnd(text + calls, reason, usage, self._info.model, rest_s=turn.rest_s)
 

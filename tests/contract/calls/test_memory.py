@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
@@ -50,6 +51,23 @@ async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
         rig.clock.advance(3601)
         late = await rig.call("hello", "one", payer=ann, remembers=True)
         assert late.answer.cached_from is None
+
+
+@pytest.mark.req("A24", "J22")
+@pytest.mark.parametrize("stops", ["length", "refusal"])
+async def test_an_answer_that_was_cut_is_not_remembered(
+    tmp_path: Path, stops: Literal["length", "refusal"]
+) -> None:
+    one = model("one", [ScriptedTurn(text="Half of", stops=stops), ScriptedTurn(text="All of it.")])
+    async with open_calls(tmp_path, one) as rig:
+        ann = payer_for(await person(rig, "ann"))
+        await rig.call("hello", "one", payer=ann, remembers=True)
+        again = await rig.call("hello", "one", payer=ann, remembers=True)
+        last = await rig.call("hello", "one", payer=ann, remembers=True)
+
+        assert (again.answer.cached_from, text_of(again.answer.end.parts)) == (None, "All of it.")
+        assert (len(one.calls), rig.layer.memory.hits) == (2, 1)
+        assert last.answer.cached_from is not None
 
 
 @pytest.mark.req("A24", "J22")

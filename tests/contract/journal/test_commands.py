@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.command import CommandCall
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 GATED = {
     "ACCESS__PLATFORMS__REST__COMMANDS__DM__ADMINS": '["root"]',
@@ -110,8 +110,8 @@ async def test_queue_waits_its_turn_and_interrupts_nobody(tmp_path: Path) -> Non
 
 @pytest.mark.req("W18", "J13")
 async def test_steer_joins_the_running_turn(tmp_path: Path) -> None:
-    async with open_rig(tmp_path) as rig:
-        first = await rig.say("[[tool:unknown {}]] go")
+    async with open_rig(tmp_path, tools=(RunTool("look"),)) as rig:
+        first = await rig.say("[[tool:look]] go")
         second = await rig.say("/steer keep it short")
         outcomes = {await rig.outcome(first), await rig.outcome(second)}
 

@@ -18,7 +18,12 @@ from tests.contract.journal.rig import Rig, open_rig
 DAY = 86_400.0
 WEEK = 7 * DAY
 HANG = "hang"
-DREAMING: Mapping[str, str] = {"MEMORY__EARLIER_MESSAGES": "0", "MEMORY__DREAM": "true"}
+ALLOWED = {"ROUTING__CLOUD_SUMMARIES": "true"}
+DREAMING: Mapping[str, str] = {
+    "MEMORY__EARLIER_MESSAGES": "0",
+    "MEMORY__DREAM": "true",
+    **ALLOWED,
+}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -229,7 +234,7 @@ async def test_nothing_is_dreamt_unless_it_is_turned_on_and_the_kill_switch_stop
 @pytest.mark.req("A14", "A10")
 async def test_an_order_dreams_at_once_and_says_why_it_could_not(tmp_path: Path) -> None:
     script = dreamer(dreamt("now"), "no dream")
-    async with open_rig(tmp_path, script=script) as rig:
+    async with open_rig(tmp_path, script=script, settings=ALLOWED) as rig:
         await rig.answer("hello")
         worker = rig.core.memory.worker
 

@@ -13,7 +13,11 @@ SESSIONS = 45
 PAUSE_S = 10.0
 # Far less than the pause between two looks for what is due.
 SOON_S = 3.0
-LEARNING = {"MEMORY__EXTRACT": "true", "MEMORY__EXTRACT_PAUSE_S": str(PAUSE_S)}
+LEARNING = {
+    "MEMORY__EXTRACT": "true",
+    "MEMORY__EXTRACT_PAUSE_S": str(PAUSE_S),
+    "ROUTING__CLOUD_SUMMARIES": "true",
+}
 FOUND = '{"facts":[{"key":"diet","value":"vegan","message":1}],"forget":[]}'
 
 

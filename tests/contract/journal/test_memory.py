@@ -194,7 +194,7 @@ async def test_a_new_prompt_of_the_operator_counts_at_once_and_the_rest_stays(
         assert last(rig).system == ("Another prompt.", *before[1:])
 
 
-LEARNING = {**NO_EARLIER, "MEMORY__EXTRACT": "true"}
+LEARNING = {**NO_EARLIER, "MEMORY__EXTRACT": "true", "ROUTING__CLOUD_SUMMARIES": "true"}
 PAUSE_S = 121.0
 
 
@@ -223,6 +223,27 @@ async def known(rig: Rig, user: str = "ann") -> dict[str, str]:
 
 # The settings know of no provider that a test brings along.
 NAMED = {"PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1"}
+
+
+@pytest.mark.req("P3", "A14")
+async def test_p3_without_leave_nothing_is_learnt_by_a_remote_model_and_the_job_waits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_home = {**LEARNING, "ROUTING__CLOUD_SUMMARIES": "false"}
+    clock, script = ManualClock(), learner(learnt(diet="vegan"))
+    async with open_rig(tmp_path, clock=clock, settings=at_home, script=script) as rig:
+        await rig.answer("I am vegan")
+        for _ in range(7):
+            clock.advance(3600)
+            assert await rig.core.memory.worker.round() == 1
+        assert len(rig.model.calls) == 1
+        assert await rig.store.jobs.parked() == 0
+    assert capsys.readouterr().out.count("summaries_wait") == 1
+
+    async with open_rig(tmp_path, clock=clock, settings=LEARNING, script=script) as rig:
+        clock.advance(3600)
+        assert await rig.core.memory.worker.round() == 1
+        assert len(rig.model.calls) == 1
 
 
 @pytest.mark.req("W1", "A14")

@@ -70,13 +70,15 @@ async def test_a9_what_is_written_holds_no_call_that_nobody_ran(tmp_path: Path) 
         assert len(calls) == 2
 
 
-@pytest.mark.req("A9", "A8")
+@pytest.mark.req("A7", "A9", "A8")
 async def test_a9_a_model_that_only_asks_for_tools_ends_in_words_all_the_same(
     tmp_path: Path,
 ) -> None:
     look = RunTool("look")
     async with open_rig(tmp_path, script=speechless, tools=(look,), settings=caps(main=1)) as rig:
-        assert await rig.answer("look") == "My model gave an empty answer. Please ask again."
+        told = await rig.answer("look")
+        assert told.startswith("I could not put this into words just now.")
+        assert told.endswith("look ran")
         assert (look.runs, offered(rig)) == (1, [1, 0])
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from hermes.channels.rest.inbound import RestMessage, read_message, to_event
+from hermes.errors import BadRequest
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -48,3 +49,12 @@ def test_without_conversation_and_id_the_sender_and_a_new_id_stand_in() -> None:
 )
 def test_only_a_slash_word_is_a_command(text: str, kind: str) -> None:
     assert to_event(RestMessage("ann", text), now=0.0, make_id=made_id).type == kind
+
+
+@pytest.mark.req("P3")
+def test_p3_a_message_may_ask_for_a_task_type_that_is_known() -> None:
+    asked = read_message(b'{"sender":"ann","text":"hi","task":"large_reasoning"}')
+
+    assert to_event(asked, now=5.0, make_id=made_id).task == "large_reasoning"
+    with pytest.raises(BadRequest, match="task"):
+        read_message(b'{"sender":"ann","text":"hi","task":"huge"}')

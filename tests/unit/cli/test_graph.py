@@ -69,13 +69,13 @@ def test_show_draws_the_current_conversation_with_its_branches(graph):
         "    0  user       Name a colour.",
         "       ├─ branch tea begins here",
         "    1  assistant  Green.",
-        "       ┆ was: assistant  Blue.  [m_2.1 openai:small-1]  "
+        "       ┆ was: assistant  Blue.  [m_2.1 openai:small-1 temperature=0.7]  "
         "(set at version 2 by olga: it was wrong)",
         "    2  user       Another.",
-        "    3  assistant  Red.  [m_3.1 openai:small-1]",
+        "    3  assistant  Red.  [m_3.1 openai:small-1 temperature=0.2]",
         "",
         "tea: 3 messages, version 1, begins after message 0 of main",
-        "    1  assistant  Blue.  [m_2.1 openai:small-1]",
+        "    1  assistant  Blue.  [m_2.1 openai:small-1 temperature=0.7]",
         "    2  user       Tea[2J!",
     ]
 

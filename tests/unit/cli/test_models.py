@@ -59,7 +59,7 @@ def test_route_takes_what_a_call_may_need(hermes, model):
         HERMES_MODELS__SUMMARIES="openai:small-1",
     )
 
-    assert "1  openai:small-1  configured model openai:small-1" in own.stdout
+    assert "1  openai:small-1  explicit model openai:small-1" in own.stdout
     assert "tier starter, 2 of 2: local" in tier.stdout
     assert "dropped: no provider serves claude-haiku-4-5-20251001" in tier.stdout
     assert "1  openai:other  explicit model openai:other" in named.stdout

@@ -53,6 +53,26 @@ def test_messages_stand_with_their_role_and_the_call_that_wrote_them():
     ]
 
 
+@pytest.mark.req("G4")
+def test_a_call_stands_with_its_sampling_and_why_it_stopped():
+    graph = MessageGraph([user("Name a colour.")])
+    graph.record_call(
+        assistant("Bl"),
+        model="small-1",
+        call_id="c1",
+        sampling={"temperature": 0.2, "seed": 7},
+        metadata={"stop_reason": "length"},
+    )
+    graph.record_call(
+        assistant("Red."), model="small-1", call_id="c2", metadata={"stop_reason": "end"}
+    )
+
+    assert drawn(graph)[2:] == [
+        "    1  assistant  Bl  [c1 small-1 temperature=0.2 seed=7 stopped: length]",
+        "    2  assistant  Red.  [c2 small-1]",
+    ]
+
+
 @pytest.mark.req("G1")
 def test_a_rewritten_answer_shows_what_was_sampled_who_changed_it_and_why():
     graph = MessageGraph([user("Name a colour.")])

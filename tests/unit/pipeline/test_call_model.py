@@ -63,6 +63,9 @@ SPENT = SpendEntry(
     model="house:small",
     usage=Usage(tokens_in=7, tokens_out=1),
 )
+WAIVED = msgspec.structs.replace(
+    SPENT, account=Account(person_id="platform", agent="main", channel="telegram")
+)
 
 
 def breaks(error: HermesError, *shown: str, is_sent: bool = True) -> Script:
@@ -230,7 +233,7 @@ async def test_a6_a_model_that_fails_is_a_friendly_word_and_nothing_was_earned()
         "model_failed",
         {"model": "house:small", "problem": "provider_unavailable", "status": None},
     )
-    assert ctx.journal.paid == [SPENT]
+    assert ctx.journal.paid == [WAIVED]
 
 
 @pytest.mark.req("A7", "A8")
@@ -291,7 +294,8 @@ async def test_a23_each_try_has_a_step_and_the_answer_is_that_of_the_last() -> N
         ("house:small", "failed"),
         ("house:large", "done"),
     ]
-    assert ctx.journal.paid == [SPENT, SPENT]
+    assert ctx.journal.paid == [WAIVED, SPENT]
+    assert turn.platform_usage == SPENT.usage
 
 
 @pytest.mark.req("A5", "A22", "A21")
@@ -451,3 +455,20 @@ async def test_the_call_goes_on_the_account_of_the_person_and_of_their_way() -> 
         person_id="p_ann", agent="main", channel="telegram", key="k_1"
     )
     assert ctx.services.store.keys.asked == ["k_1", "k_1"]
+
+
+@pytest.mark.req("J8", "A22")
+async def test_a_try_before_a_budget_that_has_no_room_is_in_the_platforms_share() -> None:
+    async def runs_out(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
+        yield CallStart(SMALL)
+        receipt.add(SPENT)
+        yield CallFailure(SMALL, ProviderUnavailable("empty"))
+        raise OverBudget("no room", 60.0)
+
+    ctx = context(runs_out)
+
+    reply = await call_model(ready(), ctx)
+
+    assert isinstance(reply, Reply)
+    assert (reply.usage, reply.platform_usage) == (Usage(), SPENT.usage)
+    assert ctx.journal.paid == [WAIVED]

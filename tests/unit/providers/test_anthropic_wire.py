@@ -18,6 +18,7 @@ from hermes.providers.anthropic.settings import (
 )
 from hermes.providers.anthropic.traits import Traits, traits_of
 from hermes.providers.anthropic.wire import build_body
+from hermes.routing.prices import most_output
 from hermes.testing.anthropic_shape import read_request
 
 SETTINGS = AnthropicSettings(name="m", model="claude-haiku-4-5", api_key="sk-ant-api-1")
@@ -252,3 +253,32 @@ def test_without_tools_there_is_no_choice():
     request = ModelRequest(model="", messages=(user_text("hello"),), parallel_tools=False)
 
     assert sent(request).get("tool_choice") is None
+
+
+@pytest.mark.req("A20")
+@pytest.mark.parametrize(
+    ("model", "reasoning", "limit"),
+    [
+        ("claude-haiku-4-5-20251001", None, 64_000),
+        ("claude-haiku-4-5-20251001", "high", 64_000),
+        ("claude-opus-4-1", 31_999, 32_000),
+        ("claude-sonnet-4-6", None, 128_000),
+        ("claude-of-next-year", None, 16_384),
+        ("some-compatible-model", None, 4096),
+    ],
+)
+def test_a_call_without_a_limit_gets_the_models_own(model, reasoning, limit):
+    settings = msgspec.structs.replace(SETTINGS, own_limit=most_output)
+    request = ModelRequest(model=model, messages=(user_text("hi"),), reasoning=reasoning)
+
+    assert sent(request, settings)["max_tokens"] == limit
+
+
+@pytest.mark.req("A20")
+def test_a_limit_that_was_asked_for_or_configured_stays():
+    settings = msgspec.structs.replace(SETTINGS, own_limit=most_output, max_output_tokens=900)
+    asked = ModelRequest(model="", messages=(user_text("hi"),), max_output_tokens=70)
+
+    assert sent(asked, settings)["max_tokens"] == 70
+    plain = msgspec.structs.replace(asked, max_output_tokens=None)
+    assert sent(plain, settings)["max_tokens"] == 900

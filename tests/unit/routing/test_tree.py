@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import ProviderUnavailable
 from hermes.routing.decide import decide, make_plan
-from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, fallback
+from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan
 
 KEYS = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
 HARD = "Explain, compare and evaluate the design:\n```\nx = 1\n```\n" + "and so on " * 400
@@ -207,6 +207,66 @@ def test_large_reasoning_is_reached_by_its_key_only(offer, policy):
     assert plan.candidates[0].model == "claude-opus-5-5"
 
 
+@pytest.mark.req("P3")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        CallNeeds(task="large_reasoning"),
+        CallNeeds(task="large_reasoning", default_model="gemini:gemini-1"),
+        CallNeeds(model="auto:large_reasoning"),
+        CallNeeds(session_model="auto:large_reasoning"),
+        CallNeeds(default_model="auto:large_reasoning"),
+    ],
+)
+def test_a_task_that_is_asked_for_goes_before_local_models_and_the_usual_one(ask, offer, policy):
+    offers = [offer("house", local=True), offer("anthropic"), offer("gemini")]
+
+    routes = ROUTES.replace("local_first: false", "local_first: true")
+
+    plan = make_plan(ask, offers, policy=policy(routes, **KEYS))
+
+    assert plan.candidates[0].rule == (
+        "task route large_reasoning, primary: anthropic:claude-opus-5-5"
+    )
+    assert names(plan)[1] == "house"
+
+
+@pytest.mark.req("P3")
+def test_a_model_that_a_person_named_goes_before_a_task(offer, policy):
+    ask = CallNeeds(task="large_reasoning", session_model="gemini:gemini-1")
+
+    plan = make_plan(ask, [offer("anthropic"), offer("gemini")], policy=policy(ROUTES, **KEYS))
+
+    assert names(plan) == ["gemini"]
+
+
+@pytest.mark.req("P3")
+def test_an_unknown_task_is_named(offer, policy):
+    decision = decide(CallNeeds(model="auto:thinking"), [offer("gemini")], policy=policy(**KEYS))
+
+    assert decision.is_unknown
+    assert decision.problem is not None
+    assert decision.problem.startswith("there is no task type 'thinking'; auto:TASK takes one of")
+
+
+@pytest.mark.req("P3")
+def test_the_usual_model_sums_up_only_where_that_is_allowed(offer, policy):
+    ask = CallNeeds(capability="summarization", default_model="gemini:gemini-1")
+    cloud, house = offer("gemini"), offer("house", local=True)
+    demo = offer("demo", demo=True, local=True)
+
+    assert names(make_plan(ask, [cloud, house], policy=policy(**KEYS))) == ["house"]
+    # As soon as a key is there, the demonstration model sums nothing up.
+    assert decide(ask, [cloud, demo], policy=policy(**KEYS)).plan.candidates == ()
+    allowed = policy("routing: {cloud_summaries: true}", **KEYS)
+    assert names(make_plan(ask, [cloud, house], policy=allowed)) == ["gemini"]
+    alone = CallNeeds(capability="summarization")
+    away = offer("gemini", available=False)
+    assert names(make_plan(alone, [away, demo], policy=policy())) == ["demo"]
+    named = CallNeeds(capability="summarization", model="gemini:gemini-1")
+    assert names(make_plan(named, [cloud, house], policy=policy(**KEYS))) == ["gemini"]
+
+
 @pytest.mark.req("P1", "M1")
 def test_the_cloud_priority_is_a_setting_and_others_come_after_it(offer, policy):
     offers = [offer("mine"), offer("openrouter"), offer("anthropic"), offer("gemini")]
@@ -282,15 +342,3 @@ def test_no_model_at_all_is_a_clear_error_that_names_every_reason(offer, policy)
         "no model can answer (gemini: cannot call tools, and tools are in play); "
         "add a provider that has tools, such as by OPENAI_API_KEY"
     )
-
-
-@pytest.mark.req("P5")
-def test_fallback_is_the_next_in_the_order_of_the_plan(offer, policy):
-    offers = [offer("openrouter"), offer("anthropic"), offer("gemini")]
-    plan = make_plan(CallNeeds(), offers, policy=policy(**KEYS))
-    first, second, third = plan.candidates
-
-    assert fallback(plan, first) == second
-    assert fallback(plan, second) == third
-    assert fallback(plan, third) is None
-    assert fallback(plan, Candidate("other", "x", "")) is None

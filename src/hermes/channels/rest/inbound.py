@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.http.json_body import JsonBody
+from hermes.message.choices import TaskType
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.parts import TextPart
@@ -21,7 +22,8 @@ _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a message; without `id` every request is a new message.
 
-    A conversation's name belongs to its sender, unless the conversation is `shared`.
+    A conversation's name belongs to its sender, unless the conversation is `shared`. A `task` chooses
+    the model by its route.
     """
 
     sender: ShortText
@@ -30,6 +32,7 @@ class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: ShortText | None = None
     agent: ShortText | None = None
     shared: bool = False
+    task: TaskType | None = None
 
 
 _body = JsonBody(RestMessage)
@@ -57,6 +60,7 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
         type=_type_of(message.text),
         agent=message.agent,
         token=token,
+        task=message.task,
     )
 
 

@@ -1,6 +1,6 @@
 """`/model` and `/reasoning`: the choices of a session's people, until a new conversation starts."""
 
-from typing import get_args
+from typing import Final, get_args
 
 import msgspec
 
@@ -17,6 +17,7 @@ from hermes.routing.plan import CallNeeds
 _AUTO = "auto"
 _OFF = frozenset({"off", "none", "auto"})
 _MOST_SHOWN = 20
+_LARGE: Final = "large_reasoning"
 
 
 async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
@@ -43,22 +44,38 @@ async def choose_model(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
 
 async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     """Show the reasoning effort, or change it from the next message on."""
-    del ctx
     word, choices = argument.lower(), turn.choices
     if not word:
-        now = choices.reasoning or "left to the model"
-        return _said(f"Reasoning is {now}. /reasoning low, medium, high or off changes that.")
+        now = choices.reasoning or turn.agent.settings.reasoning or "left to the model"
+        model = ", with the model for large tasks" if choices.task == _LARGE else ""
+        words = "low, medium, high, large or off"
+        return _said(f"Reasoning is {now}{model}. /reasoning {words} changes that.")
     if word in _OFF:
         return _chosen(
             "Reasoning is left to the model again.",
-            msgspec.structs.replace(choices, reasoning=None),
+            msgspec.structs.replace(choices, reasoning=None, task=None),
         )
+    if word == "large":
+        return _choose_large(turn, ctx)
     for effort in get_args(Effort):
         if word == effort:
             chosen = msgspec.structs.replace(choices, reasoning=effort)
             return _chosen(f"Reasoning is {effort} from now on, until /new.", chosen)
-    text = f"{argument[:40]!r} is none of low, medium, high and off."
+    text = f"{argument[:40]!r} is none of low, medium, high, large and off."
     return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
+
+
+def _choose_large(turn: Turn, ctx: TurnContext) -> Reply:
+    """Let the route for large tasks choose the model, if there is one."""
+    route = ctx.services.settings.routing.task_routes.get(_LARGE)
+    if route is None or (route.primary or route.fallback) is None:
+        text = f"No model is set for large tasks (routing.task_routes.{_LARGE})."
+        return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
+    if turn.choices.model is not None:
+        text = f"{turn.choices.model} was chosen here: /model auto first, then /reasoning large."
+        return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
+    text = "From now on the model for large tasks answers here, until /new or /reasoning off."
+    return _chosen(text, msgspec.structs.replace(turn.choices, task=_LARGE))
 
 
 async def _tell_models(turn: Turn, ctx: TurnContext) -> str:

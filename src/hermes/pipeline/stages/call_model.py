@@ -9,9 +9,10 @@ from contextlib import aclosing
 import msgspec
 import structlog
 
-from hermes.calls.call_charge import SpendLog
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
+from hermes.calls.sampling import Sampling, with_sampling
+from hermes.config import AgentSettings
 from hermes.errors import (
     NoCredits,
     NoPlace,
@@ -21,7 +22,7 @@ from hermes.errors import (
     TurnInterrupted,
 )
 from hermes.message.chat import ChatMessage, as_read
-from hermes.message.parts import Part, TextPart, ToolCallPart
+from hermes.message.parts import Part, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Reply
 from hermes.pipeline.accounts import (
     ModelContext,
@@ -32,15 +33,32 @@ from hermes.pipeline.accounts import (
     place_wait_s,
 )
 from hermes.pipeline.candidates import choose_model, freeze
-from hermes.pipeline.exchange import rounds_used
+from hermes.pipeline.exchange import (
+    continuations,
+    has_words,
+    is_going_on,
+    left_at,
+    rounds_used,
+    with_answer,
+)
 from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.needs import ModelJournal, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
-from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
+from hermes.pipeline.replies import (
+    cut_off,
+    empty_answer,
+    interrupted,
+    model_failed,
+    no_model,
+    no_place,
+    not_now,
+)
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
+from hermes.pipeline.try_costs import TryCosts
 from hermes.pipeline.turn import Turn
-from hermes.ports.provider import ModelRequest, TextDelta
-from hermes.ports.steps import Step, StepFacts
+from hermes.ports.keys import CallerKey
+from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.steps import Rest, Step, StepFacts
 from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)
@@ -53,27 +71,27 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         turn = await choose_model(turn, ctx)
     except ProviderError as error:
-        return model_failed(turn, str(error))
+        return no_model(turn, str(error))
     call = _Call(turn, ctx)
     try:
         return await call.run()
     except TurnInterrupted:
         return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
     except ProviderError as error:
-        call.note_failure(error)
-        text = call.shown.text
-        return call.so_far(cut_off(text, str(error)) if text else model_failed(turn, str(error)))
+        return await call.failed(error)
     except NoCredits as error:
         return await no_credits_reply(turn, ctx, error)
     except TryLater as error:
         limit = error.limit if isinstance(error, OverBudget) else None
         ctx.journal.note("model_refused", code=error.code, limit=limit)
+        if is_going_on(turn):
+            return await call.left()
         if isinstance(error, NoPlace) and not ctx.journal.begun:
             return no_place(str(error))
-        return not_now(turn, error)
+        return call.costs.of_reply(not_now(turn, error))
     finally:
         ctx.journal.waits_for_place = False
-        ctx.journal.spend(call.receipt.take())
+        ctx.journal.spend(call.costs.receipt.take())
         await call.shown.close()
 
 
@@ -82,14 +100,15 @@ class _Call:
 
     def __init__(self, turn: Turn, ctx: _Context) -> None:
         self.shown = StreamedText(turn, ctx)
-        self.receipt = SpendLog()
+        self.costs = TryCosts(turn, ctx.journal)
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
-        self._ordinal = -1
+        self._ordinal: int | None = None
+        self._shown_chars = len(self.shown.text)
 
-    async def run(self) -> Turn:
-        """Return the turn with the answer."""
+    async def run(self) -> Turn | Reply:
+        """Return the turn with the answer, or the reply to an empty one."""
         turn, ctx = self._turn, self._ctx
         assert turn.plan is not None
         request = await _request(turn, ctx)
@@ -102,7 +121,7 @@ class _Call:
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
         )
-        run = ctx.services.calls.run(spec, turn.plan, receipt=self.receipt)
+        run = ctx.services.calls.run(spec, turn.plan, receipt=self.costs.receipt)
         stoppable = ctx.interrupt.scope()
         async with aclosing(run) as events:
             while True:
@@ -111,7 +130,7 @@ class _Call:
                     if isinstance(event, TextDelta) and event.text:
                         await self.shown.add(event.text)
                 if isinstance(event, FullAnswer):
-                    return self._answered(event, request)
+                    return await self._answered(event, request)
                 await self._hear(event)
 
     async def _hear(self, event: CallEvent) -> None:
@@ -120,67 +139,110 @@ class _Call:
         elif isinstance(event, CallStart):
             self._ctx.journal.waits_for_place = False
             self._candidate = event.candidate
-            name = f"{event.candidate.provider}:{event.candidate.model}"
             self._ordinal = await self._ctx.journal.start(
-                self._turn, "model", name=name, prepared=freeze(self._turn, self._ctx)
+                self._turn, "model", name=self._name, prepared=freeze(self._turn, self._ctx)
             )
         elif isinstance(event, CallFailure):
-            self.note_failure(event.error)
-            self._end_failed()
+            self._note_failure(event.error)
+            await self._end_failed()
 
-    def _end_failed(self) -> None:
-        """End the step of a try that another one follows: it was not lost, and costs once."""
-        step = Step(ordinal=self._ordinal, kind="model", state="failed")
-        self._ctx.journal.end(self._ordinal, None, step=step)
-        self._ctx.journal.spend(self.receipt.take())
-
-    def note_failure(self, error: ProviderError) -> None:
-        """Tell the log and the timeline that a candidate failed."""
+    @property
+    def _name(self) -> str:
         candidate = self._candidate
-        name = "" if candidate is None else f"{candidate.provider}:{candidate.model}"
+        return "" if candidate is None else f"{candidate.provider}:{candidate.model}"
+
+    async def _end_failed(self) -> None:
+        shown = len(self.shown.text)
+        ordinal, self._ordinal = self._ordinal, None
+        await self.costs.end_failed(ordinal, is_shown=shown > self._shown_chars)
+        self._shown_chars = shown
+
+    async def failed(self, error: ProviderError) -> Turn | Reply:
+        """Return the end of a call that no candidate answered."""
+        self._note_failure(error)
+        text = self.shown.text
+        if is_going_on(self._turn):
+            return await self.left()
+        if text:
+            return self.so_far(cut_off(text, str(error)))
+        await self._end_failed()
+        return self.so_far(model_failed(self._turn, error))
+
+    async def left(self) -> Turn:
+        """Return the turn with the answer as far as it was written: the rest cannot be had."""
+        await self._end_failed()
+        return self.costs.of_turn(left_at(self._turn, self.shown.text))
+
+    def _note_failure(self, error: ProviderError) -> None:
+        """Tell the log and the timeline that a candidate failed."""
+        name = self._name
         _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
         self._ctx.journal.note("model_failed", model=name, problem=error.code, status=error.status)
 
-    def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn:
+    async def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn | Reply:
         turn, end = self._turn, event.end
         message = ChatMessage("assistant", _allowed(end.parts, request))
-        facts = _facts(event, request, message)
+        if not has_words(message):
+            return await self._empty(event)
+        await self.shown.finish(message.text)
+        assert self._ordinal is not None
+        facts = _facts(event, request, message, rest=self._rest(end, request))
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
         is_from_memory = event.cached_from is not None
         if is_from_memory:
             self._ctx.journal.note("from_memory", cached_from=event.cached_from)
+        turn = self.costs.of_turn(turn)
         return msgspec.structs.replace(
-            note_call(turn, ended).plus(message, ordinal=self._ordinal),
+            with_answer(note_call(turn, ended), message, ordinal=self._ordinal),
             usage=turn.usage.plus(end.usage),
             model=facts.model,
             merged=turn.claimed,
             is_from_memory=turn.is_from_memory or is_from_memory,
         )
 
+    async def _empty(self, event: FullAnswer) -> Turn | Reply:
+        """Return the end of a call whose answer has neither text nor tool calls."""
+        self._ctx.journal.note("empty_answer", model=self._name, stopped=event.end.stop_reason)
+        if is_going_on(self._turn):
+            return await self.left()
+        await self._end_failed()
+        return self.so_far(empty_answer(self._turn, event.end.stop_reason))
+
+    def _rest(self, end: CallEnd, request: ModelRequest) -> Rest:
+        """Return what happens to the rest of an answer that reached its length limit."""
+        turn, services = self._turn, self._ctx.services
+        assert turn.plan is not None
+        if end.stop_reason != "length" or tool_calls_of(end.parts):
+            return ""
+        if services.planner.is_demonstration(turn.plan):
+            # It ends its answers itself, at the end of a sentence.
+            return ""
+        is_callers_limit = request.max_output_tokens is not None and not request.is_capped
+        is_asked = continuations(turn) < services.settings.turns.continuations
+        return "asked" if is_asked and not is_callers_limit else "left"
+
     def so_far(self, reply: Reply) -> Reply:
         """Return the reply with the usage of a call that was cut off, as far as it is known."""
-        spent = self.receipt.take()
-        self._ctx.journal.spend(spent)
-        if not spent or self._candidate is None:
-            return reply
-        return msgspec.structs.replace(
-            reply,
-            usage=spent[-1].usage,
-            model=f"{self._candidate.provider}:{self._candidate.model}",
-        )
+        if self.costs.close() and self._candidate is not None:
+            reply = msgspec.structs.replace(reply, model=self._name)
+        return self.costs.of_reply(reply)
 
 
-def _facts(event: FullAnswer, request: ModelRequest, message: ChatMessage) -> StepFacts:
+def _facts(
+    event: FullAnswer, request: ModelRequest, message: ChatMessage, *, rest: Rest
+) -> StepFacts:
     """Return what the graph has to know about a call."""
-    end, limit = event.end, event.max_output_tokens
+    end = event.end
     return StepFacts(
         model=f"{event.candidate.provider}:{end.model}",
+        stop_reason=end.stop_reason,
+        rest=rest,
         cached_from=event.cached_from,
         left_out=end.left_out,
         is_verbatim=end.is_verbatim and message.parts == end.parts,
         had_tools=bool(request.tools),
-        sampling={} if limit is None else {"max_output_tokens": limit},
+        sampling=event.sampling,
     )
 
 
@@ -196,9 +258,9 @@ async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
     rounds = ctx.services.settings.turns.tool_rounds if limit is None else limit
     key = await key_of(turn, ctx)
     messages, plain_chars = _read(turn.context())
-    return ModelRequest(
+    request = ModelRequest(
         model="",
-        max_output_tokens=None if key is None else key.max_output_tokens,
+        max_output_tokens=_callers_limit(key, turn.agent.settings),
         messages=messages,
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
@@ -207,6 +269,25 @@ async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
         # What comes before this message is the same with every call of the session.
         cache_prefix=True,
         plain_chars=plain_chars,
+    )
+    return with_sampling(request, _sampling(turn.agent.settings))
+
+
+def _callers_limit(key: CallerKey | None, agent: AgentSettings) -> int | None:
+    """Return the most that the caller's key allows, unless the agent's own limit is lower."""
+    most = None if key is None else key.max_output_tokens
+    own = agent.max_output_tokens
+    return None if most is None or (own is not None and own < most) else most
+
+
+def _sampling(agent: AgentSettings) -> Sampling:
+    return Sampling(
+        max_output_tokens=agent.max_output_tokens,
+        temperature=agent.temperature,
+        top_p=agent.top_p,
+        stop=agent.stop,
+        seed=agent.seed,
+        reasoning=agent.reasoning,
     )
 
 
@@ -219,7 +300,7 @@ def _read(context: tuple[ChatMessage, ...]) -> tuple[tuple[ChatMessage, ...], in
             messages = tuple(map(as_read, context))
             return messages, _plain_chars(messages)
         chars += len(parts[0].text)
-    # Nearly always: a note never stands alone, so there is none.
+    # Nearly always.
     return context, chars
 
 

@@ -12,6 +12,7 @@ import msgspec
 from hermes.memory.session_context import group_block, is_only_news, is_place, place_block
 from hermes.memory.soul import dream_block, earlier_block, soul_blocks
 from hermes.message.chat import ChatMessage
+from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import StageContext
@@ -128,8 +129,12 @@ def _shared_from(turn: Turn, frozen: Soul | None) -> int:
 
 def _has_facts(message: ChatMessage) -> bool:
     """Return whether a note beside a person's message may contain facts about them."""
-    return message.role == "user" and any(
-        isinstance(part, NotePart) and not is_only_news(part.text) for part in message.parts
+    return (
+        message.role == "user"
+        and not is_go_on(message)
+        and any(
+            isinstance(part, NotePart) and not is_only_news(part.text) for part in message.parts
+        )
     )
 
 

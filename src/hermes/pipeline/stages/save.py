@@ -15,7 +15,14 @@ from hermes.message.rewind import Rewind
 from hermes.message.session_key import base_lane, graph_name, is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
-from hermes.pipeline.exchange import is_answered, pending_call, pending_calls
+from hermes.pipeline.exchange import (
+    is_answered,
+    is_going_on,
+    left_at,
+    pending_call,
+    pending_calls,
+    said_so_far,
+)
 from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
 from hermes.pipeline.message_notes import said_parts
@@ -37,11 +44,12 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import TranscriptEntry
-from hermes.ports.turns import Commit, Interaction, TurnResult
+from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
+_CUT: dict[str, CutReason] = {"length": "length", "refusal": "refusal"}
 _log = structlog.get_logger(__name__)
 
 
@@ -155,7 +163,10 @@ async def commit_patiently(ctx: _Context, lease: Lease, commit: Commit) -> None:
 def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
     """Return everything that becomes true with the end of the turn."""
     turn = msgspec.structs.replace(
-        turn, usage=turn.usage.plus(reply.usage), model=reply.model or turn.model
+        turn,
+        usage=turn.usage.plus(reply.usage),
+        platform_usage=turn.platform_usage.plus(reply.platform_usage),
+        model=reply.model or turn.model,
     )
     entries, reply_entry = _entries(turn, reply)
     result = TurnResult(
@@ -166,6 +177,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         reason=reply.reason,
         code=reply.code,
         notices=turn.notices,
+        stop_reason=_CUT.get(turn.stop_reason),
+        platform_usage=turn.platform_usage,
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
@@ -215,6 +228,8 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int
         return (), None
     entries = (*opening, *_used(turn.exchanged), *_unanswered(turn))
     if reply.outcome is Outcome.INTERRUPTED and reply.parts:
+        if is_going_on(turn):
+            return (*entries, *left_at(turn, reply.text).exchanged[len(turn.exchanged) - 1 :]), None
         partial = ChatMessage("assistant", reply.parts)
         return (*entries, TranscriptEntry(partial)), len(entries)
     last = entries[-1].message if entries else None
@@ -270,14 +285,7 @@ def _earned(turn: Turn, reply: Reply) -> bool:
 
 def _stopped(turn: Turn, reply: Reply) -> tuple[Part, ...]:
     """Return what a stopped turn leaves standing: the last that was shown, and a word on it."""
-    shown = reply.text or next(
-        (
-            entry.message.text
-            for entry in reversed(turn.exchanged)
-            if entry.message.role == "assistant"
-        ),
-        "",
-    )
+    shown = reply.text or said_so_far(turn)
     return (TextPart(f"{shown}\n\n{STOPPED}" if shown else STOPPED),)
 
 

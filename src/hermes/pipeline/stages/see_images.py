@@ -18,7 +18,7 @@ from hermes.pipeline.image_descriptions import describe
 from hermes.pipeline.needs import HasVisions, ModelJournal, ModelServices, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.pending_images import NOTHING, own_pictures, without_pending_images
-from hermes.pipeline.replies import interrupted, model_failed
+from hermes.pipeline.replies import interrupted, no_model
 from hermes.pipeline.turn import PendingImages, Turn
 from hermes.pipeline.vision_calls import VisionCaller
 from hermes.pipeline.vision_runs import VisionRun
@@ -40,7 +40,7 @@ async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         turn = await _planned(turn, ctx)
     except ProviderError as error:
-        return model_failed(turn, str(error))
+        return no_model(turn, str(error))
     assert turn.pending_images is not None
     if not (turn.pending_images.blind or _may_be_answered(turn.pending_images, ctx)):
         return msgspec.structs.replace(turn, pending_images=None)

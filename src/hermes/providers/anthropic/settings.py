@@ -1,5 +1,7 @@
 """The settings of one Anthropic service; the composition root fills them from config."""
 
+from collections.abc import Callable
+
 from hermes.provider_kit.settings import WireSettings
 
 OFFICIAL_URL = "https://api.anthropic.com"
@@ -10,10 +12,17 @@ OAUTH_BETA = "oauth-2025-04-20"
 _OAUTH_LOOK = "sk-ant-oat"
 
 
+def unknown_limit(_model: str) -> int | None:
+    """Return None: nothing is known about any model."""
+    return None
+
+
 class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
     """One configured service.
 
     An `oauth_token` is used instead of the key; a key that looks like an OAuth token is one.
+    `own_limit` returns how many tokens a model can write at most, or None if that is unknown: every
+    call has to name a limit.
     """
 
     WIRE = "anthropic"
@@ -23,6 +32,7 @@ class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
     api_version: str = API_VERSION
     schema: bool = True
     context_tokens: int = 200_000
+    own_limit: Callable[[str], int | None] = unknown_limit
 
     @property
     def secret(self) -> str | None:

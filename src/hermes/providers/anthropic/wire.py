@@ -55,7 +55,7 @@ def build_body(
     thinking = None if _is_forced(choice) else _thinking(request, traits, turns=turns, limit=limit)
     body: Json = {
         "model": request.model or settings.model,
-        "max_tokens": limit or _default_limit(traits, thinking),
+        "max_tokens": limit or _default_limit(request, settings, thinking=thinking),
         "messages": turns,
         "stream": True,
         "system": _system(request, traits, answer=answer),
@@ -172,9 +172,16 @@ def _is_forced(choice: Json | None) -> bool:
     return choice is not None and choice["type"] in {"any", "tool"}
 
 
-def _default_limit(traits: Traits, thinking: Json | None) -> int:
+def _default_limit(
+    request: ModelRequest, settings: AnthropicSettings, *, thinking: Json | None
+) -> int:
+    """Return the model's own limit, or a usual one if it is unknown."""
+    model = request.model or settings.model
     budget: int = (thinking or {}).get("budget_tokens", 0)
-    return budget + (_OUTPUT_WITH_THINKING if traits.adaptive else _OUTPUT)
+    own = settings.own_limit(model)
+    if own is not None and own > budget:
+        return own
+    return budget + (_OUTPUT_WITH_THINKING if traits_of(model).adaptive else _OUTPUT)
 
 
 def _thinking(

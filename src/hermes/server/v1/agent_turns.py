@@ -71,7 +71,8 @@ class AgentTurns:
                     if rest and call.stream:
                         yield TextDelta(rest)
                     text = said.all + rest if call.stream else result.text
-                    end = CallEnd((TextPart(text),), "end", result.usage, call.model)
+                    stop = result.stop_reason or "end"
+                    end = CallEnd((TextPart(text),), stop, result.usage, call.model)
                     yield FullAnswer(candidate=candidate, end=end)
                     return
                 more = said.hear(progress)

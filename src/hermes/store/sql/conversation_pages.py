@@ -13,6 +13,7 @@ import structlog
 from hermes.errors import BadRequest, NotFound, StoreError
 from hermes.graph.rewind import spans
 from hermes.message.chat import ChatMessage
+from hermes.message.continuations import answer_text
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.parts import NotePart
@@ -190,7 +191,7 @@ def _told(
     if not said or said[0].role != "user":
         return None
     person_id, platform, chat_id, at, model, tokens_in, tokens_out, cost, unpriced = took
-    reply = next((entry.text for entry in reversed(said) if entry.role == "assistant"), "")
+    reply = answer_text(said)
     event = MessageEvent(
         account="",
         route="",

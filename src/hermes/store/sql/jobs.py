@@ -11,6 +11,7 @@ from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Move
 from hermes.graph.rewind import spans
 from hermes.message.chat import ChatMessage
+from hermes.message.continuations import answer_text
 from hermes.message.session_key import graph_name, is_direct
 from hermes.ports.memory import Decide, FactChange, Job, Lessons, NewJob, ReadExchange
 from hermes.ports.spend import SpendEntry
@@ -120,7 +121,7 @@ def _heard(move: Move, said: list[ChatMessage]) -> list[ReadExchange]:
     text = "\n".join(one.text for one in said if one.role == "user" and one.text)
     if not text:
         return []
-    answer = next((one.text for one in reversed(said) if one.role == "assistant" and one.text), "")
+    answer = answer_text([one for one in said if one.role != "assistant" or one.text])
     return [ReadExchange(message_id=move.edit.reason, text=text, answer=answer, at=move.at or 0.0)]
 
 

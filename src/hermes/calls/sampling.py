@@ -1,0 +1,57 @@
+"""How a model chooses its words: what a call leaves open is filled in from the settings. Pure.
+
+The nearest value wins: that of the call, then of the agent, then of the provider. What a call was
+really made with is kept with it in the graph.
+"""
+
+from typing import Any
+
+import msgspec
+
+from hermes.ports.effort import Effort
+from hermes.ports.provider import ModelRequest
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The values of a provider or an agent; None and () leave it to the next one, or to the model."""
+
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    reasoning: Effort | None = None
+
+
+NO_SAMPLING = Sampling()
+
+
+def with_sampling(request: ModelRequest, sampling: Sampling) -> ModelRequest:
+    """Return the request with the values that it leaves open."""
+    if sampling == NO_SAMPLING:
+        return request
+    # Any: the fields of a request, by name.
+    changes: dict[str, Any] = {}
+    for name in ("temperature", "top_p", "stop", "seed", "reasoning"):
+        own, given = getattr(request, name), getattr(sampling, name)
+        if own in (None, ()) and given not in (None, ()):
+            changes[name] = given
+    if request.prefill:
+        # A thought would have to come before the text that is already there.
+        changes.pop("reasoning", None)
+    if request.max_output_tokens is None and sampling.max_output_tokens is not None:
+        changes |= {"max_output_tokens": sampling.max_output_tokens, "is_capped": True}
+    return msgspec.structs.replace(request, **changes) if changes else request
+
+
+def sampling_of(request: ModelRequest) -> dict[str, Any]:  # Any: JSON, as the request has it
+    """Return what a call is made with, without what is left to the model."""
+    found = {
+        "max_output_tokens": request.max_output_tokens,
+        "temperature": request.temperature,
+        "top_p": request.top_p,
+        "stop": list(request.stop) or None,
+        "seed": request.seed,
+        "reasoning": request.reasoning,
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,86 @@
+"""B11: what a message cost reads the same in its result, in `why`, in its steps and in the ledger."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hermes.control.why import explain
+from hermes.message.reply import Usage
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, in_order
+from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
+from tests.contract.journal.rig import Rig, open_rig
+
+PRICED = {
+    f"PROVIDERS__{name}__{key}": value
+    for name in ("SCRIPTED", "SECOND")
+    for key, value in {
+        "BASE_URL": "http://127.0.0.1:9/v1",
+        "PRICE_IN_PER_MILLION": "1000",
+        "PRICE_OUT_PER_MILLION": "1000",
+    }.items()
+}
+
+
+def second(*turns: ScriptedTurn) -> ScriptedProvider:
+    """Return a provider that the first one's failures fall back to."""
+    info = msgspec.structs.replace(SCRIPTED_INFO, name="second", model="second-1")
+    return ScriptedProvider(in_order(turns), info=info)
+
+
+def empty(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+    return ScriptedTurn(tokens_in=40, tokens_out=2)
+
+
+def late(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+    return ScriptedTurn(text="Hello", fault="cut")
+
+
+async def ledger(rig: Rig, whose: str) -> float:
+    rows = await rig.store.spend.report("person", first_day="2000-01-01", last_day="2999-12-31")
+    return sum(row.cost_usd for row in rows if row.name == whose)
+
+
+@pytest.mark.req("A20", "J8", "J21")
+@pytest.mark.parametrize("script", [empty, late])
+async def test_a_billed_try_that_a_fallback_replaced_is_the_platforms_in_every_view(
+    tmp_path: Path, script: Script
+) -> None:
+    beside = {"second": second(ScriptedTurn(text="Hello", tokens_in=30, tokens_out=1))}
+    async with open_rig(tmp_path, script=script, beside=beside, settings=PRICED) as rig:
+        message_id = await rig.say("hello")
+        assert await rig.outcome(message_id) == "answered"
+
+        why = await explain(rig.store, message_id, now=rig.clock.now())
+        story = await rig.timeline(message_id)
+        result, row = story.result, story.interaction
+        assert result is not None
+        assert row is not None
+        assert result.usage == Usage(30, 1, cost_usd=0.031)
+        assert result.platform_usage.cost_usd > 0
+        assert (why.usage, why.platform_usage) == (result.usage, result.platform_usage)
+        assert await ledger(rig, why.person_id or "") == result.usage.cost_usd
+        assert await ledger(rig, "platform") == result.platform_usage.cost_usd
+        assert row["platform_cost_usd"] == result.platform_usage.cost_usd
+        steps = [step for step in story.steps if step.kind == "model"]
+        assert [(one.state, one.payer) for one in steps] == [
+            ("failed", "platform"),
+            ("done", "person"),
+        ]
+        assert steps[0].usage.cost_usd == result.platform_usage.cost_usd
+
+
+@pytest.mark.req("J8", "J21")
+async def test_what_the_platform_pays_counts_against_no_limit_of_the_person(tmp_path: Path) -> None:
+    limits = {
+        **PRICED,
+        "BUDGETS__PERSON_MONTH_USD": "0.15",
+        "BUDGETS__EXPECTED_OUTPUT_TOKENS": "1",
+    }
+    answer = ScriptedTurn(text="Hello", tokens_in=30, tokens_out=1)
+    beside = {"second": second(answer, answer, answer)}
+    async with open_rig(tmp_path, script=empty, beside=beside, settings=limits) as rig:
+        # The empty answers cost 42 thousandths each, which would leave nothing for the third.
+        for _ in range(3):
+            message_id = await rig.say("hello")
+            assert await rig.outcome(message_id) == "answered"
