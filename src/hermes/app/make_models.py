@@ -8,6 +8,7 @@ import msgspec
 from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
+from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Costs
 from hermes.calls.counter import LedgerCounter
 from hermes.calls.days import Calendar
@@ -72,6 +73,7 @@ def make_model_layer(
         memory=memory,
         times=CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s),
         caps=_caps(settings),
+        contexts=ContextSizes(providers, settings.providers),
         continues=settings.routing.continue_on_failure,
         sleep=asyncio.sleep,
         meter=meter,

@@ -13,6 +13,7 @@ from hermes.calls.events import Piece
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.errors import (
     AnswerInvalid,
+    PromptTooLong,
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
@@ -42,6 +43,7 @@ class Failover:
         self._is_prefilled = False
         self._no_prefill = False
         self._has_shown_other = False
+        self._is_cut = False
 
     @property
     def candidate(self) -> Candidate:
@@ -101,6 +103,10 @@ class Failover:
             # A model that thinks may take no prefill: it is asked to repeat the text instead.
             self._is_prefilled, self._no_prefill = False, True
             return 0.0
+        if self._can_cut(error) and not has_shown:
+            # It is asked once more with less, by what its refusal taught.
+            self._is_cut = True
+            return 0.0
         if isinstance(error, ProviderRejected) and error.everywhere:
             raise error
         if isinstance(error, AnswerInvalid) and self._repair is None and not has_shown:
@@ -118,5 +124,10 @@ class Failover:
         self._place += 1
         self._tries = 1
         self._repair = None
-        self._is_prefilled = self._no_prefill = False
+        self._is_prefilled = self._no_prefill = self._is_cut = False
         return 0.0
+
+    def _can_cut(self, error: ProviderError) -> bool:
+        """Return whether a service found a prompt too long of which older parts may go."""
+        is_too_long = isinstance(error, PromptTooLong) and error.status is not None
+        return is_too_long and self._wanted.cut_history and not self._is_cut

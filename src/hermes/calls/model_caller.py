@@ -14,6 +14,8 @@ from hermes import failpoints
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
+from hermes.calls.context_fit import FittedContext, fit_context, request_tokens
+from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Cost
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
@@ -23,6 +25,7 @@ from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import (
+    PromptTooLong,
     ProviderError,
     ProviderRejected,
     ProviderTimeout,
@@ -43,6 +46,7 @@ from hermes.ports.provider import (
     ReasoningDelta,
 )
 from hermes.ports.spend import SpendEntry
+from hermes.routing.fitness import prompt_room
 from hermes.routing.plan import Candidate, Plan
 
 _log = structlog.get_logger(__name__)
@@ -124,6 +128,7 @@ class ModelCaller:
         memory: AnswerMemory,
         times: CallTimes,
         caps: Callable[[Candidate], int | None],
+        contexts: ContextSizes,
         continues: bool,
         sleep: Sleep,
         meter: CallMeter | None = None,
@@ -135,6 +140,7 @@ class ModelCaller:
         self._memory = memory
         self._times = times
         self._caps = caps
+        self.contexts = contexts
         self._continues = continues
         self._sleep = sleep
         self._meter = meter or NoMeter()
@@ -156,6 +162,7 @@ class ModelCaller:
                 return
             except ProviderError as error:
                 self._meter.failed(_name(candidate), spec.payer.tier)
+                self._learn(spec, candidate, error)
                 wait = walk.after(error)
                 failure = error
             finally:
@@ -163,6 +170,18 @@ class ModelCaller:
             yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
+
+    @property
+    def largest_context(self) -> int:
+        """The tokens that the largest of the models holds."""
+        return self.contexts.largest
+
+    def room_of(self, candidate: Candidate) -> int | None:
+        """Return how many tokens a prompt for a candidate may have; None if it cuts by itself."""
+        provider = self._providers.get(candidate.provider)
+        if provider is None or provider.info.demonstration:
+            return None
+        return prompt_room(self.contexts.of(candidate), self._caps(candidate))
 
     def cost_of(self, name: str, usage: Usage) -> Cost:
         """Return what a usage costs at `provider:model`."""
@@ -188,7 +207,8 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        fitted = fit(wanted, provider.info, whole=spec.whole)
+        context = self._in_context(wanted, candidate)
+        fitted = fit(context.request, provider.info, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if not self._limit.is_free_for(asker):
@@ -222,11 +242,27 @@ class ModelCaller:
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        is_whole = fitted.request is wanted and is_shown_whole(wanted, provider.info)
+        is_whole = fitted.request is context.request and not context.is_shortened
+        is_whole = is_whole and is_shown_whole(context.request, provider.info)
+        if context.left_out:
+            end = msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
         end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+
+    def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
+        """Return the request cut to what the candidate holds; the built-in model cuts by itself."""
+        if not wanted.cut_history or self._provider(candidate).info.demonstration:
+            return FittedContext(wanted)
+        room = prompt_room(self.contexts.of(candidate), wanted.max_output_tokens)
+        return fit_context(wanted, room=room)
+
+    def _learn(self, spec: CallSpec, candidate: Candidate, error: ProviderError) -> None:
+        """Remember the size of a model whose service said that the prompt is too long."""
+        if isinstance(error, PromptTooLong) and error.status and spec.request.cut_history:
+            sent = min(request_tokens(spec.request), self.contexts.of(candidate))
+            self.contexts.learn(candidate, sent)
 
     async def _answer(
         self,

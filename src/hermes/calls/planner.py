@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
+from hermes.errors import BadRequest, NotFound, PromptTooLong, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
 from hermes.routing.catalogue import note_on
 from hermes.routing.decide import decide
@@ -42,6 +42,8 @@ class Planner:
             raise NotFound(decision.problem)
         if decision.is_unfit:
             raise BadRequest(decision.problem)
+        if decision.most_tokens:
+            raise PromptTooLong(decision.problem, needed=ask.tokens, limit=decision.most_tokens)
         raise ProviderUnavailable(decision.problem)
 
     async def plan_or(self, ask: CallNeeds, smaller: CallNeeds) -> tuple[Plan, bool]:

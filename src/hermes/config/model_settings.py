@@ -55,8 +55,6 @@ class TurnSettings(Section):
     """At most this many rounds of tool calls per message."""
     tool_timeout_s: Seconds = 60
     """A tool call fails after this long."""
-    history_messages: Whole = 200
-    """At most this many earlier messages are sent to the model."""
 
 
 class ModelSettings(Section):

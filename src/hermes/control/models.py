@@ -10,15 +10,13 @@ import msgspec
 
 from hermes.config import ProviderSettings, Settings
 from hermes.config.variables import variable_for
-from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
 from hermes.routing.plan import CallNeeds, DroppedProvider, ProviderOffer
 from hermes.routing.policy import policy_of
-from hermes.routing.prices import Ability, Price, known_model, price_list, price_of
+from hermes.routing.prices import Ability, Price, context_size, price_list, price_of
 
 ABILITIES: tuple[Ability, ...] = ("tools", "vision", "schema", "embeddings")
-_DEFAULT_CONTEXT = int(ProviderSettings.model_fields["context_tokens"].default)
 
 
 class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,7 +116,7 @@ def _line(offer: ProviderOffer, table: ProviderSettings | None) -> ModelLine:
         demonstration=info.demonstration,
         chat=info.chat,
         abilities=tuple(one for one in ABILITIES if has_ability(info, info.model, one)),
-        context_tokens=_context(info, table),
+        context_tokens=context_size(info, info.model, table),
         price=price_of(info, info.model, table),
     )
 
@@ -127,10 +125,3 @@ def _missing_key(name: str, table: ProviderSettings | None) -> str | None:
     variable = variable_for(("providers", name, "api_key"))
     has_one = table is None or table.api_key is not None or table.oauth_token is not None
     return None if has_one or variable is None else f"no key: set {variable}"
-
-
-def _context(info: ProviderInfo, table: ProviderSettings | None) -> int:
-    """Return the configured size, or where none is configured what is known of the model."""
-    known = known_model(info.model)
-    is_set = table is None or table.context_tokens != _DEFAULT_CONTEXT
-    return info.context_tokens if is_set or known is None else known.context

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from hermes.errors import ModelsStopped, OverBudget, TryLater
+from hermes.errors import ModelsStopped, OverBudget, PromptTooLong, TryLater
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart, ToolResultPart
 from hermes.message.reply import Reply
@@ -11,6 +11,7 @@ from hermes.pipeline.turn import Turn
 
 _TOOL_CHARS = 3_000
 _DAY_S = 86_400.0
+_WORDS_PER_TOKEN_TENTHS = 7
 
 
 def model_failed(turn: Turn, cause: str) -> Reply:
@@ -18,6 +19,19 @@ def model_failed(turn: Turn, cause: str) -> Reply:
     found = _tool_output(turn, cause)
     text = "I could not reach my model just now. Please try again in a moment."
     return found or failed(text, cause)
+
+
+def too_long(turn: Turn, error: PromptTooLong) -> Reply:
+    """Return the end of a turn whose message no model can hold."""
+    text = "That is too long for my model. Please send it in smaller parts."
+    if error.limit:
+        words = error.limit * _WORDS_PER_TOKEN_TENTHS // 10
+        text = (
+            f"That is too long for my model: it takes about {words:,} words at a time. Please send "
+            "less, or in smaller parts."
+        )
+    refused = msgspec.structs.replace(failed(text, str(error)), code=error.code)
+    return _tool_output(turn, str(error)) or refused
 
 
 def not_now(turn: Turn, error: TryLater) -> Reply:

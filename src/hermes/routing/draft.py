@@ -43,7 +43,9 @@ class PlanDraft:
         self.task: str | None = None
         self._needs = needs_of(ask)
         # Most calls need nothing that only some models have.
-        self._is_picky = bool(self._needs) or policy.offline or ask.capability in AT_HOME
+        self._is_picky = (
+            bool(self._needs or ask.tokens) or policy.offline or ask.capability in AT_HOME
+        )
         self._candidates: list[Candidate] = []
         self._decided: set[tuple[str, str]] = set()
         self._dropped: dict[str, str] = {}

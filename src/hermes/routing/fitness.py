@@ -3,7 +3,7 @@
 from hermes.ports.provider import Capability, ProviderInfo
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy
-from hermes.routing.prices import Ability, known_model
+from hermes.routing.prices import Ability, context_size, known_model
 
 AT_HOME = frozenset({"summarization", "embeddings"})
 """What never costs tokens elsewhere unless the settings allow it."""
@@ -14,6 +14,11 @@ LACKS: dict[Ability, str] = {
     "schema": "has no JSON schema of its own",
     "embeddings": "makes no embeddings",
 }
+
+# Estimates may be wrong by this much, and an answer needs room, at most a quarter of a context.
+_SAFE_SHARE = 0.9
+_ANSWER_SHARE = 4
+_MOST_ANSWER = 8_192
 
 ONLY_EMBEDS = "only makes embeddings"
 
@@ -58,7 +63,20 @@ def reason_unfit(
         for ability in needs:
             if not getattr(info, ability) or (known is not None and ability not in known.what):
                 return LACKS[ability]
-    return None
+    return _too_small(info, model, ask=ask, policy=policy) if ask.tokens else None
+
+
+def _too_small(info: ProviderInfo, model: str, *, ask: CallNeeds, policy: Policy) -> str | None:
+    room = prompt_room(context_size(info, model, policy.providers.get(info.name)))
+    if ask.tokens <= room:
+        return None
+    return f"takes about {room} tokens, and the message needs about {ask.tokens}"
+
+
+def prompt_room(context: int, max_output_tokens: int | None = None) -> int:
+    """Return how many estimated tokens of a context a prompt may take."""
+    answer = min(max_output_tokens or _MOST_ANSWER, _MOST_ANSWER, context // _ANSWER_SHARE)
+    return max(1, int((context - answer) * _SAFE_SHARE))
 
 
 def needs_of(ask: CallNeeds) -> tuple[Ability, ...]:

@@ -43,7 +43,8 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """What a call needs and which model was named for it, the strongest first.
 
     `model` is named for this call, `session_model` for the session, `default_model` for the agent
-    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree.
+    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `tokens` are about how
+    many cannot be left out of it; 0 if any model holds them.
     """
 
     prompt: str = ""
@@ -55,6 +56,7 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     tools: bool = False
     images: bool = False
+    tokens: int = 0
 
 
 def fallback(plan: Plan, current: Candidate) -> Candidate | None:

@@ -8,6 +8,7 @@ import pytest
 
 from hermes.config import MemorySettings, Settings
 from hermes.errors import LeaseLost, StorageFull, StoreError, StoreRejected
+from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.event import ScheduledRun
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart, ToolCallPart
@@ -35,6 +36,7 @@ from tests.unit.pipeline.stage_parts import (
 )
 
 HELLO = said("assistant", "Hello Ann")
+UNANSWERED_HELLO = ChatMessage("user", (TextPart("hello"), UNANSWERED))
 ANSWER = Reply(parts=HELLO.parts, earned=True)
 HOLD = CreditHold("p_ann", 3)
 LEARNING = Settings(memory=MemorySettings(extract=True))
@@ -153,8 +155,7 @@ async def test_a14_what_the_person_said_is_left_to_be_learnt_from() -> None:
 
     await save(answered(), ANSWER, ctx)
 
-    job = committed(ctx).job
-    assert job is not None
+    (job,) = committed(ctx).jobs
     assert (job.key, job.due_at) == (
         f"extract:{LANE}#0:p_ann",
         NOW + LEARNING.memory.extract_pause_s,
@@ -176,7 +177,7 @@ async def test_a14_nothing_is_learnt_from_programs_subagents_jobs_or_where_it_is
     for services, event in runs:
         ctx = context(services=services)
         await save(answered(make_turn(event)), ANSWER, ctx)
-        assert committed(ctx).job is None
+        assert committed(ctx).jobs == ()
 
 
 @pytest.mark.req("W19", "W36")
@@ -220,7 +221,7 @@ async def test_j13_messages_that_a_failed_turn_did_not_use_become_new_again() ->
 
     commit = committed(ctx)
     assert commit.merged == ()
-    assert [entry.message for entry in commit.entries] == [said("user", "hello")]
+    assert [entry.message for entry in commit.entries] == [UNANSWERED_HELLO]
 
 
 @pytest.mark.req("A6", "J11")
@@ -232,7 +233,7 @@ async def test_a6_where_nothing_was_earned_the_credit_goes_back() -> None:
 
     commit = committed(ctx)
     assert commit.charge == Charge(person_id="p_ann", amount=3, captured=False)
-    assert [entry.message for entry in commit.entries] == [said("user", "hello")]
+    assert [entry.message for entry in commit.entries] == [UNANSWERED_HELLO]
 
 
 @pytest.mark.req("J11")
@@ -244,7 +245,7 @@ async def test_j11_a_turn_that_never_began_is_begun_without_a_hold() -> None:
 
     assert [one.hold for one in ctx.journal.begins] == [None]
     commit = committed(ctx)
-    assert (commit.charge, commit.entries, commit.job) == (None, (), None)
+    assert (commit.charge, commit.entries, commit.jobs) == (None, (), ())
 
 
 @pytest.mark.req("J12")

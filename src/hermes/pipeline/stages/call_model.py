@@ -16,6 +16,7 @@ from hermes.errors import (
     NoCredits,
     NoPlace,
     OverBudget,
+    PromptTooLong,
     ProviderError,
     TryLater,
     TurnInterrupted,
@@ -36,7 +37,7 @@ from hermes.pipeline.exchange import rounds_used
 from hermes.pipeline.graph_notes import note_call
 from hermes.pipeline.needs import ModelJournal, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
-from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now
+from hermes.pipeline.replies import cut_off, interrupted, model_failed, no_place, not_now, too_long
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import ModelRequest, TextDelta
@@ -52,6 +53,8 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Return the turn with the model's answer, or the reply that ends it."""
     try:
         turn = await choose_model(turn, ctx)
+    except PromptTooLong as error:
+        return too_long(turn, error)
     except ProviderError as error:
         return model_failed(turn, str(error))
     call = _Call(turn, ctx)
@@ -59,6 +62,9 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
         return await call.run()
     except TurnInterrupted:
         return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
+    except PromptTooLong as error:
+        call.note_failure(error)
+        return too_long(turn, error)
     except ProviderError as error:
         call.note_failure(error)
         text = call.shown.text
@@ -87,6 +93,7 @@ class _Call:
         self._ctx = ctx
         self._candidate: Candidate | None = None
         self._ordinal = -1
+        self._is_open = False
 
     async def run(self) -> Turn:
         """Return the turn with the answer."""
@@ -124,12 +131,16 @@ class _Call:
             self._ordinal = await self._ctx.journal.start(
                 self._turn, "model", name=name, prepared=freeze(self._turn, self._ctx)
             )
+            self._is_open = True
         elif isinstance(event, CallFailure):
+            self._candidate = event.candidate
             self.note_failure(event.error)
-            self._end_failed()
+            if self._is_open:
+                self._end_failed()
 
     def _end_failed(self) -> None:
         """End the step of a try that another one follows: it was not lost, and costs once."""
+        self._is_open = False
         step = Step(ordinal=self._ordinal, kind="model", state="failed")
         self._ctx.journal.end(self._ordinal, None, step=step)
         self._ctx.journal.spend(self.receipt.take())

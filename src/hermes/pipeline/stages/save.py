@@ -7,7 +7,7 @@ import structlog
 
 from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import STOPPED, Reply
@@ -36,7 +36,7 @@ from hermes.ports.memory import EXTRACT, NewJob
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
-from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.transcripts import Compaction, TranscriptEntry
 from hermes.ports.turns import Commit, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.executor import denied
@@ -193,7 +193,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
-        job=_extraction(turn, ctx.services) if entries else None,
+        jobs=_jobs(turn, ctx.services) if entries else (),
+        compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
 
@@ -238,9 +239,13 @@ def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
 def _asked(turn: Turn, reply: Reply) -> ChatMessage:
     """Return the turn's own message; messages that it did not use get their own turns."""
     assert turn.user is not None
-    if turn.own is None or has_used_joined(turn, reply):
-        return turn.user
-    return ChatMessage("user", said_parts(turn.own))
+    user = turn.user
+    if turn.own is not None and not has_used_joined(turn, reply):
+        user = ChatMessage("user", said_parts(turn.own))
+    if reply.outcome is Outcome.FAILED and not turn.exchanged and not turn.calls:
+        # Later prompts need not repeat it; people still find it.
+        return ChatMessage("user", (*user.parts, UNANSWERED))
+    return user
 
 
 def _used(exchanged: tuple[TranscriptEntry, ...]) -> tuple[TranscriptEntry, ...]:
@@ -311,6 +316,17 @@ def _interaction(turn: Turn) -> Interaction:
         usage=turn.usage,
         platform_usage=turn.platform_usage,
     )
+
+
+def _new_compaction(turn: Turn) -> Compaction | None:
+    """Return what the turn put in the place of older messages, if it did that itself."""
+    made = turn.compaction
+    return made if made is not None and made.version is None else None
+
+
+def _jobs(turn: Turn, services: SaveServices) -> tuple[NewJob, ...]:
+    """Return the work that the turn leaves behind."""
+    return tuple(job for job in (_extraction(turn, services),) if job is not None)
 
 
 def _extraction(turn: Turn, services: SaveServices) -> NewJob | None:

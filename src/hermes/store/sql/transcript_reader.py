@@ -12,14 +12,17 @@ from hermes.graph.reader import ObjectReader
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name
 from hermes.ports.transcripts import VisibleHistory
+from hermes.store.sql.compactions import SessionCompactions
 from hermes.store.sql.graph_storage import SqlGraphStorage
-from hermes.store.sql.recent_sessions import RecentSession, window_start, without_answers
+from hermes.store.sql.recent_sessions import RecentSession, weigh, without_answers
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.session_history import MAIN, SessionHistory
 from hermes.store.sql.tx import Rows
 
 _log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
+# How many messages are read at once, from the newest on, until there are enough.
+_AT_ONCE = 128
 
 
 class TranscriptReader:
@@ -53,20 +56,30 @@ class TranscriptReader:
         )
 
     def session(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> RecentSession:
-        """Return a session with at most `limit` of its newest messages, without the last `cut`."""
+        """Return a session with about `limit` bytes of its newest messages, without the last `cut`.
+
+        What is older than a compaction is not read; `compaction` asks for one by its version.
+        """
         name = graph_name(lane, epoch)
         storage = self.storage(name)
         tip = self.tip(name, storage)
         stop = max(0, len(tip) - cut)
-        start = window_start(stop, limit)
-        names = [blob.id for blob in tip.sequence.names(start, stop)]
-        found = self.messages(storage, names, lane=lane)
+        held = SessionCompactions(storage, tip).newest(stop, version=compaction)
+        base = 0 if held is None else held.stop
+        start, found = self._newest(storage, tip, span=range(base, stop), limit=limit)
         readable = tuple(message for message in found if message is not None)
-        messages = without_answers(readable) if start else readable
+        messages = without_answers(readable) if start > base else readable
         first = start + len(readable) - len(messages)
-        said = VisibleHistory(first if len(readable) == len(names) else None, messages)
+        said = VisibleHistory(first if len(readable) == len(found) else None, messages, held)
         return RecentSession(
             epoch=epoch,
             head=head,
@@ -76,6 +89,23 @@ class TranscriptReader:
             graph=storage.number,
             calls=storage.calls_made(MAIN),
         )
+
+    def _newest(
+        self, storage: SqlGraphStorage, tip: Tip, *, span: range, limit: int
+    ) -> tuple[int, list[ChatMessage | None]]:
+        """Return the newest messages of a span with about `limit` bytes, and where they begin."""
+        start, found, weight = span.stop, list[ChatMessage | None](), 0
+        while start > span.start and weight < limit:
+            stop, start = start, max(span.start, start - _AT_ONCE)
+            names = [blob.id for blob in tip.sequence.names(start, stop)]
+            read = self.messages(storage, names, lane=tip.graph)
+            found[:0] = read
+            weight += weigh([one for one in read if one is not None])
+        while weight > limit and len(found) > 1:
+            weight -= 0 if found[0] is None else weigh([found[0]])
+            found.pop(0)
+            start += 1
+        return start, found
 
     def first_message(self, name: str, *, lane: str) -> ChatMessage | None:
         """Return the first message of a graph."""
