@@ -100,6 +100,42 @@ class ProviderSettings(Section):
     """The built-in model is unloaded after this long without use."""
 
 
+class CompactionSettings(Section):
+    """How long conversations are summed up before they fill the context of their model."""
+
+    on: bool = True
+    """Whether older messages are summed up by a model; otherwise they are left out once the context
+    is full."""
+    at: Share = 0.7
+    """Messages are summed up when a conversation takes this share of what its model's context has
+    for a prompt."""
+    keep: Share = 0.3
+    """This share stays word for word: the newest messages."""
+    max_tokens: Count = 200_000
+    """They are summed up at this length at the latest, however large the context is."""
+    summary_tokens: Count = 1_500
+    """The maximum length of a summary in tokens."""
+    own_model: bool = True
+    """Whether the model of the conversation sums it up if routing allows none for summaries."""
+    model: ModelName | None = None
+    """The model that sums up; default: models.summaries, or what routing allows for summaries."""
+
+
+class AgentCompactionSettings(Section):
+    """What one agent does differently; unset, it follows `compaction`."""
+
+    on: bool | None = None
+    """As compaction.on."""
+    at: Share | None = None
+    """As compaction.at."""
+    keep: Share | None = None
+    """As compaction.keep."""
+    own_model: bool | None = None
+    """As compaction.own_model."""
+    model: ModelName | None = None
+    """As compaction.model."""
+
+
 class AgentSettings(Section):
     """One agent: who answers, and how."""
 
@@ -127,6 +163,8 @@ class AgentSettings(Section):
     """Whether the same question of the same person may get a cached answer."""
     tool_rounds: Rounds | None = None
     """Its limit of tool rounds; default: turns.tool_rounds."""
+    compaction: AgentCompactionSettings = Field(default_factory=AgentCompactionSettings)
+    """How its long conversations are summed up."""
 
 
 TASKS = (

@@ -15,11 +15,12 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.message.ids import MakeId
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
+from hermes.ports.compaction import CompactionStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.memory import JobStore
 from hermes.ports.provider import ModelRequest
 from hermes.ports.spend import PLATFORM, Account
-from hermes.routing.plan import CallNeeds
+from hermes.routing.plan import CallNeeds, Plan
 
 
 class JobServices(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,6 +28,7 @@ class JobServices(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: JobStore
     dreams: DreamStore
+    compactions: CompactionStore
     facts: PeoplesFacts
     planner: Planner
     calls: ModelCaller
@@ -45,10 +47,18 @@ async def ask_model(
     models = shop.settings.models
     usual = models.summaries or shop.planner.default_model or models.default
     plan = await shop.planner.plan(CallNeeds(default_model=model or usual))
+    text, _ = await answer_of(shop, request, plan=plan, kind=kind, receipt=receipt)
+    return text
+
+
+async def answer_of(
+    shop: JobServices, request: ModelRequest, *, plan: Plan, kind: str, receipt: SpendLog
+) -> tuple[str, str]:
+    """Return the answer by a plan for a job of this kind, and the model that gave it."""
     payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
     spec = CallSpec(call_id=shop.make_id("c"), request=request, payer=payer, whole=True)
     async with aclosing(shop.calls.run(spec, plan, receipt=receipt)) as events:
         async for event in events:
             if isinstance(event, FullAnswer):
-                return text_of(event.end.parts)
+                return text_of(event.end.parts), f"{event.candidate.provider}:{event.end.model}"
     raise ProviderRejected(f"the model of the job {kind!r} gave no answer")

@@ -7,13 +7,18 @@ import msgspec
 import pytest
 
 from hermes.graph import MessageGraph
+from hermes.message.chat import user_text
 from hermes.message.session_key import graph_name
 from hermes.ports.provider import ModelRequest
+from hermes.ports.transcripts import Compaction
 from hermes.store.sql.session_history import COMPACTED
+from hermes.testing.manual_time import ManualClock
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider, chars_of_request
 from tests.contract.journal.rig import Rig, open_rig
 
 CONTEXT = 16_000
+OFF = {"COMPACTION__ON": "false"}
 FOUR_KB = "All work and no play makes a long day. " * 105
 
 
@@ -40,7 +45,7 @@ def requests(model: ScriptedProvider) -> list[ModelRequest]:
 @pytest.mark.req("G5", "P6")
 async def test_every_message_is_answered_when_the_context_is_full(tmp_path: Path) -> None:
     model = strict()
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         outcomes = [
             await rig.outcome(await rig.say(f"{number}: {FOUR_KB}")) for number in range(40)
         ]
@@ -56,7 +61,7 @@ async def test_every_message_is_answered_when_the_context_is_full(tmp_path: Path
 @pytest.mark.req("G5", "W21")
 async def test_what_is_sent_begins_alike_until_messages_are_left_out(tmp_path: Path) -> None:
     model = strict()
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         for number in range(24):
             await rig.answer(f"{number}: {FOUR_KB}")
 
@@ -71,31 +76,31 @@ async def test_what_is_sent_begins_alike_until_messages_are_left_out(tmp_path: P
 @pytest.mark.req("G5")
 async def test_what_is_left_out_is_a_version_that_expands_to_the_messages(tmp_path: Path) -> None:
     model = strict()
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         for number in range(12):
             await rig.answer(f"{number}: {FOUR_KB}")
         last = await rig.say("and now?")
         await rig.outcome(last)
         compacted = graph_of(rig, COMPACTED)
-        told = compacted[-1]["parts"][0]["text"]
+        note = compacted[-1]["parts"][0]["text"]
         whole = [message["parts"][0]["text"] for message in graph_of(rig)]
         (place, summary) = next(iter(compacted.summaries().items()))
         compacted.expand(place)
         expanded = [message["parts"][0]["text"] for message in compacted]
 
-    assert told.startswith("[The ")
-    assert told.endswith("left out: there is no room.]")
+    assert note.startswith("[The ")
+    assert note.endswith("left out: there is no room.]")
     assert expanded == whole[: summary.stop]
-    assert requests(model)[-1].messages[0].text == told
+    assert requests(model)[-1].messages[0].text == note
 
 
 @pytest.mark.req("G5")
 async def test_a_restart_in_a_long_conversation_changes_nothing(tmp_path: Path) -> None:
     first, second = strict(), strict()
-    async with open_rig(tmp_path, model=first) as rig:
+    async with open_rig(tmp_path, model=first, settings=OFF) as rig:
         for number in range(9):
             await rig.answer(f"{number}: {FOUR_KB}")
-    async with open_rig(tmp_path, model=second) as rig:
+    async with open_rig(tmp_path, model=second, settings=OFF) as rig:
         await rig.answer("hi")
 
     before, after = requests(first)[-1], requests(second)[0]
@@ -108,7 +113,7 @@ async def test_a_service_that_finds_the_prompt_too_long_is_asked_once_more_with_
     tmp_path: Path,
 ) -> None:
     model = strict(believed=128_000)
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         outcomes = [
             await rig.outcome(await rig.say(f"{number}: {FOUR_KB}")) for number in range(30)
         ]
@@ -122,7 +127,7 @@ async def test_a_message_that_no_model_holds_is_refused_in_words_and_does_not_co
     tmp_path: Path,
 ) -> None:
     model = strict()
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         refused = await rig.answer("x" * 90_000)
         answered = await rig.answer("hi")
 
@@ -134,17 +139,17 @@ async def test_a_message_that_no_model_holds_is_refused_in_words_and_does_not_co
 @pytest.mark.req("G5")
 async def test_failed_turns_do_not_make_the_next_prompt_longer(tmp_path: Path) -> None:
     model = strict()
-    async with open_rig(tmp_path, model=model) as rig:
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
         await rig.answer("hello")
         for _ in range(4):
             await rig.answer(f"[[fail:500]] {FOUR_KB}")
         await rig.answer("[[fail:500]] short")
         await rig.answer("again")
-        told = [message.text for message in requests(model)[-1].messages]
+        shown = told(model)
         assert_no_problem(rig)
         page = await rig.store.transcripts.conversation(rig.lane(), limit=20)
 
-    assert told == [
+    assert shown == [
         "hello",
         "#1 hello",
         "[[fail:500]] short\n\n[This message got no answer.]",
@@ -155,3 +160,205 @@ async def test_failed_turns_do_not_make_the_next_prompt_longer(tmp_path: Path) -
 
 def assert_no_problem(rig: Rig) -> None:
     assert graph_of(rig).verify().problems == ()
+
+
+def summing(seen: SeenConversation, number: int) -> ScriptedTurn:
+    """Answer what a person said with its beginning, and messages to sum up with a summary."""
+    if seen.last_text.startswith("Summary so far:"):
+        return ScriptedTurn(text=f"They spoke of work and play ({number}).")
+    return ScriptedTurn(text=seen.last_text[:20])
+
+
+def talker(*, context: int = CONTEXT) -> ScriptedProvider:
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=context)
+    return ScriptedProvider(summing, info=info, holds=context)
+
+
+async def talk(rig: Rig, count: int, *, jobs: bool = True) -> list[str]:
+    """Say long things, and let what is due be done after each."""
+    outcomes = []
+    for number in range(count):
+        outcomes.append(await rig.outcome(await rig.say(f"{number}: {FOUR_KB}")))
+        if jobs:
+            await rig.core.memory.worker.round()
+    return outcomes
+
+
+def told(model: ScriptedProvider) -> list[str]:
+    return [message.text for message in requests(model)[-1].messages]
+
+
+@pytest.mark.req("G5", "J23")
+async def test_before_the_context_is_full_older_messages_are_summed_up_beside_the_conversation(
+    tmp_path: Path,
+) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        outcomes = await talk(rig, 40)
+        await rig.answer("and now?")
+        assert_whole(rig)
+        said = len(graph_of(rig))
+        branches = await rig.store.transcripts.states(rig.lane(), epoch=0)
+        summaries = [
+            one for one in graph_of(rig, COMPACTED).versions() if one.edit.kind == "squish"
+        ]
+
+    assert outcomes == ["answered"] * 40
+    assert said == 82
+    assert branches == {}
+    assert len(summaries) > 3
+    assert told(model)[0].startswith("[Summary of the ")
+    assert "They spoke of work and play" in told(model)[0]
+    assert not any("left out" in text for text in told(model))
+
+
+@pytest.mark.req("G5", "W21")
+async def test_what_is_sent_begins_alike_between_summaries(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 30)
+
+    sent = [one for one in requests(model) if "You sum up" not in one.system[0]]
+    changes = [
+        after.messages[: len(before.messages)] != before.messages
+        for before, after in pairwise(sent)
+    ]
+    made = len(requests(model)) - len(sent)
+    assert 0 < sum(changes) <= made
+
+
+@pytest.mark.req("G5", "P3")
+async def test_a_model_that_may_not_sum_up_is_not_asked_to(tmp_path: Path) -> None:
+    model = talker()
+    settings = {"COMPACTION__OWN_MODEL": "false"}
+    async with open_rig(tmp_path, model=model, settings=settings) as rig:
+        outcomes = await talk(rig, 20)
+
+    assert outcomes == ["answered"] * 20
+    assert not any("You sum up" in one.system[0] for one in requests(model))
+    assert "left out" in told(model)[0]
+
+
+@pytest.mark.req("G5")
+async def test_a_summary_that_fails_is_tried_again_and_the_conversation_goes_on(
+    tmp_path: Path,
+) -> None:
+    def failing(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.last_text.startswith("Summary so far:"):
+            return ScriptedTurn(fault="status", status=500)
+        return summing(seen, number)
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(failing, info=info, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model) as rig:
+        outcomes = await talk(rig, 20)
+
+    assert outcomes == ["answered"] * 20
+    assert "left out" in told(model)[0]
+
+
+@pytest.mark.req("G5", "J5")
+async def test_a_conversation_that_went_back_meanwhile_gets_no_summary_of_what_is_gone(
+    tmp_path: Path,
+) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 9, jobs=False)
+        job, *_ = await rig.store.jobs.due(rig.clock.now(), limit=9, kinds=("compact",))
+        part = await rig.store.compactions.older(job, lambda found: 4, limit=10**9)
+        assert part is not None
+        await rig.answer("/undo 8")
+        await rig.answer("something else")
+        await rig.answer("and more")
+        message = user_text("of what is gone")
+        made = Compaction(start=part.start, stop=part.stop, message=message, by="scripted")
+
+        is_kept = await rig.store.compactions.finish(
+            job, made, source=part.source, at=rig.clock.now(), spent=()
+        )
+        await rig.answer("hi")
+
+    assert not is_kept
+    assert "of what is gone" not in told(model)
+    assert told(model)[-1] == "hi"
+
+
+@pytest.mark.req("G5", "W18")
+async def test_undo_past_a_summary_brings_the_messages_back(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 12)
+        await rig.answer("/undo 11")
+        await rig.answer("and then?")
+        assert_whole(rig)
+
+    assert told(model) == [f"0: {FOUR_KB}", f"0: {FOUR_KB}"[:20], "and then?"]
+
+
+@pytest.mark.req("G5", "J24")
+async def test_an_erased_persons_words_are_gone_from_the_summary(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        for number in range(8):
+            user = "bob" if number else "ann"
+            await rig.outcome(await rig.say_in_thread(f"{number}: {FOUR_KB}", user=user))
+            await rig.core.memory.worker.round()
+        lane = "agent:main:rest:thread:room:7"
+        before = await rig.store.transcripts.history(lane, epoch=0, head=99)
+        first, *_ = (await rig.store.transcripts.conversation(lane, limit=20)).messages
+        await rig.store.people.erase(first.record.person_id, at=rig.clock.now())
+        after = await rig.store.transcripts.history(lane, epoch=0, head=99)
+        outcome = await rig.outcome(await rig.say_in_thread("still here?", user="bob"))
+        graph = rig.store.graphs.open(graph_name(lane, 0), branch=COMPACTED)
+        problems = {problem.trouble for problem in graph.verify().problems}
+
+    assert before.compaction is not None
+    assert after.compaction is None
+    assert outcome == "answered"
+    assert problems == {"erased"}
+
+
+@pytest.mark.req("G5", "W3")
+async def test_compact_sums_up_all_but_the_last_exchange_now(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        early = await rig.answer("/compact")
+        for text in ("one", "two", "three", "four"):
+            await rig.answer(text)
+        promise = await rig.answer("/compact")
+        await rig.core.memory.worker.round()
+        await rig.answer("five")
+
+    assert early == "There is nothing to sum up yet."
+    assert promise.startswith("I sum up what we said")
+    assert told(model)[1:] == ["four", "four", "five"]
+    assert told(model)[0].startswith("[Summary of the 6 messages before this.")
+
+
+@pytest.mark.req("G5", "J7", "J8")
+async def test_a_turn_that_is_resumed_sees_what_it_saw_before_a_summary_came(
+    tmp_path: Path,
+) -> None:
+    clock, hung = ManualClock(), list[int]()
+
+    def hanging(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.last_text == "now" and not hung:
+            hung.append(number)
+            return ScriptedTurn(fault="hang")
+        return summing(seen, number)
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(hanging, info=info, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model, clock=clock) as rig:
+        await talk(rig, 9, jobs=False)
+        message = await rig.say("now")
+        await rig.until(lambda: bool(hung))
+        await rig.core.memory.worker.round()
+        await rig.crash()
+    seen = [one for one in requests(model) if one.messages[-1].text == "now"]
+    async with open_rig(tmp_path, model=model, clock=clock) as rig:
+        assert await rig.outcome(message) == "answered"
+        assert_whole(rig)
+
+    again = [one for one in requests(model) if one.messages[-1].text == "now"]
+    assert again[-1].messages == seen[0].messages

@@ -20,6 +20,7 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
 from hermes.ports.turns import Charge, Commit, CreditHold, TurnResult
+from hermes.routing.plan import Candidate
 from hermes.testing.manual_time import ManualClock
 from tests.unit.pipeline.stage_parts import (
     LANE,
@@ -89,6 +90,13 @@ def _pulled(_platform: str) -> DeliveryState:
     return DeliveryState.SENT
 
 
+class Rooms:
+    """Every model has room for a prompt of so many tokens."""
+
+    def room_of(self, candidate: Candidate) -> int | None:
+        return 1_000
+
+
 @dataclass(frozen=True)
 class Services:
     store: Store = field(default_factory=Store)
@@ -100,6 +108,7 @@ class Services:
     woken: list[str] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     first_state: Callable[[str], DeliveryState] = _pushed
+    calls: Rooms = field(default_factory=Rooms)
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:

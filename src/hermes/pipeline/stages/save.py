@@ -32,6 +32,7 @@ from hermes.pipeline.observer import Trace
 from hermes.pipeline.scheduled_replies import for_schedule
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.compaction import ASKED, COMPACT
 from hermes.ports.memory import EXTRACT, NewJob
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
@@ -39,6 +40,8 @@ from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import Compaction, TranscriptEntry
 from hermes.ports.turns import Commit, Interaction, TurnResult
 from hermes.ports.upward import Progress
+from hermes.routing.plan import Candidate
+from hermes.sessions.compaction_rules import rules_of
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
@@ -89,11 +92,19 @@ class EndHooks(Protocol):
     def session_ended(self, lane: str, reason: str, /) -> None: ...
 
 
+class HasRooms(Protocol):
+    """Knows how much of a model's context a prompt may take."""
+
+    def room_of(self, candidate: Candidate, /) -> int | None: ...
+
+
 class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
     """What `save` uses: the store, and the observers of the end."""
 
     @property
     def store(self) -> CommitStore: ...
+    @property
+    def calls(self) -> HasRooms: ...
     @property
     def sleep(self) -> Sleep: ...
     @property
@@ -193,7 +204,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
-        jobs=_jobs(turn, ctx.services) if entries else (),
+        jobs=_jobs(turn, reply, ctx.services, has_entries=bool(entries)),
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
@@ -324,9 +335,47 @@ def _new_compaction(turn: Turn) -> Compaction | None:
     return made if made is not None and made.version is None else None
 
 
-def _jobs(turn: Turn, services: SaveServices) -> tuple[NewJob, ...]:
+def _jobs(
+    turn: Turn, reply: Reply, services: SaveServices, *, has_entries: bool
+) -> tuple[NewJob, ...]:
     """Return the work that the turn leaves behind."""
-    return tuple(job for job in (_extraction(turn, services),) if job is not None)
+    if reply.compacts:
+        return (compaction_job(turn, at=services.clock.now(), asked=True),)
+    if not has_entries:
+        return ()
+    jobs = (_extraction(turn, services), _compacting(turn, services))
+    return tuple(job for job in jobs if job is not None)
+
+
+def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
+    """Return the job that sums up a conversation whose last call nearly filled the context."""
+    if not turn.calls or turn.event.internal or turn.event.history:
+        return None
+    usage, model = turn.calls[-1].usage, turn.calls[-1].model
+    room = services.calls.room_of(_candidate(model))
+    rules = rules_of(services.settings, turn.agent.key)
+    if room is None or not rules.is_due(usage.tokens_in + usage.tokens_out, room):
+        return None
+    return compaction_job(turn, at=services.clock.now())
+
+
+def _candidate(name: str) -> Candidate:
+    provider, _, model = name.partition(":")
+    return Candidate(provider, model, "answered")
+
+
+def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:
+    """Return the job that sums up a turn's conversation."""
+    key = f"{COMPACT}:{graph_name(turn.lane, turn.epoch)}"
+    return NewJob(
+        kind=COMPACT,
+        key=f"{key}:{ASKED}" if asked else key,
+        lane=turn.lane,
+        epoch=turn.epoch,
+        person_id=turn.person_id,
+        due_at=at,
+        latest_at=at,
+    )
 
 
 def _extraction(turn: Turn, services: SaveServices) -> NewJob | None:

@@ -56,10 +56,16 @@ class SessionCompactions:
                 )
         return None
 
-    def batch(self, made: Compaction, *, names: GraphNames, who: ChangeAuthor) -> Batch:
-        """Return what to write for a new compaction; raises `Conflict` if it does not hold."""
+    def batch(
+        self, made: Compaction, *, names: GraphNames, who: ChangeAuthor, source: bytes | None
+    ) -> Batch:
+        """Return what to write for a new compaction of the messages `source`, if it is given.
+
+        Raises `Conflict` if the conversation no longer begins with them.
+        """
         tip = self._tip
-        if made.stop > len(tip):
+        is_there = made.stop <= len(tip)
+        if not is_there or source not in (None, tip.sequence.take(made.stop).root):
             raise Conflict(f"graph {tip.graph!r} no longer has the messages that were summed up")
         return squish_start(
             tip,

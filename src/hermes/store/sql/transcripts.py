@@ -17,6 +17,8 @@ from hermes.graph.rewind import ChangeAuthor
 from hermes.graph.storage import Batch
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
+from hermes.ports.compaction import LongConversation, OlderPart
+from hermes.ports.memory import Job
 from hermes.ports.session_history import ALL_BYTES, ConversationPage, PastExchange
 from hermes.ports.transcripts import Compaction, VisibleHistory
 from hermes.ports.turns import Commit
@@ -27,7 +29,7 @@ from hermes.store.sql.graph_names import GraphNames, call_views
 from hermes.store.sql.graph_writer import GraphWriter
 from hermes.store.sql.queries import load
 from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts
-from hermes.store.sql.session_history import SessionHistory
+from hermes.store.sql.session_history import MAIN, SessionHistory
 from hermes.store.sql.transcript_reader import TranscriptReader
 from hermes.store.sql.tx import Rows, Tx
 
@@ -94,6 +96,22 @@ class SqlTranscripts:
         if is_usual and stamp == self._recent.stamp:
             self._recent.put(lane, session)
         return session.said
+
+    async def older(
+        self, job: Job, cut: Callable[[LongConversation], int], *, shared_from: int, limit: int
+    ) -> OlderPart | None:
+        """Return the part of a conversation that `cut` says is older, if there is one."""
+
+        def read(db: Rows) -> OlderPart | None:
+            reader = self._reader(db)
+            past = reader.session(job.lane, epoch=job.epoch, head=0, limit=limit)
+            storage = reader.storage(graph_name(job.lane, job.epoch))
+            last = next(storage.calls_back(MAIN), None)
+            return _older(
+                past, cut, shared_from=shared_from, model="" if last is None else last.model
+            )
+
+        return await self._engine.reads.look(read)
 
     async def exchanges(
         self, lane: str, *, epoch: int, since: int = 0, limit: int
@@ -188,7 +206,14 @@ class SqlTranscripts:
             await self.compact(tx, lane, commit.epoch, made=commit.compaction, who=who)
 
     async def compact(
-        self, tx: Tx, lane: str, epoch: int, *, made: Compaction, who: ChangeAuthor
+        self,
+        tx: Tx,
+        lane: str,
+        epoch: int,
+        *,
+        made: Compaction,
+        who: ChangeAuthor,
+        source: bytes | None = None,
     ) -> None:
         """Write a compaction; raises `Conflict` if its messages are no longer there."""
         name = graph_name(lane, epoch)
@@ -197,7 +222,7 @@ class SqlTranscripts:
             reader = self._reader(db)
             storage = reader.storage(name)
             past = SessionCompactions(storage, reader.tip(name, storage))
-            return past.batch(made, names=self._names, who=who)
+            return past.batch(made, names=self._names, who=who, source=source)
 
         batch = await tx.look(plan)
         writer = GraphWriter(
@@ -307,3 +332,31 @@ class SqlTranscripts:
             return pages.page(limit, place)
 
         return await self._engine.reads.look(read)
+
+
+def _older(
+    past: RecentSession, cut: Callable[[LongConversation], int], *, shared_from: int, model: str
+) -> OlderPart | None:
+    """Return the older part of a session; None if nothing is to be summed up."""
+    said, held = past.said, past.said.compaction
+    if said.start is None:
+        # Messages of an erased person are missing: nobody can say which ones the others are.
+        return None
+    if held is not None and held.start < shared_from:
+        held = None
+    hidden = max(0, shared_from - said.start)
+    messages = said.messages[hidden:]
+    found = LongConversation(
+        summary=None if held is None else held.message, messages=messages, model=model
+    )
+    count = cut(found)
+    if count <= 0:
+        return None
+    stop = said.start + hidden + count
+    return OlderPart(
+        start=shared_from,
+        stop=stop,
+        source=past.tip.sequence.take(stop).root,
+        conversation=found,
+        messages=messages[:count],
+    )

@@ -15,3 +15,7 @@ UPDATE blobs SET person_id = ?3, sealed = ?4 WHERE graph = ?1 AND name = ?2;
 DELETE FROM blobs WHERE graph = ?1 AND name = ?2 AND person_id <> ?3 AND EXISTS (
     SELECT 1 FROM blobs AS own WHERE own.graph = ?1 AND own.name = ?2 AND own.person_id = ?3
 );
+
+-- name: end_job
+-- A job that is done.
+DELETE FROM jobs WHERE key = ?1;
