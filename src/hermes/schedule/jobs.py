@@ -47,6 +47,10 @@ class JobWorker:
         if self._kinds():
             self._rounds.start()
 
+    def wake(self) -> None:
+        """Look for jobs now: one became due."""
+        self._rounds.wake()
+
     async def stop(self) -> None:
         """Stop; the next process repeats a job that is cut off."""
         await self._rounds.stop()

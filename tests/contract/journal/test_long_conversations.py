@@ -175,7 +175,8 @@ def talker(*, context: int = CONTEXT) -> ScriptedProvider:
 
 
 async def talk(rig: Rig, count: int, *, jobs: bool = True) -> list[str]:
-    """Say long things, and let what is due be done after each."""
+    """Say long things, and let what is due be done after each, or not at all."""
+    await rig.core.memory.worker.stop()
     outcomes = []
     for number in range(count):
         outcomes.append(await rig.outcome(await rig.say(f"{number}: {FOUR_KB}")))
@@ -299,6 +300,7 @@ async def test_undo_past_a_summary_brings_the_messages_back(tmp_path: Path) -> N
 async def test_an_erased_persons_words_are_gone_from_the_summary(tmp_path: Path) -> None:
     model = talker()
     async with open_rig(tmp_path, model=model) as rig:
+        await rig.core.memory.worker.stop()
         for number in range(8):
             user = "bob" if number else "ann"
             await rig.outcome(await rig.say_in_thread(f"{number}: {FOUR_KB}", user=user))
@@ -322,6 +324,7 @@ async def test_an_erased_persons_words_are_gone_from_the_summary(tmp_path: Path)
 async def test_compact_sums_up_all_but_the_last_exchange_now(tmp_path: Path) -> None:
     model = talker()
     async with open_rig(tmp_path, model=model) as rig:
+        await rig.core.memory.worker.stop()
         early = await rig.answer("/compact")
         for text in ("one", "two", "three", "four"):
             await rig.answer(text)
@@ -362,3 +365,12 @@ async def test_a_turn_that_is_resumed_sees_what_it_saw_before_a_summary_came(
 
     again = [one for one in requests(model) if one.messages[-1].text == "now"]
     assert again[-1].messages == seen[0].messages
+
+
+@pytest.mark.req("G5")
+async def test_the_summary_comes_as_soon_as_it_is_due(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        for number in range(9):
+            await rig.answer(f"{number}: {FOUR_KB}")
+        await rig.until(lambda: any("You sum up" in one.system[0] for one in requests(model)))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from hermes.config import MemorySettings, Settings
+from hermes.config import CompactionSettings, MemorySettings, Settings
 from hermes.errors import LeaseLost, StorageFull, StoreError, StoreRejected
 from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.event import ScheduledRun
@@ -19,6 +19,7 @@ from hermes.pipeline.stages.save import save
 from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
+from hermes.ports.transcripts import NewCall
 from hermes.ports.turns import Charge, Commit, CreditHold, TurnResult
 from hermes.routing.plan import Candidate
 from hermes.testing.manual_time import ManualClock
@@ -109,6 +110,10 @@ class Services:
     slept: list[float] = field(default_factory=list)
     first_state: Callable[[str], DeliveryState] = _pushed
     calls: Rooms = field(default_factory=Rooms)
+
+    @property
+    def wake_jobs(self) -> Callable[[], None]:
+        return lambda: self.woken.append("jobs")
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:
@@ -393,3 +398,34 @@ async def test_w27_a_scheduled_reply_answers_no_message_of_its_chat() -> None:
     await save(answered(make_turn(event)), ANSWER, ctx)
 
     assert delivery_of(committed(ctx)).target.reply_to is None
+
+
+@pytest.mark.req("G5", "J23")
+async def test_g5_a_call_that_nearly_filled_the_context_leaves_the_job_that_sums_up() -> None:
+    full = Usage(tokens_in=690, tokens_out=20)
+    turn = answered()
+    call = NewCall(id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=full)
+    ctx = context()
+
+    await save(msgspec.structs.replace(turn, calls=(call,)), ANSWER, ctx)
+
+    job = committed(ctx).jobs[-1]
+    assert (job.kind, job.key, job.due_at) == ("compact", f"compact:{LANE}#0", NOW)
+    assert "jobs" in ctx.services.woken
+
+
+@pytest.mark.req("G5")
+async def test_g5_a_short_conversation_and_an_agent_that_sums_nothing_up_leave_no_such_job() -> (
+    None
+):
+    short, full = Usage(tokens_in=600, tokens_out=20), Usage(tokens_in=900)
+    off = Settings(compaction=CompactionSettings(on=False))
+    for usage, settings in ((short, LEARNING), (full, off)):
+        call = NewCall(
+            id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=usage
+        )
+        ctx = context(services=Services(settings=settings))
+
+        await save(msgspec.structs.replace(answered(), calls=(call,)), ANSWER, ctx)
+
+        assert [job.kind for job in committed(ctx).jobs if job.kind == "compact"] == []

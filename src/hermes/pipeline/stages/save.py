@@ -1,5 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -106,6 +107,8 @@ class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
     @property
     def calls(self) -> HasRooms: ...
     @property
+    def wake_jobs(self) -> Callable[[], None]: ...
+    @property
     def sleep(self) -> Sleep: ...
     @property
     def observer(self) -> EndObserver: ...
@@ -128,6 +131,8 @@ async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
     await commit_patiently(ctx, ctx.journal.lease, commit)
     if any(delivery.state is DeliveryState.PENDING for delivery in commit.deliveries):
         services.wake_outbox(turn.event.source.platform)
+    if any(job.due_at <= commit.at for job in commit.jobs):
+        services.wake_jobs()
     result = msgspec.structs.replace(commit.result, text=reply.text)
     done = Progress(kind="done", outcome=reply.outcome, result=result)
     services.watch.publish(turn.id, done)
