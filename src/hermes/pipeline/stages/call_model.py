@@ -158,6 +158,8 @@ class _Call:
         facts = _facts(event, request, message)
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
+        if end.left_out:
+            self._ctx.journal.note("left_out", messages=end.left_out, model=facts.model)
         is_from_memory = event.cached_from is not None
         if is_from_memory:
             self._ctx.journal.note("from_memory", cached_from=event.cached_from)

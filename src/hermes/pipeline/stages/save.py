@@ -131,7 +131,8 @@ async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
     await commit_patiently(ctx, ctx.journal.lease, commit)
     if any(delivery.state is DeliveryState.PENDING for delivery in commit.deliveries):
         services.wake_outbox(turn.event.source.platform)
-    if any(job.due_at <= commit.at for job in commit.jobs):
+    if any(job.kind == COMPACT for job in commit.jobs):
+        # The conversation may go on at once, and the context is nearly full.
         services.wake_jobs()
     result = msgspec.structs.replace(commit.result, text=reply.text)
     done = Progress(kind="done", outcome=reply.outcome, result=result)
