@@ -1,5 +1,6 @@
 """G5, P6, W21: a conversation of any length is answered, and nothing of it is lost."""
 
+import os
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,15 +8,20 @@ import msgspec
 import pytest
 
 from hermes.graph import MessageGraph
+from hermes.graph.exports import Report, export_rows, verify_row
+from hermes.graph.sketch import draw
+from hermes.graph.text_drawing import rows as drawn
 from hermes.message.chat import user_text
+from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
 from hermes.ports.provider import ModelRequest
+from hermes.ports.search import SearchAsk, Searcher
 from hermes.ports.transcripts import Compaction
 from hermes.store.sql.session_history import COMPACTED
 from hermes.testing.manual_time import ManualClock
-from hermes.testing.model_script import ScriptedTurn, SeenConversation
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider, chars_of_request
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 CONTEXT = 16_000
 OFF = {"COMPACTION__ON": "false"}
@@ -374,3 +380,107 @@ async def test_the_summary_comes_as_soon_as_it_is_due(tmp_path: Path) -> None:
         for number in range(9):
             await rig.answer(f"{number}: {FOUR_KB}")
         await rig.until(lambda: any("You sum up" in one.system[0] for one in requests(model)))
+
+
+async def hits(rig: Rig, word: str, asker: Searcher) -> int:
+    assert rig.core.search is not None
+    return len((await rig.core.search.find(SearchAsk(text=word, asker=asker, limit=20))).found)
+
+
+@pytest.mark.req("G5", "G7", "G6")
+async def test_everything_that_was_said_stays_where_people_and_programs_look_for_it(
+    tmp_path: Path,
+) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model, search=True) as rig:
+        await rig.answer("apples are red")
+        await talk(rig, 12)
+        page = await rig.store.transcripts.conversation(rig.lane(), limit=50)
+        person_id = page.messages[0].record.person_id
+        asker = Searcher(person_id, rig.lane(), is_private=True)
+        found = [await hits(rig, word, asker) for word in ("apples", "spoke")]
+        branches = [graph_of(rig, name) for name in ("main", COMPACTED)]
+        rows = list(
+            export_rows(
+                branches,
+                "trl-messages",
+                may_train=lambda _: True,
+                salt=os.urandom(16),
+                report=Report(),
+            )
+        )
+        drawing = str([str(row) for row in drawn(draw(branches))])
+        past = await rig.store.transcripts.exchanges(rig.lane(), epoch=0, limit=50)
+    for file in tmp_path.glob("search.db*"):
+        file.unlink()
+    async with open_rig(tmp_path, model=model, search=True) as rig:
+        # An index that is made anew reads the graphs, and finds the same.
+        found += [await hits(rig, word, asker) for word in ("apples", "spoke")]
+
+    assert len(page.messages) == 13
+    # What the person said and what was answered; no summary.
+    assert found == [2, 0, 2, 0]
+    assert rows
+    assert [verify_row(row) for row in rows] == [None] * len(rows)
+    assert "apples are red" in drawing
+    assert len(past) == 13
+
+
+@pytest.mark.req("G5", "W18")
+async def test_a_state_that_was_kept_before_a_summary_is_gone_back_to(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await rig.answer("one")
+        await rig.answer("/branch early")
+        await talk(rig, 12)
+        assert any(text.startswith("[Summary of") for text in told(model))
+        await rig.answer("/branch to early")
+        await rig.answer("two")
+        early = told(model)
+        await rig.answer("/branch to state-1")
+        await rig.answer("three")
+        assert_whole(rig)
+
+    assert early == ["one", "one", "two"]
+    assert told(model)[0].startswith("[Summary of")
+    assert told(model)[-1] == "three"
+
+
+@pytest.mark.req("G5", "P6")
+async def test_an_agent_has_settings_of_its_own(tmp_path: Path) -> None:
+    model = talker()
+    settings = {
+        "COMPACTION__ON": "false",
+        "AGENTS__MAIN__COMPACTION__ON": "true",
+        "AGENTS__MAIN__COMPACTION__AT": "0.4",
+    }
+    async with open_rig(tmp_path, model=model, settings=settings) as rig:
+        await talk(rig, 5)
+        await rig.answer("hi")
+
+    assert told(model)[0].startswith("[Summary of")
+
+
+@pytest.mark.req("G5")
+async def test_large_tool_results_are_shortened_before_messages_are_left_out(
+    tmp_path: Path,
+) -> None:
+    def looking(seen: SeenConversation, number: int) -> ScriptedTurn:
+        is_asked = seen.last_text == "look" and not seen.tool_results
+        return ScriptedTurn(tools=(ToolUse("look"),)) if is_asked else ScriptedTurn(text="fine")
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(looking, info=info, holds=CONTEXT)
+    look = RunTool("look", lambda _context: "x" * 15_000)
+    async with open_rig(tmp_path, model=model, tools=(look,), settings=OFF) as rig:
+        await rig.answer("remember the blue bag")
+        for _ in range(4):
+            await rig.answer("look")
+        await rig.answer("and?")
+
+    last = requests(model)[-1]
+    assert last.messages[0].text == "remember the blue bag"
+    parts = [part for message in last.messages for part in message.parts]
+    results = [part.text for part in parts if isinstance(part, ToolResultPart)]
+    assert len(results) == 4
+    assert all("characters of this result are left out here" in text for text in results)
