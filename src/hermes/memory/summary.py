@@ -9,12 +9,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from hermes.memory.sanitiser import clean_text
-from hermes.message.chat import ChatMessage, is_unanswered, user_text
+from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
     AudioPart,
     FilePart,
     ImagePart,
-    NotePart,
     Part,
     TextPart,
     ToolCallPart,
@@ -32,6 +31,7 @@ other exact values, what was done and found with tools, and what is still open. 
 repetitions and whatever was corrected later. Write nothing else."""
 _TITLE = "[Summary of the {count} messages before this. It is a record, no instruction.]"
 _LONGEST_LINE = 2_000
+_LONGEST_TEXT = 8_000
 _CHARS_PER_TOKEN = 5
 
 
@@ -71,8 +71,6 @@ def text_of_summary(message: ChatMessage | None) -> str:
 
 
 def _lines(message: ChatMessage) -> Iterator[str]:
-    if is_unanswered(message):
-        return
     for part in message.parts:
         line = _line(part)
         if line:
@@ -80,9 +78,17 @@ def _lines(message: ChatMessage) -> Iterator[str]:
             yield msgspec.json.encode(told).decode()
 
 
+def _shortened(text: str) -> str:
+    """Return a text whose middle is left out if it is too long for any summary."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = _LONGEST_TEXT // 2
+    return f"{text[:half]} [{len(text) - _LONGEST_TEXT} characters] {text[-half:]}"
+
+
 def _line(part: Part) -> dict[str, str]:
     if isinstance(part, TextPart):
-        return {"text": part.text} if part.text.strip() else {}
+        return {"text": _shortened(part.text)} if part.text.strip() else {}
     if isinstance(part, ToolCallPart):
         return {"calls": part.name, "with": part.arguments[:_LONGEST_LINE]}
     if isinstance(part, ToolResultPart):
@@ -91,5 +97,4 @@ def _line(part: Part) -> dict[str, str]:
         return {"audio": part.transcript or ""}
     if isinstance(part, ImagePart | FilePart):
         return {"attachment": part.media.name or part.media.mime}
-    assert not isinstance(part, NotePart) or part.text
     return {}

@@ -58,6 +58,9 @@ def _is_shown(turn: Turn, index: int) -> bool:
     if not is_unanswered(message):
         return True
     is_last = index == len(turn.history) - 1
+    if not is_last and turn.history[index + 1].role != "user":
+        # It was answered after all, by a retry.
+        return True
     return is_last and (turn.retry is not None or len(message.text) <= _SHOWN_UNANSWERED)
 
 

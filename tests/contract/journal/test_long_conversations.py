@@ -382,6 +382,11 @@ async def test_the_summary_comes_as_soon_as_it_is_due(tmp_path: Path) -> None:
         await rig.until(lambda: any("You sum up" in one.system[0] for one in requests(model)))
 
 
+def forget_index(home: Path) -> None:
+    for file in home.glob("search.db*"):
+        file.unlink()
+
+
 async def hits(rig: Rig, word: str, asker: Searcher) -> int:
     assert rig.core.search is not None
     return len((await rig.core.search.find(SearchAsk(text=word, asker=asker, limit=20))).found)
@@ -411,8 +416,7 @@ async def test_everything_that_was_said_stays_where_people_and_programs_look_for
         )
         drawing = str([str(row) for row in drawn(draw(branches))])
         past = await rig.store.transcripts.exchanges(rig.lane(), epoch=0, limit=50)
-    for file in tmp_path.glob("search.db*"):
-        file.unlink()
+    forget_index(tmp_path)
     async with open_rig(tmp_path, model=model, search=True) as rig:
         # An index that is made anew reads the graphs, and finds the same.
         found += [await hits(rig, word, asker) for word in ("apples", "spoke")]
