@@ -242,11 +242,8 @@ class ModelCaller:
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        is_whole = fitted.request is context.request and not context.is_shortened
-        is_whole = is_whole and is_shown_whole(context.request, provider.info)
-        if context.left_out:
-            end = msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
-        end = _as_sample(end, is_whole=is_whole, has_thought=has_thought)
+        is_whole = fitted.request is context.request and is_shown_whole(wanted, provider.info)
+        end = _as_sample(_told(end, context), is_whole=is_whole, has_thought=has_thought)
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
@@ -350,6 +347,15 @@ class ModelCaller:
 
 def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
+
+
+def _told(end: CallEnd, context: FittedContext) -> CallEnd:
+    """Return the end with what the model was not shown, or not as it was."""
+    if context.is_shortened:
+        end = msgspec.structs.replace(end, is_verbatim=False)
+    if not context.left_out:
+        return end
+    return msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
 
 
 def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
