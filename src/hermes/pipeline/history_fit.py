@@ -19,11 +19,13 @@ from hermes.calls.context_fit import (
     shorten_results,
 )
 from hermes.message.chat import ChatMessage, is_unanswered, user_text
+from hermes.message.parts import TextPart
 from hermes.pipeline.turn import Turn
 from hermes.ports.transcripts import Compaction
 
 # A message that got no answer is shown to the next turn, which may be "try again", if it is short.
 _SHOWN_UNANSWERED = 2_000
+_MEDIA = " " * 2_000
 _NOTE = re.compile(r"\[The (\d+) messages? (?:before|after) this (?:is|are) left out[^\[\]]*\]$")
 
 
@@ -96,9 +98,12 @@ def _chars(turn: Turn) -> int:
     """Return about how many characters a turn sends; media count as much as they may take."""
     chars = sum(len(block) for block in turn.system) + 500 * len(turn.tools)
     for message in turn.context():
-        for part in message.parts:
-            text = getattr(part, "text", None)
-            chars += 2_000 if text is None else len(text) + 6
+        parts = message.parts
+        if len(parts) == 1 and type(parts[0]) is TextPart:
+            # Nearly all of a long history.
+            chars += len(parts[0].text) + 6
+        else:
+            chars += sum(len(getattr(part, "text", _MEDIA)) + 6 for part in parts)
     return chars
 
 

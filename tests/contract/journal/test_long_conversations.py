@@ -195,6 +195,10 @@ def told(model: ScriptedProvider) -> list[str]:
     return [message.text for message in requests(model)[-1].messages]
 
 
+def asked_to_sum_up(model: ScriptedProvider) -> int:
+    return sum("You sum up" in one.system[0] for one in requests(model))
+
+
 @pytest.mark.req("G5", "J23")
 async def test_before_the_context_is_full_older_messages_are_summed_up_beside_the_conversation(
     tmp_path: Path,
@@ -259,9 +263,14 @@ async def test_a_summary_that_fails_is_tried_again_and_the_conversation_goes_on(
     model = ScriptedProvider(failing, info=info, holds=CONTEXT)
     async with open_rig(tmp_path, model=model) as rig:
         outcomes = await talk(rig, 20)
+        before, shown = asked_to_sum_up(model), told(model)
+        rig.clock.advance(61)
+        await rig.core.memory.worker.round()
 
     assert outcomes == ["answered"] * 20
-    assert "left out" in told(model)[0]
+    assert "left out" in shown[0]
+    # Not with every message: once, and once more when it was time.
+    assert (before, asked_to_sum_up(model)) == (1, 2)
 
 
 @pytest.mark.req("G5", "J5")

@@ -64,7 +64,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
         return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
     except PromptTooLong as error:
         call.note_failure(error)
-        return too_long(turn, error)
+        return call.so_far(too_long(turn, error))
     except ProviderError as error:
         call.note_failure(error)
         text = call.shown.text

@@ -46,6 +46,8 @@ from hermes.sessions.compaction_rules import rules_of
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
+# No context is so small that fewer tokens are worth a summary.
+_LEAST_TOKENS = 500
 _log = structlog.get_logger(__name__)
 
 
@@ -358,9 +360,12 @@ def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
     if not turn.calls or turn.event.internal or turn.event.history:
         return None
     usage, model = turn.calls[-1].usage, turn.calls[-1].model
+    tokens = usage.tokens_in + usage.tokens_out
+    if tokens < _LEAST_TOKENS:
+        return None
     room = services.calls.room_of(_candidate(model))
     rules = rules_of(services.settings, turn.agent.key)
-    if room is None or not rules.is_due(usage.tokens_in + usage.tokens_out, room):
+    if room is None or not rules.is_due(tokens, room):
         return None
     return compaction_job(turn, at=services.clock.now())
 
@@ -381,6 +386,7 @@ def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:
         person_id=turn.person_id,
         due_at=at,
         latest_at=at,
+        is_patient=not asked,
     )
 
 

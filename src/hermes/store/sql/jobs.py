@@ -127,7 +127,7 @@ def _heard(move: Move, said: list[ChatMessage]) -> list[ReadExchange]:
 def put_job(tx: Tx, job: NewJob) -> None:
     """Write a job, inside the commit of the turn that creates it."""
     tx.put(
-        _SQL["put_job"],
+        _SQL["put_patient_job" if job.is_patient else "put_job"],
         job.key,
         job.kind,
         job.lane,
