@@ -10,6 +10,8 @@ from hermes.ports.memory import Job
 from hermes.ports.spend import SpendEntry
 from hermes.ports.transcripts import Compaction
 
+COMPACTED = "main:compacted"
+"""The branch on which compactions are versions; no state that people keep can have this name."""
 COMPACT = "compact"
 """The kind of the jobs that sum conversations up."""
 ASKED = "asked"

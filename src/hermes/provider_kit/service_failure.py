@@ -18,6 +18,7 @@ _MAX_TEXT = 500
 _NOT_NOW = frozenset({402, 408, 409, 425, 429})
 _OF_THE_REQUEST = frozenset({400, 413, 422})
 _NOT_FOUND = 404
+_BAD_REQUEST = 400
 _LOWEST_FAILURE, _HIGHEST_FAILURE = 400, 599
 _KEY_LOOK = re.compile(r"\b(?:sk|rk|pk)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
 _TAG = re.compile(r"<[^<>]*>")
@@ -132,6 +133,8 @@ def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
     if code is not None:
         return failure(name, code, headers={}, body=body, secret=secret)
     said = mask("" if found is None else found.words, secret=secret) or "it gave no reason"
+    if found is not None and found.is_too_long:
+        return PromptTooLong(f"{name}: the service reported an error: {said}", status=_BAD_REQUEST)
     return ProviderUnavailable(f"{name}: the service reported an error inside its answer: {said}")
 
 

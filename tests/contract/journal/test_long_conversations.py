@@ -14,10 +14,10 @@ from hermes.graph.text_drawing import rows as drawn
 from hermes.message.chat import user_text
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
+from hermes.ports.compaction import COMPACTED
 from hermes.ports.provider import ModelRequest
 from hermes.ports.search import SearchAsk, Searcher
 from hermes.ports.transcripts import Compaction
-from hermes.store.sql.session_history import COMPACTED
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider, chars_of_request

@@ -152,3 +152,11 @@ def test_a_prompt_that_a_service_calls_too_long_is_known_as_that(body):
 )
 def test_no_other_refusal_is_taken_for_that(status, body):
     assert not isinstance(failure("m", status, headers={}, body=body, secret=None), PromptTooLong)
+
+
+@pytest.mark.req("G5")
+def test_a_prompt_that_is_called_too_long_inside_a_200_is_known_as_that():
+    error = reported("m", said("no", code="context_length_exceeded"), secret=None)
+
+    assert isinstance(error, PromptTooLong)
+    assert error.status == 400

@@ -16,13 +16,14 @@ from hermes.graph.rewind import ChangeAuthor, marks_from
 from hermes.graph.storage import Batch
 from hermes.graph.stored_squish import StoredSummary, squish_start, still_holds, stored_summaries
 from hermes.message.chat import ChatMessage
+from hermes.ports.compaction import COMPACTED
 from hermes.ports.session_history import NO_COMPACTION
 from hermes.ports.transcripts import Compaction
 from hermes.store.sql.graph_names import GraphNames
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
-from hermes.store.sql.session_history import COMPACTED, MAIN
+from hermes.store.sql.session_history import MAIN
 from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("compactions")

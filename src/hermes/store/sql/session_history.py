@@ -13,13 +13,12 @@ from hermes.graph.rewind import ChangeAuthor, go_to, keep_state, marks_from, rep
 from hermes.graph.sequence import Sequence
 from hermes.graph.storage import Batch
 from hermes.message.chat import ChatMessage
+from hermes.ports.compaction import COMPACTED
 from hermes.ports.session_history import PastExchange
 from hermes.ports.turns import Commit
 from hermes.store.sql.graph_storage import SqlGraphStorage
 
 MAIN = "main"
-# Where compactions are versions; no state that people keep can have this name.
-COMPACTED = "main:compacted"
 _OWN = frozenset({MAIN, COMPACTED})
 Open = Callable[[list[bytes]], list[ChatMessage | None]]
 
