@@ -17,6 +17,12 @@ class Candidate(msgspec.Struct, frozen=True):
     rule: str
 
 
+def candidate_named(name: str, rule: str = "") -> Candidate:
+    """Return the candidate of a `provider:model`."""
+    provider, _, model = name.partition(":")
+    return Candidate(provider, model, rule)
+
+
 class DroppedProvider(msgspec.Struct, frozen=True):
     """A provider that is not tried, and why not."""
 

@@ -29,7 +29,7 @@ from hermes.message.session_key import read_session_key
 from hermes.ports.compaction import ASKED, LongConversation, OlderPart
 from hermes.ports.memory import Job
 from hermes.ports.transcripts import Compaction
-from hermes.routing.plan import CallNeeds, Candidate, Plan
+from hermes.routing.plan import CallNeeds, Plan, candidate_named
 from hermes.schedule.job_services import JobServices, answer_of
 from hermes.sessions.compaction_rules import CompactionRules, rules_of
 
@@ -38,8 +38,6 @@ _AUTO = "auto"
 # What a summarising model needs beside the messages: its instructions and the summary so far.
 _BESIDE_TOKENS = 600
 _LEAST_PIECE = 500
-# A conversation that takes more calls than this is summed up over several jobs.
-_MOST_PIECES = 24
 _BYTES_PER_TOKEN = 5
 # Messages as JSON take more tokens than as they were said.
 _JSON_SHARE = 0.8
@@ -78,7 +76,7 @@ class Compactor:
 
     def _cut(self, found: LongConversation, rules: CompactionRules, *, is_asked: bool) -> int:
         """Return how many messages are older; the last exchange never is."""
-        room = self._shop.calls.room_of(_candidate(found.model)) if found.model else None
+        room = self._shop.calls.room_of(candidate_named(found.model)) if found.model else None
         if room is None:
             return 0
         sizes = [message_tokens(message) for message in found.messages]
@@ -143,18 +141,13 @@ def _pieces(messages: Sequence[ChatMessage], most: int) -> Iterator[tuple[ChatMe
     """Yield messages in pieces of about `most` tokens; a longer message is a piece of its own."""
     told = shorten_results(tuple(messages), OLD_RESULT_CHARS, stop=len(messages))
     piece: list[ChatMessage] = []
-    size = made = 0
+    size = 0
     for message in told:
         tokens = message_tokens(message)
-        if piece and size + tokens > most and made < _MOST_PIECES:
+        if piece and size + tokens > most:
             yield tuple(piece)
-            piece, size, made = [], 0, made + 1
+            piece, size = [], 0
         piece.append(message)
         size += tokens
     if piece:
         yield tuple(piece)
-
-
-def _candidate(name: str) -> Candidate:
-    provider, _, model = name.partition(":")
-    return Candidate(provider, model, "answered last")

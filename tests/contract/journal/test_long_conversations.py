@@ -497,3 +497,21 @@ async def test_large_tool_results_are_shortened_before_messages_are_left_out(
     results = [part.text for part in parts if isinstance(part, ToolResultPart)]
     assert len(results) == 4
     assert all("characters of this result are left out here" in text for text in results)
+
+
+@pytest.mark.req("G5")
+async def test_a_small_model_sums_up_in_pieces_each_with_the_summary_so_far(tmp_path: Path) -> None:
+    model = talker(context=32_000)
+    info = msgspec.structs.replace(
+        SCRIPTED_INFO, name="small", model="small-1", context_tokens=8_000, local=True
+    )
+    small = ScriptedProvider(summing, info=info, holds=8_000)
+    settings = {"ROUTING__LOCAL_FIRST": "false"}
+    async with open_rig(tmp_path, model=model, beside={"small": small}, settings=settings) as rig:
+        await talk(rig, 16)
+        await rig.answer("and?")
+
+    assert len(small.calls) > 2
+    assert "Summary so far:\nThey spoke of work and play" in requests(small)[1].messages[0].text
+    assert asked_to_sum_up(model) == 0
+    assert told(model)[0].startswith("[Summary of")

@@ -41,7 +41,7 @@ from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
 from hermes.ports.transcripts import Compaction, TranscriptEntry
 from hermes.ports.turns import Commit, Interaction, TurnResult
 from hermes.ports.upward import Progress
-from hermes.routing.plan import Candidate
+from hermes.routing.plan import Candidate, candidate_named
 from hermes.sessions.compaction_rules import rules_of
 from hermes.tools.executor import denied
 
@@ -363,16 +363,11 @@ def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
     tokens = usage.tokens_in + usage.tokens_out
     if tokens < _LEAST_TOKENS:
         return None
-    room = services.calls.room_of(_candidate(model))
+    room = services.calls.room_of(candidate_named(model))
     rules = rules_of(services.settings, turn.agent.key)
     if room is None or not rules.is_due(tokens, room):
         return None
     return compaction_job(turn, at=services.clock.now())
-
-
-def _candidate(name: str) -> Candidate:
-    provider, _, model = name.partition(":")
-    return Candidate(provider, model, "answered")
 
 
 def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:
