@@ -22,6 +22,7 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider, chars_of_request
 from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.contract.journal.test_graph import seen_by
 
 CONTEXT = 16_000
 OFF = {"COMPACTION__ON": "false"}
@@ -213,8 +214,12 @@ async def test_before_the_context_is_full_older_messages_are_summed_up_beside_th
         summaries = [
             one for one in graph_of(rig, COMPACTED).versions() if one.edit.kind == "squish"
         ]
+        seen = [graph_of(rig).at(call).to_list() for call in graph_of(rig).calls()]
 
     assert outcomes == ["answered"] * 40
+    # What each call is said to have seen is what was sent, summary and all.
+    sent = [one for one in requests(model) if "You sum up" not in one.system[0]]
+    assert seen == [seen_by(one) for one in sent]
     assert said == 82
     assert branches == {}
     assert len(summaries) > 3
@@ -309,6 +314,24 @@ async def test_undo_past_a_summary_brings_the_messages_back(tmp_path: Path) -> N
         assert_whole(rig)
 
     assert told(model) == [f"0: {FOUR_KB}", f"0: {FOUR_KB}"[:20], "and then?"]
+
+
+@pytest.mark.req("G5", "W18")
+async def test_a_summary_of_what_was_taken_back_does_not_come_back_with_other_messages(
+    tmp_path: Path,
+) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 9)
+        before = told(model)
+        await rig.answer("/undo 9")
+        for number in range(12):
+            await rig.answer(f"other {number}")
+        assert_whole(rig)
+
+    assert before[0].startswith("[Summary of")
+    assert told(model)[0] == "other 0"
+    assert len(told(model)) == 23
 
 
 @pytest.mark.req("G5", "J24")
