@@ -93,7 +93,8 @@ class ProviderSettings(Section):
     max_output_tokens: Count | None = None
     """The maximum length of a reply in tokens; default: the model's own limit."""
     context_tokens: Count = 128_000
-    """The context size of the model in tokens."""
+    """The context size of the model in tokens, to which conversations are fitted; default: what is
+    known of the model."""
     threads: Whole = 0
     """Threads of the built-in model; 0: all cores but one."""
     idle_unload_s: Seconds = 600

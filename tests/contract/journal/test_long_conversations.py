@@ -541,3 +541,26 @@ async def test_a_small_model_sums_up_in_pieces_each_with_the_summary_so_far(tmp_
     assert "Summary so far:\nThey spoke of work and play" in requests(small)[1].messages[0].text
     assert asked_to_sum_up(model) == 0
     assert told(model)[0].startswith("[Summary of")
+
+
+@pytest.mark.req("G5", "J24")
+async def test_a_conversation_with_an_erased_person_is_summed_up_all_the_same(
+    tmp_path: Path,
+) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        await rig.core.memory.worker.stop()
+        first = await rig.say_in_thread("anns secret", user="ann")
+        await rig.outcome(first)
+        record = await rig.store.inbox.get(first)
+        assert record is not None
+        await rig.store.people.erase(record.person_id, at=rig.clock.now())
+        for number in range(9):
+            await rig.outcome(await rig.say_in_thread(f"{number}: {FOUR_KB}", user="bob"))
+            await rig.core.memory.worker.round()
+        await rig.outcome(await rig.say_in_thread("and?", user="bob"))
+
+    assert told(model)[0].startswith("[Summary of")
+    assert not any(
+        "secret" in message.text for one in requests(model)[1:] for message in one.messages
+    )

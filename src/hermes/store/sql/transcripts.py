@@ -30,7 +30,7 @@ from hermes.store.sql.graph_writer import GraphWriter
 from hermes.store.sql.queries import load
 from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts
 from hermes.store.sql.session_history import MAIN, SessionHistory
-from hermes.store.sql.transcript_reader import TranscriptReader
+from hermes.store.sql.transcript_reader import SessionView, TranscriptReader
 from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("transcripts")
@@ -103,13 +103,8 @@ class SqlTranscripts:
         """Return the part of a conversation that `cut` says is older, if there is one."""
 
         def read(db: Rows) -> OlderPart | None:
-            reader = self._reader(db)
-            past = reader.session(job.lane, epoch=job.epoch, head=0, limit=limit)
-            storage = reader.storage(graph_name(job.lane, job.epoch))
-            last = next(storage.calls_back(MAIN), None)
-            return _older(
-                past, cut, shared_from=shared_from, model="" if last is None else last.model
-            )
+            view = self._reader(db).view(job.lane, epoch=job.epoch, limit=limit)
+            return _older(view, cut, shared_from=shared_from)
 
         return await self._engine.reads.look(read)
 
@@ -335,28 +330,32 @@ class SqlTranscripts:
 
 
 def _older(
-    past: RecentSession, cut: Callable[[LongConversation], int], *, shared_from: int, model: str
+    view: SessionView, cut: Callable[[LongConversation], int], *, shared_from: int
 ) -> OlderPart | None:
     """Return the older part of a session; None if nothing is to be summed up."""
-    said, held = past.said, past.said.compaction
-    if said.start is None:
-        # Messages of an erased person are missing: nobody can say which ones the others are.
-        return None
+    held, last = view.held, next(view.storage.calls_back(MAIN), None)
     if held is not None and held.start < shared_from:
         held = None
-    hidden = max(0, shared_from - said.start)
-    messages = said.messages[hidden:]
+    # Messages of erased persons are missing; the others keep their places.
+    placed = [
+        (index, message)
+        for index, message in enumerate(view.found, start=view.start)
+        if message is not None and index >= shared_from
+    ]
+    messages = tuple(message for _, message in placed)
     found = LongConversation(
-        summary=None if held is None else held.message, messages=messages, model=model
+        summary=None if held is None else held.message,
+        messages=messages,
+        model="" if last is None else last.model,
     )
     count = cut(found)
-    if count <= 0:
+    if not 0 < count < len(placed):
         return None
-    stop = said.start + hidden + count
+    stop = placed[count][0]
     return OlderPart(
         start=shared_from,
         stop=stop,
-        source=past.tip.sequence.take(stop).root,
+        source=view.tip.sequence.take(stop).root,
         conversation=found,
         messages=messages[:count],
     )
