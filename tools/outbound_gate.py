@@ -100,6 +100,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
 MAY_TRUST: Mapping[str, str] = {
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",
+    "provider_kit/model_list.py": "a provider's base_url, which is the operator's setting",
     "provider_kit/stream.py": "a provider's base_url, which is the operator's setting",
     "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",
     "ops/otel_export.py": "the collector of otel.endpoint, which is the operator's setting",

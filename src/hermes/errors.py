@@ -30,6 +30,7 @@ HermesError
 ├── CounterDown             the fast counters cannot be reached
 ├── ProviderError           a model call failed
 │   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
+│   │   └── ProviderCooling it failed before and is not called for a while
 │   ├── ProviderRejected    this service refuses; `everywhere`: so would every other
 │   │   └── PromptTooLong   the request does not fit the model's context
 │   ├── ProviderTimeout     no output in time
@@ -171,11 +172,12 @@ class RateLimited(TryLater):
     """A key is used more often than it may be, or a sender has too many messages waiting.
 
     Others are not affected: a channel that takes messages in order passes it over at once.
-    `refusal` is the id under which that is noted.
+    `refusal` is the id under which that is noted, `per_minute` the rate of a key that was exceeded.
     """
 
     code = "rate_limited"
     refusal: str | None = None
+    per_minute: int | None = None
 
 
 class OverBudget(TryLater):
@@ -294,6 +296,12 @@ class ProviderUnavailable(ProviderError):
         super().__init__(text, status=status)
         self.retry_after = retry_after
         self.was_sent = was_sent
+
+
+class ProviderCooling(ProviderUnavailable):
+    """The service failed before and is left alone for `retry_after` seconds; nothing was sent."""
+
+    code = "provider_cooling"
 
 
 class ProviderRejected(ProviderError):

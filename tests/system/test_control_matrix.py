@@ -36,6 +36,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "gateway.rotate_keys": ("POST", "keys/rotate-store", {}),
     "models.list": ("GET", "models", None),
     "models.route": ("POST", "route", {"prompt": SECRET}),
+    "models.refresh": ("POST", "models/refresh", {"providers": [SECRET]}),
     "models.swap": ("POST", "models/swap", {"model": SECRET}),
     "hooks.list": ("GET", "hooks", None),
     "mcp.status": ("GET", "mcp", None),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from hermes.calls.deployments import DeployedProvider, Deployment
 from hermes.config import ProviderSettings, Settings
 from hermes.config.entries import EMBEDDER
 from hermes.lazy import lazy
@@ -102,14 +103,30 @@ def add_providers(
     """
     for name, table in settings.providers.items():
         if table.enabled:
-            providers[name] = registry.make_provider(
-                name, table.kind, settings=table, client=client
-            )
+            providers[name] = _provider(name, table, registry=registry, client=client)
     if settings.memory.recall and EMBEDDER not in settings.providers:
         table = ProviderSettings(kind=EMBEDDER)
         providers[EMBEDDER] = registry.make_provider(
             EMBEDDER, EMBEDDER, settings=table, client=client
         )
+
+
+def _provider(
+    name: str, table: ProviderSettings, *, registry: Registry, client: HttpClient
+) -> Provider:
+    """Return a provider, or one over all its deployments."""
+    if not table.deployments:
+        return registry.make_provider(name, table.kind, settings=table, client=client)
+    members = []
+    for deployment, one in table.deployments.items():
+        changed = {
+            "base_url": one.base_url or table.base_url,
+            "api_key": one.api_key or table.api_key,
+        }
+        own = table.model_copy(update=changed)
+        made = registry.make_provider(name, table.kind, settings=own, client=client)
+        members.append(Deployment(deployment, one.weight, made))
+    return DeployedProvider(members)
 
 
 def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:

@@ -30,6 +30,7 @@ from hermes.app.make_observability import make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
 from hermes.app.media import make_media_cache
+from hermes.app.model_lists import kept_lists
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.renewal import Renewal
 from hermes.app.store_files import open_store
@@ -56,6 +57,7 @@ from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
+from hermes.routing.model_facts import ModelFacts
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
 from hermes.server.v1.agent_turns import AgentTurns
@@ -181,7 +183,12 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     if search is not None:
         lifecycle.own("search", search.close)
     models = make_model_layer(
-        store, settings, providers=adapters.providers, clock=clock, meter=observing.metrics
+        store,
+        settings,
+        providers=adapters.providers,
+        clock=clock,
+        meter=observing.metrics,
+        facts=ModelFacts(settings.providers, kept_lists(context.home)),
     )
     await models.swaps.restore()
     return Storage(
@@ -194,7 +201,12 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
             context.home, settings, client=adapters.client, store=store, clock=clock
         ),
         models=models,
-        model_reports=ModelReports(settings, providers=adapters.providers, planner=models.planner),
+        model_reports=ModelReports(
+            settings,
+            providers=adapters.providers,
+            planner=models.planner,
+            deployments=models.deployments,
+        ),
     )
 
 
@@ -377,7 +389,7 @@ def _reports(
             started_at=started_at,
             state="draining" if core.inbox.draining else "connected",
             running_turns=core.lanes.running(),
-            providers=await provider_states(adapters.providers),
+            providers=await provider_states(adapters.providers, core.models.deployments.resting()),
             channels=connections.states(),
             memory=memory_status(
                 core.memory.recall,

@@ -65,7 +65,7 @@ async def try_configured(loaded: LoadedConfig, clock: Clock) -> tuple[KeyTest, .
 def _is_meant(table: ProviderSettings, origins: Mapping[str, str], name: str) -> bool:
     if table.kind in ("local", "minilm"):
         return False
-    given = table.api_key is not None or table.oauth_token is not None
+    given = table.has_credential
     return given or origins.get(f"providers.{name}.base_url", "default") != "default"
 
 

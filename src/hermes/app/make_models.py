@@ -1,6 +1,7 @@
 """The model layer of a gateway: planner, calls and ledger, connected to each other."""
 
 import asyncio
+import random
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -8,10 +9,12 @@ import msgspec
 from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
+from hermes.calls.circuits import MemoryCircuits
 from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Costs
 from hermes.calls.counter import LedgerCounter
 from hermes.calls.days import Calendar
+from hermes.calls.deployments import Deployments, Draw
 from hermes.calls.embedder import Embeddings
 from hermes.calls.ledger import CallLedger
 from hermes.calls.memory import AnswerMemory
@@ -19,11 +22,13 @@ from hermes.calls.model_caller import CallTimes, ModelCaller
 from hermes.calls.planner import Planner
 from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
+from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
 from hermes.ports.spend import SpendCounters
 from hermes.ports.store import Store
+from hermes.routing.model_facts import ModelFacts
 from hermes.routing.plan import Candidate
 from hermes.routing.policy import policy_of
 
@@ -32,6 +37,8 @@ class ModelLayer(msgspec.Struct, frozen=True, kw_only=True):
     """Everything between a request for a model call and the providers."""
 
     planner: Planner
+    facts: ModelFacts
+    deployments: Deployments
     swaps: ModelSwaps
     calls: ModelCaller
     embeddings: Embeddings
@@ -49,8 +56,14 @@ def make_model_layer(
     clock: Clock,
     counter: SpendCounters | None = None,
     meter: CallMeter | None = None,
+    facts: ModelFacts | None = None,
+    circuits: CircuitStates | None = None,
+    draw: Draw = random.random,
 ) -> ModelLayer:
-    """Return the model layer; without a counter, spending is counted in this process."""
+    """Return the model layer; without a counter, spending is counted in this process.
+
+    So are the failures of model services without `circuits`. `draw` returns random numbers.
+    """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
         counter or LedgerCounter(store.spend.total),
@@ -65,23 +78,30 @@ def make_model_layer(
     limit = CallLimit(
         turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )
-    pricing = Pricing(budgets, Costs(settings.providers, settings=settings.budgets))
+    facts = facts or ModelFacts(settings.providers)
+    pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
+    states = circuits or MemoryCircuits()
+    deployments = _deployments(providers, settings, states=states, clock=clock, draw=draw)
     calls = ModelCaller(
         providers,
         limit=limit,
         pricing=pricing,
         memory=memory,
-        times=CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s),
+        times=_times(settings),
         caps=_caps(settings),
-        contexts=ContextSizes(providers, settings.providers),
+        contexts=ContextSizes(providers, facts),
         continues=settings.routing.continue_on_failure,
+        deployments=deployments,
+        retry_wait=retry_wait(settings.routing.retry_s, draw),
         sleep=asyncio.sleep,
         meter=meter,
         clock=clock,
     )
-    planner = Planner(providers, policy=policy_of(settings))
+    planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(
         planner=planner,
+        facts=facts,
+        deployments=deployments,
         swaps=ModelSwaps(
             store.model_swap, planner, configured=settings.models.default, clock=clock
         ),
@@ -96,6 +116,34 @@ def make_model_layer(
     )
 
 
+def _times(settings: Settings) -> CallTimes:
+    turns, hedge_s = settings.turns, settings.routing.hedge_after_s
+    return CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s, hedge_s=hedge_s)
+
+
+def _deployments(
+    providers: Mapping[str, Provider],
+    settings: Settings,
+    *,
+    states: CircuitStates,
+    clock: Clock,
+    draw: Draw,
+) -> Deployments:
+    return Deployments(
+        providers,
+        states=states,
+        rules=settings.routing.breaker,
+        trial_s=settings.turns.output_timeout_s,
+        clock=clock,
+        draw=draw,
+    )
+
+
+def retry_wait(retry_s: float, draw: Draw) -> Callable[[], float] | None:
+    """Return how long the one retry of a call waits: half to one and a half of the setting."""
+    return (lambda: retry_s * (0.5 + draw())) if retry_s else None
+
+
 def _caps(settings: Settings) -> Callable[[Candidate], int | None]:
     """Return a candidate's output limit: by its model's name, or by its provider's setting."""
     routing = settings.routing
@@ -106,6 +154,10 @@ def _caps(settings: Settings) -> Callable[[Candidate], int | None]:
     def cap(candidate: Candidate) -> int | None:
         own = by_model.get(candidate.model)
         table = settings.providers.get(candidate.provider)
-        return own or (None if table is None else table.max_output_tokens)
+        if own is not None or table is None:
+            return own
+        served = table.models.get(candidate.model)
+        most = None if served is None else served.max_output_tokens
+        return most or table.max_output_tokens
 
     return cap

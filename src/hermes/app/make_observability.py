@@ -32,6 +32,8 @@ from hermes.ports.spend import Meter
 from hermes.ports.store import Store
 
 Count = Callable[[], float]
+# Callers may name any model: what they can make fail must not make the metrics grow.
+_MOST_RESTING = 64
 # The person who owns the deliveries of alerts.
 _SENDER = ("hermes", "alerts")
 
@@ -197,12 +199,7 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
         MetricReader(
             "turns_running", "Turns running now.", read=lambda: [((), core.lanes.running())]
         ),
-        MetricReader(
-            "breaker_open",
-            "Whether sending to a platform is paused because it kept failing.",
-            labels=("platform",),
-            read=lambda: _breakers(core),
-        ),
+        *_breaker_readers(core),
         MetricReader(
             "budget_spent_usd",
             "What the calls of today cost, as budgets count it.",
@@ -221,6 +218,23 @@ def _core_readers(core: Core, settings: Settings, *, clock: Clock) -> list[Metri
     ]
 
 
+def _breaker_readers(core: Core) -> list[Metric]:
+    return [
+        MetricReader(
+            "breaker_open",
+            "Whether sending to a platform is paused because it kept failing.",
+            labels=("platform",),
+            read=lambda: _breakers(core),
+        ),
+        MetricReader(
+            "model_resting",
+            "Whether a model of a deployment is left alone because it failed; absent if not.",
+            labels=("backend", "deployment"),
+            read=lambda: _resting(core),
+        ),
+    ]
+
+
 def _counter(name: str, text: str, count: Count) -> MetricReader:
     return MetricReader(name, text, read=lambda: [((), count())], kind="counter")
 
@@ -230,6 +244,11 @@ def _breakers(core: Core) -> Reading:
         ((name,), float(sender.breaker.open_until is not None))
         for name, sender in core.push.senders.items()
     ]
+
+
+def _resting(core: Core) -> Reading:
+    resting = core.models.deployments.resting()[:_MOST_RESTING]
+    return [((f"{one.provider}:{one.model}", one.deployment), 1.0) for one in resting]
 
 
 async def _waiting(store: Store) -> Reading:

@@ -13,6 +13,7 @@ from hermes.app.key_rotation import make_rotation
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles
 from hermes.app.make_schedule import make_cron_operations
+from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
 from hermes.control.operations import Operations
 from hermes.control.runtime import RuntimeHandles
@@ -141,6 +142,12 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
         hooks=parts.adapters.hooks.report,
         models=reports.models,
         route=reports.route,
+        refresh=make_refresh(
+            parts.adapters.providers,
+            facts=core.models.facts,
+            home=context.home,
+            clock=context.clock,
+        ).run,
         mcp_status=parts.adapters.mcp_operations.status,
         mcp_reload=parts.adapters.mcp_operations.reload,
     )

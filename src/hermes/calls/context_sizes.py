@@ -6,10 +6,10 @@ is remembered in memory until the process ends.
 
 from collections.abc import Mapping
 
-from hermes.config import ProviderSettings
 from hermes.ports.provider import Provider
+from hermes.routing.model_facts import ModelFacts
 from hermes.routing.plan import Candidate
-from hermes.routing.prices import context_size
+from hermes.routing.prices import undated
 
 _UNKNOWN = 8_192
 # What is left of a size that a service refused.
@@ -21,11 +21,9 @@ _MOST_LEARNT = 1_000
 class ContextSizes:
     """The context sizes of candidates, in tokens."""
 
-    def __init__(
-        self, providers: Mapping[str, Provider], tables: Mapping[str, ProviderSettings]
-    ) -> None:
+    def __init__(self, providers: Mapping[str, Provider], facts: ModelFacts) -> None:
         self._providers = providers
-        self._tables = tables
+        self._facts = facts
         self._learnt: dict[tuple[str, str], int] = {}
 
     def of(self, candidate: Candidate) -> int:
@@ -34,7 +32,11 @@ class ContextSizes:
         provider = self._providers.get(name)
         if provider is None:
             return _UNKNOWN
-        size = context_size(provider.info, model, self._tables.get(name))
+        info = provider.info
+        if undated(model) == undated(info.model):
+            # Services answer with the dated name of the model that they were asked for.
+            model = info.model
+        size = self._facts.context_of(info, model)
         return min(size, self._learnt.get((name, model), size)) if self._learnt else size
 
     def learn(self, candidate: Candidate, refused: int) -> None:
@@ -45,10 +47,11 @@ class ContextSizes:
 
     @property
     def largest(self) -> int:
-        """The largest context of a configured provider's own model."""
+        """The largest context of a configured model."""
         sizes = [
-            context_size(one.info, one.info.model, self._tables.get(name))
-            for name, one in self._providers.items()
+            self._facts.context_of(one.info, model)
+            for one in self._providers.values()
             if one.info.chat
+            for model in self._facts.models_of(one.info)
         ]
         return max(sizes, default=_UNKNOWN)

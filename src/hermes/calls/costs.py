@@ -3,15 +3,14 @@
 An unknown price never counts as free: the cost stays unknown, and budgets count the assumption.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 
 from hermes.calls.token_estimate import input_tokens
-from hermes.config import BudgetSettings, ProviderSettings
+from hermes.config import BudgetSettings
 from hermes.message.reply import Usage
 from hermes.ports.provider import ModelRequest, ProviderInfo
-from hermes.routing.prices import price_of, usage_cost
+from hermes.routing.model_facts import ModelFacts
+from hermes.routing.prices import usage_cost
 
 _PER_MILLION = 1_000_000
 # Few models write more in one answer. A caller who allows a billion must not hold a whole budget.
@@ -36,20 +35,19 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Costs:
-    """Prices calls by the settings and the price list."""
+    """Prices calls by what is known of their models."""
 
-    def __init__(self, tables: Mapping[str, ProviderSettings], *, settings: BudgetSettings) -> None:
-        self._tables = tables
+    def __init__(self, facts: ModelFacts, *, settings: BudgetSettings) -> None:
+        self._facts = facts
         self._settings = settings
 
     def of(
         self, info: ProviderInfo, model: str, usage: Usage, *, said_model: str | None = None
     ) -> Cost:
         """Return what a usage costs; `said_model` is the model that the service named."""
-        table = self._tables.get(info.name)
-        price = price_of(info, model, table)
+        price = self._facts.price_of(info, model)
         if price is None and said_model:
-            price = price_of(info, said_model, table)
+            price = self._facts.price_of(info, said_model)
         priced = usage_cost(price, usage)
         return Cost(priced, self._assumed(priced) if priced.unpriced else 0.0)
 

@@ -1,9 +1,11 @@
 """The position of a call in its plan, and what follows a failure.
 
-Before the first piece is shown, any failure moves on to the next candidate, unless every candidate
-would fail the same way. After it the failure is final, unless the next candidate can continue the
-answer.
+Before the first piece is shown, any failure moves on to another deployment of the candidate, then to
+the next candidate, unless every candidate would fail the same way; the last one is tried once more.
+After the first piece the failure is final, unless the next candidate can continue the answer.
 """
+
+from collections.abc import Callable
 
 import msgspec
 
@@ -14,15 +16,20 @@ from hermes.calls.shown_pieces import ShownPieces
 from hermes.errors import (
     AnswerInvalid,
     PromptTooLong,
+    ProviderCooling,
     ProviderError,
     ProviderRejected,
     ProviderUnavailable,
+    StreamTruncated,
 )
 from hermes.ports.provider import ModelRequest, ProviderInfo, TextDelta
 from hermes.routing.plan import Candidate, Plan
 
 _MOST_TRIES = 3
+_MOST_DEPLOYMENTS = 5
 _TOO_MANY = 429
+_OUT_OF_MONEY = 402
+_WRONG_KEY = 401
 _MAY_MEAN_PREFILL = frozenset({400, 422})
 
 
@@ -30,12 +37,21 @@ class Failover:
     """One call's progress through its plan."""
 
     def __init__(
-        self, plan: Plan, request: ModelRequest, *, max_wait_s: float, continues: bool
+        self,
+        plan: Plan,
+        request: ModelRequest,
+        *,
+        max_wait_s: float,
+        continues: bool,
+        retry_wait: Callable[[], float] | None = None,
     ) -> None:
         self._plan = plan
         self._wanted = request
         self._wait_left_s = max_wait_s
         self._continues = continues
+        self._retry_wait = retry_wait
+        self._tried: frozenset[str] = frozenset()
+        self.has_waited = False
         self._place = 0
         self._tries = 1
         self._repair: ModelRequest | None = None
@@ -54,6 +70,11 @@ class Failover:
     def is_last(self) -> bool:
         """Whether there is no other candidate."""
         return self._place + 1 >= len(self._plan.candidates)
+
+    @property
+    def tried(self) -> frozenset[str]:
+        """The deployments of the candidate that were called already."""
+        return self._tried
 
     @property
     def text(self) -> str:
@@ -94,8 +115,16 @@ class Failover:
         """Return whether the answer can be continued; a partial tool call or JSON cannot."""
         return self._continues and not self._has_shown_other and self._wanted.schema is None
 
-    def after(self, error: ProviderError) -> float:
-        """Move on after a failure; return how long to wait first, or raise the failure."""
+    def try_at(self, deployment: str) -> None:
+        """Remember that the candidate is called at a deployment now."""
+        self._tried |= {deployment}
+        self.has_waited = False
+
+    def after(self, error: ProviderError, *, has_other: bool = False) -> float:
+        """Move on after a failure; return how long to wait first, or raise the failure.
+
+        `has_other` says that a deployment of the candidate was not tried and may be called.
+        """
         has_shown = bool(self._text) or self._has_shown_other
         if has_shown and not self._can_go_on():
             raise error
@@ -112,17 +141,17 @@ class Failover:
         if isinstance(error, AnswerInvalid) and self._repair is None and not has_shown:
             self._repair = schema_ways.repair(self._wanted, error.answer, str(error))
             return 0.0
-        wait = error.retry_after if isinstance(error, ProviderUnavailable) else None
-        asks = isinstance(error, ProviderUnavailable) and error.status == _TOO_MANY
-        is_worth = asks or self.is_last
-        if wait is not None and is_worth and self._may_wait(wait):
-            self._tries += 1
-            self._wait_left_s -= wait
+        if has_other and self._may_do_elsewhere(error):
+            return 0.0
+        wait = self._wait_after(error, has_shown=has_shown)
+        if wait is not None:
+            self.has_waited = True
             return wait
         if self.is_last:
             raise error
         self._place += 1
         self._tries = 1
+        self._tried = frozenset()
         self._repair = None
         self._is_prefilled = self._no_prefill = self._is_cut = False
         return 0.0
@@ -131,3 +160,33 @@ class Failover:
         """Return whether a service found a prompt too long of which older parts may go."""
         is_too_long = isinstance(error, PromptTooLong) and error.status is not None
         return is_too_long and self._wanted.cut_history and not self._is_cut
+
+    def _may_do_elsewhere(self, error: ProviderError) -> bool:
+        """Return whether another deployment of the same model may do better."""
+        if isinstance(error, ProviderRejected) and error.status != _WRONG_KEY:
+            return False
+        return len(self._tried) < _MOST_DEPLOYMENTS and not isinstance(error, AnswerInvalid)
+
+    def _wait_after(self, error: ProviderError, *, has_shown: bool) -> float | None:
+        """Return how long to wait before the same candidate is tried again, or None if it is not."""
+        wait = error.retry_after if isinstance(error, ProviderUnavailable) else None
+        if wait is None:
+            return None if has_shown else self._retry_after(error)
+        is_cooling = isinstance(error, ProviderCooling)
+        asks = not is_cooling and error.status == _TOO_MANY
+        if not (asks or self.is_last) or not self._may_wait(wait):
+            return None
+        self._tries += 1
+        self._wait_left_s -= wait
+        return wait
+
+    def _retry_after(self, error: ProviderError) -> float | None:
+        """Return the wait before the one retry of a call that has no other candidate.
+
+        Not after a long silence: the caller has waited enough. Not if the account is out of money.
+        """
+        is_transient = isinstance(error, ProviderUnavailable | StreamTruncated)
+        if not (self.is_last and is_transient) or error.status == _OUT_OF_MONEY:
+            return None
+        retry, self._retry_wait = self._retry_wait, None
+        return None if retry is None else retry()

@@ -5,6 +5,7 @@ listener sees every try before it is sent, and may write it down first.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import partial
 from types import TracebackType
 
 import msgspec
@@ -17,17 +18,19 @@ from hermes.calls.capacity import CallLimit
 from hermes.calls.context_fit import FittedContext, fit_context, request_tokens
 from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Cost
+from hermes.calls.deployments import CallPass, Deployments
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
+from hermes.calls.hedge import HedgedCall
 from hermes.calls.memory import AnswerMemory
-from hermes.calls.request_fit import fit, read
+from hermes.calls.request_fit import FittedRequest, fit, read
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import (
     PromptTooLong,
+    ProviderCooling,
     ProviderError,
-    ProviderRejected,
     ProviderTimeout,
     ProviderUnavailable,
     StorageFull,
@@ -58,7 +61,8 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `whole` says that nobody waits for pieces; `wait_s` limits the wait for a service that asks for
     one; `remembers` allows a cached answer. The call waits `place_s` for a slot among the model
-    calls (None: as the settings say), counted for its `asker`, which defaults to the payer.
+    calls (None: as the settings say), counted for its `asker`, which defaults to the payer. With
+    `hedges` the next candidate may be asked beside a silent one, if the settings say so.
     """
 
     call_id: str
@@ -69,13 +73,18 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     remembers: bool = False
     place_s: float | None = None
     asker: ShareHolder | None = None
+    hedges: bool = False
 
 
 class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a model may be silent, and how long a call may last."""
+    """How long a model may be silent, and how long a call may last.
+
+    After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
+    """
 
     silence_s: float
     limit_s: float
+    hedge_s: float = 0.0
 
 
 class _TimedStream:
@@ -116,6 +125,41 @@ class _TimedStream:
             ) from None
 
 
+class _DeploymentCall:
+    """`with` reports to the deployments how a call at one of them ended."""
+
+    __slots__ = ("_deployments", "_entry", "is_trial", "provider", "rest_s")
+
+    def __init__(self, deployments: Deployments, entry: CallPass) -> None:
+        self._deployments = deployments
+        self._entry = entry
+        self.provider = entry.deployment.provider
+        self.is_trial = entry.is_trial
+        self.rest_s = 0.0
+
+    def __enter__(self) -> "_DeploymentCall":
+        return self
+
+    def end_trial(self) -> None:
+        """Report the first output of a trial call: others need not wait for its end."""
+        self._deployments.succeeded(self._entry)
+        self._entry = msgspec.structs.replace(self._entry, is_trial=False)
+        self.is_trial = False
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self._deployments.succeeded(self._entry, rest_s=self.rest_s)
+        elif isinstance(error, ProviderError):
+            self._deployments.failed(self._entry, error)
+        else:
+            self._deployments.left(self._entry)
+
+
 class ModelCaller:
     """Runs model calls."""
 
@@ -130,6 +174,8 @@ class ModelCaller:
         caps: Callable[[Candidate], int | None],
         contexts: ContextSizes,
         continues: bool,
+        deployments: Deployments,
+        retry_wait: Callable[[], float] | None = None,
         sleep: Sleep,
         meter: CallMeter | None = None,
         clock: Clock | None = None,
@@ -142,16 +188,31 @@ class ModelCaller:
         self._caps = caps
         self.contexts = contexts
         self._continues = continues
+        self._deployments = deployments
+        self._retry_wait = retry_wait
         self._sleep = sleep
         self._meter = meter or NoMeter()
         self._monotonic = (clock or SystemClock()).monotonic
 
-    async def run(
+    def run(
         self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]:
         """Run a call; raises the last error if no candidate answers."""
+        hedge_s = self._times.hedge_s
+        if not (hedge_s and spec.hedges and len(plan.candidates) > 1):
+            return self._walk(spec, plan, receipt=receipt)
+        call = HedgedCall(partial(self._walk, spec, receipt=receipt), plan, after_s=hedge_s)
+        return call.run()
+
+    async def _walk(
+        self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
+    ) -> AsyncGenerator[CallEvent, None]:
         walk = Failover(
-            plan, spec.request, max_wait_s=spec.wait_s, continues=self._continues and not spec.whole
+            plan,
+            spec.request,
+            max_wait_s=spec.wait_s,
+            continues=self._continues and not spec.whole,
+            retry_wait=self._retry_wait,
         )
         while True:
             candidate = walk.candidate
@@ -161,13 +222,17 @@ class ModelCaller:
                     yield event
                 return
             except ProviderError as error:
-                self._meter.failed(_name(candidate), spec.payer.tier)
+                is_made = not isinstance(error, ProviderCooling)
+                if is_made:
+                    self._meter.failed(_name(candidate), spec.payer.tier)
                 self._learn(spec, candidate, error)
-                wait = walk.after(error)
+                has_other = self._deployments.has_other(candidate, walk.tried)
+                wait = walk.after(error, has_other=has_other)
                 failure = error
             finally:
                 await events.aclose()
-            yield CallFailure(candidate, failure)
+            if is_made:
+                yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
 
@@ -199,58 +264,59 @@ class ModelCaller:
         self, spec: CallSpec, walk: Failover, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]:
         candidate = walk.candidate
-        provider = self._provider(candidate)
-        wanted = self._capped(walk.request(provider.info), candidate)
-        passing = walk.passing(provider.info)
+        info = self._deployments.info_of(candidate.provider)
+        wanted = self._capped(walk.request(info), candidate)
+        passing = walk.passing(info)
         found = await self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
             yield CallStart(candidate)
             yield found
             return
         context = self._in_context(wanted, candidate)
-        fitted = fit(context.request, provider.info, whole=spec.whole)
+        fitted = fit(context.request, info, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
-        if not self._limit.is_free_for(asker):
-            # Without a wait, the hold below checks the kill switch right away.
-            await self._pricing.budgets.check_switch()
+        if await self._must_wait(asker):
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
-            yield CallStart(candidate)
-            has_thought, began = False, self._monotonic()
-            charge.send()
-            stream = _TimedStream(provider, fitted.request, times=self._times)
-            async with failpoints.outside("model.call"), stream as timeout:
-                timeout.start_wait()
-                async for event in stream.events:
-                    timeout.end_wait()
-                    if isinstance(event, CallEnd):
-                        end = await charge.pay(event)
-                        self._paid(spec, candidate, end=end, began=began)
-                        break
-                    charge.hear(event)
-                    has_thought = has_thought or isinstance(event, ReasoningDelta)
-                    if not fitted.hides:
-                        for piece in passing.pieces(event):
-                            walk.show(piece)
-                            yield piece
+            with self._enter(walk) as place:
+                yield CallStart(candidate)
+                has_thought, began = False, self._monotonic()
+                charge.send()
+                stream = _TimedStream(place.provider, fitted.request, times=self._times)
+                async with failpoints.outside("model.call"), stream as timeout:
                     timeout.start_wait()
-                else:
-                    raise StreamTruncated(f"{provider.info.name} ended its stream without an end")
-        end = read(fitted, end, wanted=wanted)
+                    async for event in stream.events:
+                        timeout.end_wait()
+                        if isinstance(event, CallEnd):
+                            end = await charge.pay(event)
+                            place.rest_s = event.rest_s
+                            self._paid(spec, candidate, end=end, began=began)
+                            break
+                        charge.hear(event)
+                        if place.is_trial:
+                            place.end_trial()
+                        has_thought = has_thought or isinstance(event, ReasoningDelta)
+                        if not fitted.hides:
+                            for piece in passing.pieces(event):
+                                walk.show(piece)
+                                yield piece
+                        timeout.start_wait()
+                    else:
+                        raise StreamTruncated(f"{info.name} ended its stream without an end")
+        end = _told(read(fitted, end, wanted=wanted), context)
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        is_whole = fitted.request is context.request and is_shown_whole(wanted, provider.info)
-        end = _as_sample(_told(end, context), is_whole=is_whole, has_thought=has_thought)
+        end = _as_sample(end, has_thought, is_whole=_is_whole(fitted, context, info))
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
 
     def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
         """Return the request cut to what the candidate holds; the built-in model cuts by itself."""
-        if not wanted.cut_history or self._provider(candidate).info.demonstration:
+        if not wanted.cut_history or self._deployments.info_of(candidate.provider).demonstration:
             return FittedContext(wanted)
         room = prompt_room(self.contexts.of(candidate), wanted.max_output_tokens)
         return fit_context(wanted, room=room)
@@ -260,6 +326,33 @@ class ModelCaller:
         if isinstance(error, PromptTooLong) and error.status and spec.request.cut_history:
             sent = min(request_tokens(spec.request), self.contexts.of(candidate))
             self.contexts.learn(candidate, sent)
+
+    async def _must_wait(self, asker: ShareHolder) -> bool:
+        """Return whether the call has to wait for a slot; raises if no call may be made at all."""
+        if self._limit.is_free_for(asker):
+            return False
+        # Without a wait, the hold of the call checks the kill switch right away.
+        await self._pricing.budgets.check_switch()
+        return True
+
+    def _enter(self, walk: Failover) -> _DeploymentCall:
+        """Choose the deployment; raises `ProviderCooling` while none may be called."""
+        candidate = walk.candidate
+        entry = self._deployments.enter(candidate, tried=walk.tried, waited=walk.has_waited)
+        walk.try_at(entry.deployment.name)
+        return _DeploymentCall(self._deployments, entry)
+
+    def _charge(
+        self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog
+    ) -> CallCharge:
+        return CallCharge(
+            self._pricing,
+            spec.payer,
+            info=self._deployments.info_of(candidate.provider),
+            candidate=candidate,
+            request=request,
+            receipt=receipt,
+        )
 
     async def _answer(
         self,
@@ -304,24 +397,6 @@ class ModelCaller:
         seconds = self._monotonic() - began
         self._meter.called(_name(candidate), spec.payer.tier, usage=end.usage, seconds=seconds)
 
-    def _provider(self, candidate: Candidate) -> Provider:
-        provider = self._providers.get(candidate.provider)
-        if provider is None:
-            raise ProviderRejected(f"provider {candidate.provider} is no longer configured")
-        return provider
-
-    def _charge(
-        self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog
-    ) -> CallCharge:
-        return CallCharge(
-            self._pricing,
-            spec.payer,
-            info=self._provider(candidate).info,
-            candidate=candidate,
-            request=request,
-            receipt=receipt,
-        )
-
     def _capped(self, request: ModelRequest, candidate: Candidate) -> ModelRequest:
         """Apply the model's output cap if the caller sets no limit."""
         cap = self._caps(candidate)
@@ -358,7 +433,12 @@ def _told(end: CallEnd, context: FittedContext) -> CallEnd:
     return msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
 
 
-def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
+def _is_whole(fitted: FittedRequest, context: FittedContext, info: ProviderInfo) -> bool:
+    """Return whether the model is shown what fits its context, and nothing else."""
+    return fitted.request is context.request and is_shown_whole(context.request, info)
+
+
+def _as_sample(end: CallEnd, has_thought: bool, *, is_whole: bool) -> CallEnd:
     """Return the end; verbatim only if the model saw the whole request and all output is kept."""
     if not end.is_verbatim or (is_whole and is_kept_whole(end, has_thought=has_thought)):
         return end

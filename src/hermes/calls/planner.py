@@ -1,27 +1,42 @@
 """Asks providers whether they can be called now, and makes the plan of a call."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from hermes.errors import BadRequest, NotFound, PromptTooLong, ProviderError, ProviderUnavailable
 from hermes.ports.provider import Provider
 from hermes.routing.catalogue import note_on
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
-from hermes.routing.plan import CallNeeds, Plan, ProviderOffer
+from hermes.routing.plan import CallNeeds, CoolingPeriod, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 
 _PROBE_S = 2.0
+# Returns the models of a provider that are not called now because they failed.
+FindCooling = Callable[[str], Mapping[str, CoolingPeriod]]
+
+
+def _nothing_cools(_provider: str) -> Mapping[str, CoolingPeriod]:
+    return {}
 
 
 class Planner:
     """Makes plans over the configured providers."""
 
-    def __init__(self, providers: Mapping[str, Provider], *, policy: Policy) -> None:
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        policy: Policy,
+        cooling: FindCooling = _nothing_cools,
+    ) -> None:
         self._providers = tuple(providers.values())
         # A provider that only makes embeddings is not asked before every answer.
         self._talking = tuple(one for one in self._providers if one.info.chat)
         self.policy = policy
+        self._cooling = cooling
         # Takes the place of `models.default`, if an operator swapped it.
         self.default_model: str | None = None
 
@@ -32,7 +47,7 @@ class Planner:
         the model lacks what the call needs.
         """
         who = self._providers if ask.capability == "embeddings" else self._talking
-        return self._planned(ask, await _offers(who))
+        return self._planned(ask, await self._offers(who))
 
     def _planned(self, ask: CallNeeds, offers: Sequence[ProviderOffer]) -> Plan:
         decision = decide(ask, offers, policy=self.policy)
@@ -52,7 +67,7 @@ class Planner:
         `smaller` is planned if only the demonstration model, or no model at all, can serve `ask`. A
         call with pictures that no model can serve still raises: its pictures can be described.
         """
-        offers = await _offers(self._talking)
+        offers = await self._offers(self._talking)
         plan = decide(ask, offers, policy=self.policy).plan
         if not plan.candidates and ask.images:
             return self._planned(ask, offers), False
@@ -82,7 +97,24 @@ class Planner:
 
     async def offers(self) -> list[ProviderOffer]:
         """Ask every provider at once; return the offers in their order."""
-        return await _offers(self._providers)
+        return await self._offers(self._providers)
+
+    async def names(self) -> list[str]:
+        """Return `provider:model` of every configured model that can be called now."""
+        facts = self.policy.facts
+        return [
+            f"{offer.info.name}:{model}"
+            for offer in await self.offers()
+            if offer.available and offer.info.chat
+            for model in facts.models_of(offer.info)
+        ]
+
+    async def _offers(self, providers: Sequence[Provider]) -> list[ProviderOffer]:
+        offers = await _offers(providers)
+        for place, offer in enumerate(offers):
+            if cooling := self._cooling(offer.info.name):
+                offers[place] = msgspec.structs.replace(offer, cooling=cooling)
+        return offers
 
 
 async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:

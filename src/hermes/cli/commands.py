@@ -36,6 +36,7 @@ from hermes.cli import (
     logs,
     mcp,
     memory,
+    model_refresh,
     model_swap,
     models,
     pair,
@@ -245,6 +246,7 @@ app.command("doctor", epilog=doctor.EPILOG)(doctor.command)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
 models_app.callback(invoke_without_command=True, epilog=models.EPILOG)(models.command)
+models_app.command("refresh", epilog=model_refresh.EPILOG)(model_refresh.command)
 models_app.command("swap", epilog=model_swap.EPILOG)(model_swap.command)
 app.add_typer(models_app, name="models")
 app.command("route", epilog=route.EPILOG)(route.command)

@@ -50,4 +50,5 @@ def price_text(price: Price | None) -> str:
         return "price unknown"
     if price.source == "this machine":
         return "this machine"
-    return f"${price.read:.2f} / ${price.written:.2f}"
+    by = " (service)" if price.source == "service" else ""
+    return f"${price.read:.2f} / ${price.written:.2f}{by}"

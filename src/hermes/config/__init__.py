@@ -30,14 +30,17 @@ from hermes.config.load import LoadedConfig, SettingRow, load, show
 from hermes.config.machine import system_zone
 from hermes.config.model_settings import (
     AgentSettings,
+    BreakerSettings,
     BudgetSettings,
     CacheSettings,
     CallSettings,
     CompactionSettings,
     CreditSettings,
     CreditTier,
+    DeploymentSettings,
     ModelSettings,
     ProviderSettings,
+    ServedModelSettings,
     TurnSettings,
 )
 from hermes.config.server_settings import (
@@ -64,6 +67,7 @@ __all__ = [
     "AgentRuleSettings",
     "AgentSettings",
     "ApprovalSettings",
+    "BreakerSettings",
     "BudgetSettings",
     "BusyPolicy",
     "BusySettings",
@@ -75,6 +79,7 @@ __all__ = [
     "CreditTier",
     "CronSettings",
     "DebugSettings",
+    "DeploymentSettings",
     "Finding",
     "GateSettings",
     "InboxSettings",
@@ -93,6 +98,7 @@ __all__ = [
     "PlatformSettings",
     "ProviderSettings",
     "ResetSettings",
+    "ServedModelSettings",
     "ServerSettings",
     "SessionCacheSettings",
     "SessionSettings",

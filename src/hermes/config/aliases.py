@@ -55,5 +55,5 @@ def has_credential(provider: ProviderSettings, credential: Credential) -> bool:
     if credential == "oauth_token":
         return provider.oauth_token is not None
     if credential == "api_key":
-        return provider.api_key is not None
+        return provider.has_key
     return True

@@ -12,6 +12,7 @@ from hermes.config.chat_settings import conditions
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
+from hermes.config.model_settings import ProviderSettings, ServedModelSettings
 from hermes.config.named_variables import unfilled
 from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
@@ -116,7 +117,10 @@ def _model(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
 
 def _addresses(settings: Settings) -> Iterator[Fault]:
     for name, provider in settings.providers.items():
-        if provider.enabled and provider.kind == "openai" and provider.base_url is None:
+        places = provider.deployments.values()
+        has_own = bool(places) and all(one.base_url is not None for one in places)
+        is_open = provider.kind == "openai" and provider.base_url is None
+        if provider.enabled and is_open and not has_own:
             key = ("providers", name, "base_url")
             text = "expected the address of the model server"
             fix = f"set {dotted(key)}, such as http://127.0.0.1:11434/v1"
@@ -171,7 +175,7 @@ def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     provider, known = settings.providers.get(name), PROVIDERS.get(name)
     variable = variable_for(("providers", name, "api_key"))
     # What no well-known variable gives a key to is a server of one's own, which needs none.
-    if provider is None or known is None or variable is None or provider.api_key is not None:
+    if provider is None or known is None or variable is None or provider.has_key:
         return
     if provider.base_url == known["base_url"]:
         text = f"but providers.{name}.api_key is not set"
@@ -187,13 +191,19 @@ def _unused_prompts(settings: Settings) -> Iterator[Fault]:
 
 
 def _half_prices(settings: Settings) -> Iterator[Fault]:
-    fields = ("price_in_per_million", "price_out_per_million")
     for name, provider in settings.providers.items():
-        for field, other in (fields, fields[::-1]):
-            price = getattr(provider, field)
-            if price is not None and getattr(provider, other) is None:
-                text = f"but providers.{name}.{other} is not set, so it is not used"
-                yield ("providers", name, field), price, text, "set both, or remove it"
+        yield from _half_price(("providers", name), provider)
+        for model, served in provider.models.items():
+            yield from _half_price(("providers", name, "models", model), served)
+
+
+def _half_price(key: Key, priced: ProviderSettings | ServedModelSettings) -> Iterator[Fault]:
+    fields = ("price_in_per_million", "price_out_per_million")
+    for field, other in (fields, fields[::-1]):
+        price = getattr(priced, field)
+        if price is not None and getattr(priced, other) is None:
+            text = f"but {dotted((*key, other))} is not set, so it is not used"
+            yield (*key, field), price, text, "set both, or remove it"
 
 
 def _silent_platforms(settings: Settings, origin: Origin) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 from pydantic import SecretStr
 
-from hermes.config.section import Means, Section, descriptions, names_a_secret
+from hermes.config.section import Means, OrNames, Section, descriptions, names_a_secret
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
 
@@ -40,6 +40,8 @@ class Node:
     is_list: bool = False
     is_number: bool = False
     may_be_none: bool = False
+    takes_names: bool = False
+    """Whether a list of names may be written for entries with nothing set."""
 
     @property
     def is_leaf(self) -> bool:
@@ -117,7 +119,8 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
         inside = get_args(bare)[1]
         if inside is object:
             return Node(is_free=True, expected="anything", **about)
-        return Node(entry=_node(inside, ()), **about)
+        takes_names = any(isinstance(item, OrNames) for item in metadata)
+        return Node(entry=_node(inside, ()), takes_names=takes_names, **about)
     parts = _parts(annotation)
     return Node(
         expected=_expected(annotation, metadata),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from hermes.config.findings import MASK, Finding, printed, wrong_value
 from hermes.config.keys import Node, closeness, dotted, nearest, nearest_key, node_at, root
-from hermes.config.section import split_list
+from hermes.config.section import names_as_table, split_list
 from hermes.config.settings import Key
 from hermes.config.variables import (
     ENVIRONMENT_ONLY,
@@ -81,6 +81,8 @@ def _walk_child(layer: Layer, key: Key, *, name: object, value: object) -> None:
 def _walk(layer: Layer, key: Key, *, value: object) -> None:
     """Split a value down to its leaves."""
     node = node_at(key)
+    if node is not None and node.takes_names:
+        value = names_as_table(value)
     if node is None:
         layer.problems.append(_unknown(layer.name, key))
     elif node.is_leaf or (node.is_free and not _is_branch(key, value)):
@@ -89,10 +91,17 @@ def _walk(layer: Layer, key: Key, *, value: object) -> None:
         for name, item in value.items():
             _walk_child(layer, key, name=name, value=item)
     elif value is None or isinstance(value, Mapping):
-        if key[:-1] in OPEN_TABLES:
+        if _is_open(key[:-1]):
             _add(layer, key, leaf=LayerValue({}, layer.name))
     else:
         layer.problems.append(_not_a_table(key, value, origin=layer.name))
+
+
+def _is_open(table: Key) -> bool:
+    """Whether an entry of a table exists as soon as it is named."""
+    node = node_at(table)
+    is_deployments = table[:1] == ("providers",) and table[2:] == ("deployments",)
+    return table in OPEN_TABLES or is_deployments or (node is not None and node.takes_names)
 
 
 def _is_branch(key: Key, value: object) -> bool:
@@ -201,10 +210,9 @@ def _value_of(node: Node, text: str) -> object:
 
 
 def _read_table_variable(layer: Layer, variable: str, *, text: str, key: Key) -> None:
-    try:
-        tree = json.loads(text) if text else {}
-    except ValueError:
-        tree = None
+    node = node_at(key)
+    takes_names = node is not None and node.takes_names
+    tree = _table_in(text, takes_names=takes_names)
     if not isinstance(tree, dict):
         origin = f"{layer.name} {variable}"
         expected = 'a JSON object such as {"a": 1}'
@@ -219,6 +227,17 @@ def _read_table_variable(layer: Layer, variable: str, *, text: str, key: Key) ->
     layer.problems += inner.problems
     for found, leaf in inner.leaves.items():
         _set(layer, found, value=leaf.value, variable=variable)
+
+
+def _table_in(text: str, *, takes_names: bool) -> object:
+    """Return the table in a text, which may be JSON or, with `takes_names`, a list of names."""
+    if takes_names and not text.lstrip().startswith(("{", "[")):
+        return names_as_table(split_list(text))
+    try:
+        tree = json.loads(text) if text else {}
+    except ValueError:
+        return None
+    return names_as_table(tree) if takes_names else tree
 
 
 def _set(layer: Layer, key: Key, *, value: object, variable: str) -> None:

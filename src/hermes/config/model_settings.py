@@ -15,6 +15,7 @@ from hermes.config.section import (
     Days,
     Delay,
     Headers,
+    Listed,
     Means,
     ModelName,
     Name,
@@ -67,6 +68,35 @@ class ModelSettings(Section):
     memory.dream_model names another; default: the default model."""
 
 
+Weight = Annotated[int, Field(ge=0, le=1000)]
+
+
+class ServedModelSettings(Section):
+    """One of several models of a provider; what is not set comes from the provider, the service or
+    the price list."""
+
+    context_tokens: Count | None = None
+    """The context size of this model in tokens."""
+    max_output_tokens: Count | None = None
+    """The maximum length of a reply of this model in tokens."""
+    price_in_per_million: Price | None = None
+    """Dollars per million input tokens; overrides the price list if both prices are set."""
+    price_out_per_million: Price | None = None
+    """Dollars per million output tokens; overrides the price list if both prices are set."""
+
+
+class DeploymentSettings(Section):
+    """One of several keys or addresses that serve the models of a provider."""
+
+    base_url: Url | None = None
+    """Its address; default: that of the provider."""
+    api_key: Secret | None = None
+    """Its API key; default: that of the provider."""
+    weight: Weight = 1
+    """Its share of the calls: one with 2 gets twice as many as one with 1. One with 0 is used only
+    if no other can be called."""
+
+
 class ProviderSettings(Section):
     """One place where models run."""
 
@@ -82,6 +112,12 @@ class ProviderSettings(Section):
     """An OAuth token, used if there is no key."""
     model: Word | None = None
     """The model to use if none is named."""
+    models: Listed[ServedModelSettings] = Field(default_factory=no_entries)
+    """Its models beside `model`: a list of names, or a table with what differs for each. They are
+    listed, and can be asked for by name alone."""
+    deployments: Named[DeploymentSettings] = Field(default_factory=no_entries)
+    """Several keys or addresses that serve the same models, by a name of yours. Calls are shared
+    out by weight; one that fails or is rate limited is left alone for a while."""
     headers: Headers = Field(default_factory=no_entries)
     """Headers of every call; their values are secret."""
     price_in_per_million: Price | None = None
@@ -99,6 +135,16 @@ class ProviderSettings(Section):
     """Threads of the built-in model; 0: all cores but one."""
     idle_unload_s: Seconds = 600
     """The built-in model is unloaded after this long without use."""
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the provider, or one of its deployments, has an API key."""
+        return self.api_key is not None or any(one.api_key for one in self.deployments.values())
+
+    @property
+    def has_credential(self) -> bool:
+        """Whether the provider has a key or a token."""
+        return self.has_key or self.oauth_token is not None
 
 
 class CompactionSettings(Section):
@@ -268,6 +314,21 @@ class ComplexitySettings(Section):
     """From this length on the weight is full."""
 
 
+class BreakerSettings(Section):
+    """When a model service that fails is left alone, and for how long. Every model of every
+    deployment has a breaker of its own."""
+
+    failures: Count = 5
+    """After this many failed calls in a row, a service is not called for a while. 429 does not wait
+    for that: it counts at once, for as long as the service says."""
+    open_s: Seconds = 15
+    """How long it is not called. Then one call tries it; while that fails too, the time doubles."""
+    most_open_s: Seconds = 300
+    """The longest time between two such tries, also if a service asks for more."""
+    rate_limit_s: Delay = 2
+    """How long a service is left alone after a 429 that does not say how long."""
+
+
 class RoutingSettings(Section):
     """Which model a call goes to if nobody names one; [routing](routing.md) describes the order."""
 
@@ -296,6 +357,14 @@ class RoutingSettings(Section):
     continue_on_failure: bool = False
     """Whether the next candidate continues an interrupted answer; otherwise the shown part is
     marked as incomplete."""
+    retry_s: Delay = 0.5
+    """A call that fails before anything was shown, and has no other candidate, is made once more
+    after about this long (half to one and a half of it, by chance); 0 turns that off."""
+    hedge_after_s: Delay = 0
+    """If a call of `/v1` or of a job has no output after this long, the next candidate is asked, too;
+    the first output wins, and the other call is cancelled, which may cost what it has used. 0 turns
+    that off."""
+    breaker: BreakerSettings = Field(default_factory=BreakerSettings)
     aliases: Named[AliasSettings] = Field(default_factory=lambda: ALIASES, validate_default=True)
     """Other names of providers; built in are claude, claude_pro and claude_api."""
 

@@ -71,6 +71,18 @@ class Means:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class OrNames:
+    """Metadata on a table: a plain list of names may be written for entries with nothing set."""
+
+
+def names_as_table(value: object) -> object:
+    """Return a list of names as a table whose entries set nothing; anything else as it is."""
+    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+        return {name: {} for name in value}
+    return value
+
+
 def _has_no_blanks(secret: SecretStr) -> SecretStr:
     """Refuse blanks: a key is sent in a header, and a pasted line end would break every call."""
     if any(character.isspace() for character in secret.get_secret_value()):
@@ -130,6 +142,14 @@ NAME_MEANING = "a name of small letters, digits, '_' and '-'"
 Name = Annotated[str, Field(pattern=NAME_PATTERN), Means(NAME_MEANING)]
 Named = Annotated[Mapping[Name, V], AfterValidator(_freeze), PlainSerializer(dict)]
 Table = Annotated[Mapping[str, V], AfterValidator(_freeze), PlainSerializer(dict)]
+# Entries that may be given by their names alone.
+Listed = Annotated[
+    Mapping[Annotated[str, Field(min_length=1, max_length=200)], V],
+    OrNames(),
+    BeforeValidator(names_as_table),
+    AfterValidator(_freeze),
+    PlainSerializer(dict),
+]
 Headers = Table[Annotated[SecretStr, Field(min_length=1)]]
 # The channel interprets a platform's own settings: here they are only frozen and kept secret.
 Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]

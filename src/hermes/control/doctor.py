@@ -130,7 +130,7 @@ def trust_checks(settings: Settings) -> Iterator[Check]:
     )
     for name, provider in settings.providers.items():
         url = "" if provider.base_url is None else str(provider.base_url)
-        has_secret = provider.api_key is not None or provider.oauth_token is not None
+        has_secret = provider.has_credential
         if provider.enabled and has_secret and url.startswith("http://") and not _is_here(url):
             yield Check(
                 name="trusted addresses",

@@ -4,10 +4,11 @@ The parts of the gateway are handed in; nothing here changes anything.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
+from hermes.calls.deployments import Deployments, DeploymentState
 from hermes.calls.planner import Planner, ask_provider
 from hermes.config import MemorySettings, Settings
 from hermes.control.models import ModelsReport, RouteReport, models_report, route_report
@@ -32,8 +33,10 @@ async def ask_all(providers: Mapping[str, Provider]) -> list[ProviderOffer]:
     return list(await asyncio.gather(*(ask_provider(one) for one in providers.values())))
 
 
-async def provider_states(providers: Mapping[str, Provider]) -> tuple[ProviderStatus, ...]:
-    """Return the state of every provider, in their order."""
+async def provider_states(
+    providers: Mapping[str, Provider], resting: Sequence[DeploymentState] = ()
+) -> tuple[ProviderStatus, ...]:
+    """Return the state of every provider, in their order; `resting` are left alone now."""
     return tuple(
         [
             ProviderStatus(
@@ -41,10 +44,16 @@ async def provider_states(providers: Mapping[str, Provider]) -> tuple[ProviderSt
                 model=one.info.model,
                 available=await one.available(),
                 demonstration=one.info.demonstration,
+                note=_resting_note(one.info.name, resting),
             )
             for one in providers.values()
         ]
     )
+
+
+def _resting_note(provider: str, resting: Sequence[DeploymentState]) -> str | None:
+    own = [f"{one.model}: {one.words}" for one in resting if one.provider == provider]
+    return "; ".join(own) or None
 
 
 def memory_status(recall: Recall, settings: MemorySettings, *, parked_jobs: int) -> MemoryStatus:
@@ -63,19 +72,35 @@ class ModelReports:
     """Reports on the models of a running gateway."""
 
     def __init__(
-        self, settings: Settings, *, providers: Mapping[str, Provider], planner: Planner
+        self,
+        settings: Settings,
+        *,
+        providers: Mapping[str, Provider],
+        planner: Planner,
+        deployments: Deployments,
     ) -> None:
         self._settings = settings
         self._providers = providers
         self._planner = planner
+        self._deployments = deployments
 
     async def models(self) -> ModelsReport:
         """Return every model service with what it can do, and whether it can be called now."""
-        return models_report(self._settings, await ask_all(self._providers))
+        return models_report(
+            self._settings,
+            await self._planner.offers(),
+            self._planner.policy.facts,
+            resting=self._deployments.resting(),
+        )
 
     async def route(self, ask: CallNeeds) -> RouteReport:
         """Return the plan that a call would get now, with its reasons."""
-        return route_report(ask, await ask_all(self._providers), settings=self._as_swapped())
+        return route_report(
+            ask,
+            await self._planner.offers(),
+            settings=self._as_swapped(),
+            facts=self._planner.policy.facts,
+        )
 
     async def who_answers(self) -> tuple[str, bool]:
         """Return the model that would answer now, and whether it is the demonstration model."""

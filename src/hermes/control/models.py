@@ -8,19 +8,28 @@ from collections.abc import Sequence
 
 import msgspec
 
+from hermes.calls.deployments import DeploymentState
 from hermes.config import ProviderSettings, Settings
 from hermes.config.variables import variable_for
+from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
+from hermes.routing.model_facts import FactSource, ModelFacts
 from hermes.routing.plan import CallNeeds, DroppedProvider, ProviderOffer
 from hermes.routing.policy import policy_of
-from hermes.routing.prices import Ability, Price, context_size, price_list, price_of
+from hermes.routing.prices import Ability, Price, price_list
 
 ABILITIES: tuple[Ability, ...] = ("tools", "vision", "schema", "embeddings")
 
 
 class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One provider with its model; a `price` of None is unknown, which is not free."""
+    """One model of a provider; a `price` of None is unknown, which is not free.
+
+    `is_own` is the model that answers if only the provider is named, `is_configured` says that the
+    settings name it; without it only the service's own list does. `listed_at` is when the service
+    listed this model itself (seconds since 1970), None if it never did. `resting` are the deployments
+    that are left alone because they failed; with `is_cooling` these are all of them.
+    """
 
     provider: str
     model: str
@@ -31,14 +40,29 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     chat: bool = True
     abilities: tuple[Ability, ...]
     context_tokens: int
+    context_source: FactSource = "provider"
     price: Price | None
+    is_own: bool = True
+    is_configured: bool = True
+    listed_at: float | None = None
+    resting: tuple[DeploymentState, ...] = ()
+    is_cooling: bool = False
+
+
+class ListedService(msgspec.Struct, frozen=True, kw_only=True):
+    """A provider whose service listed so many models itself, and when (seconds since 1970)."""
+
+    provider: str
+    at: float
+    models: int
 
 
 class ModelsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Every configured model; list prices are of `prices_date`."""
+    """Every configured model, and those that services list; list prices are of `prices_date`."""
 
     models: tuple[ModelLine, ...]
     prices_date: str
+    lists: tuple[ListedService, ...] = ()
 
 
 class RouteCandidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,17 +84,68 @@ class RouteReport(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
 
-def models_report(settings: Settings, offers: Sequence[ProviderOffer]) -> ModelsReport:
-    """Return every offer with what is known of its model."""
-    lines = tuple(_line(offer, settings.providers.get(offer.info.name)) for offer in offers)
-    return ModelsReport(models=lines, prices_date=price_list().date.isoformat())
+def models_report(
+    settings: Settings,
+    offers: Sequence[ProviderOffer],
+    facts: ModelFacts | None = None,
+    *,
+    resting: Sequence[DeploymentState] = (),
+) -> ModelsReport:
+    """Return every configured model of every offer, with what is known of it.
+
+    Models that only the service's own list names come after them.
+    """
+    facts = facts or ModelFacts(settings.providers)
+    lines = [
+        _line(offer, model, table=settings.providers.get(offer.info.name), facts=facts)
+        for offer in offers
+        for model in _models_of(offer.info, facts)
+    ]
+    if resting:
+        lines = [_with_resting(line, resting) for line in lines]
+    return ModelsReport(
+        models=tuple(lines),
+        prices_date=price_list().date.isoformat(),
+        lists=tuple(
+            ListedService(provider=name, at=one.at, models=len(one.models))
+            for name, one in facts.lists.items()
+        ),
+    )
+
+
+def _with_resting(line: ModelLine, resting: Sequence[DeploymentState]) -> ModelLine:
+    own = [one for one in resting if (one.provider, one.model) == (line.provider, line.model)]
+    return msgspec.structs.replace(line, resting=tuple(own)) if own else line
+
+
+def with_bare_names(lines: Sequence[ModelLine]) -> list[ModelLine]:
+    """Return the lines whose model can be asked for by its name alone: the first of each name.
+
+    A demonstration model is not asked for that way, and a name with a colon may mean a provider.
+    """
+    named: dict[str, ModelLine] = {}
+    for line in lines:
+        if line.model and ":" not in line.model and not line.demonstration:
+            named.setdefault(line.model, line)
+    return list(named.values())
+
+
+def _models_of(info: ProviderInfo, facts: ModelFacts) -> tuple[str, ...]:
+    configured = facts.models_of(info)
+    return tuple(dict.fromkeys((*configured, *facts.listed_by(info.name))))
 
 
 def route_report(
-    ask: CallNeeds, offers: Sequence[ProviderOffer], *, settings: Settings
+    ask: CallNeeds,
+    offers: Sequence[ProviderOffer],
+    *,
+    settings: Settings,
+    facts: ModelFacts | None = None,
 ) -> RouteReport:
     """Return the plan that a call of the default agent would get from these offers."""
-    decision = decide(_of_default_agent(ask, settings), offers, policy=policy_of(settings))
+    facts = facts or ModelFacts(settings.providers)
+    policy = policy_of(settings, facts)
+    decision = decide(_of_default_agent(ask, settings), offers, policy=policy)
     infos = {offer.info.name: offer.info for offer in offers}
     return RouteReport(
         candidates=tuple(
@@ -78,9 +153,7 @@ def route_report(
                 provider=one.provider,
                 model=one.model,
                 rule=one.rule,
-                price=price_of(
-                    infos[one.provider], one.model, settings.providers.get(one.provider)
-                ),
+                price=facts.price_of(infos[one.provider], one.model),
             )
             for one in decision.plan.candidates
         ),
@@ -105,23 +178,32 @@ def _of_default_agent(ask: CallNeeds, settings: Settings) -> CallNeeds:
     return msgspec.structs.replace(ask, default_model=model, tier=agent.tier)
 
 
-def _line(offer: ProviderOffer, table: ProviderSettings | None) -> ModelLine:
+def _line(
+    offer: ProviderOffer, model: str, *, table: ProviderSettings | None, facts: ModelFacts
+) -> ModelLine:
     info = offer.info
+    size = facts.context_size(info, model)
+    listed = facts.lists.get(info.name)
     return ModelLine(
         provider=info.name,
-        model=info.model,
+        model=model,
         available=offer.available,
         problem=None if offer.available else offer.problem or _missing_key(info.name, table),
         local=info.local,
         demonstration=info.demonstration,
         chat=info.chat,
-        abilities=tuple(one for one in ABILITIES if has_ability(info, info.model, one)),
-        context_tokens=context_size(info, info.model, table),
-        price=price_of(info, info.model, table),
+        abilities=tuple(one for one in ABILITIES if has_ability(info, model, one)),
+        context_tokens=size.tokens,
+        context_source=size.source,
+        price=facts.price_of(info, model),
+        is_own=model == info.model,
+        is_configured=facts.serves(info, model),
+        is_cooling=model in offer.cooling,
+        listed_at=listed.at if listed is not None and model in listed.models else None,
     )
 
 
 def _missing_key(name: str, table: ProviderSettings | None) -> str | None:
     variable = variable_for(("providers", name, "api_key"))
-    has_one = table is None or table.api_key is not None or table.oauth_token is not None
+    has_one = table is None or table.has_credential
     return None if has_one or variable is None else f"no key: set {variable}"

@@ -43,6 +43,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "people": "whose conversations to include: person ids, or `all`",
     "platform": _PLATFORM,
     "prompt": "the prompt to route",
+    "providers": "the providers to ask; all that have a list if empty",
     "reason": "the reason; it is recorded with the action",
     "requests_per_minute": "the maximum number of calls per minute",
     "role": "the role of the token's holder",

@@ -164,6 +164,10 @@ MODELS_LIST = _row(
 MODELS_ROUTE = _row(
     "models.route", "viewer", runtime.ModelOperations.route, post="/control/route",
     summary="Show which models a call would use, and why.")
+MODELS_REFRESH = _row(
+    "models.refresh", "operator", runtime.ModelOperations.refresh, post="/control/models/refresh",
+    changes=True, targets=("providers",),
+    summary="Ask the services for their own lists of models: names, sizes and prices.")
 MODELS_SWAP = _row(
     "models.swap", "operator", runtime.ModelOperations.swap, post="/control/models/swap",
     changes=True, result_models=("model",),

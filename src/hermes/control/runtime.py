@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from hermes.control.hooks import HooksReport
+from hermes.control.model_refresh import RefreshOrder, RefreshReport
 from hermes.control.models import ModelsReport, RouteReport
 from hermes.control.sessions import Ended
 from hermes.control.status import ChannelStatus, StatusReport
@@ -77,6 +78,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     hooks: Callable[[], Awaitable[HooksReport]] | None = None
     models: Callable[[], Awaitable[ModelsReport]] | None = None
     route: Callable[[CallNeeds], Awaitable[RouteReport]] | None = None
+    refresh: Callable[[RefreshOrder], Awaitable[RefreshReport]] | None = None
     mcp_status: Callable[[], Awaitable[McpReport]] | None = None
     mcp_reload: Callable[[], Awaitable[Diff]] | None = None
 
@@ -126,6 +128,10 @@ class ModelOperations:
     async def route(self, ask: CallNeeds) -> RouteReport:
         """Return the plan that a call would get now, with its reasons."""
         return await _running(self._handles.route)(ask)
+
+    async def refresh(self, order: RefreshOrder) -> RefreshReport:
+        """Ask the services for their own lists of models, and use them from now on."""
+        return await _running(self._handles.refresh)(order)
 
     async def swap(self, order: SwapOrder) -> SwapReport:
         """Change the default model, also over restarts."""

@@ -108,7 +108,8 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
 
     A provider counts tokens and knows no prices: the cost in its `usage` is always 0. `left_out` is
     how many of the oldest messages it had no room for. `is_verbatim` is false when the model was
-    shown something else than the request, or wrote something else than `parts`.
+    shown something else than the request, or wrote something else than `parts`. `rest_s` is how long
+    the service will take no more calls, if it said that its rate limit is used up.
     """
 
     parts: tuple[Part, ...]
@@ -117,6 +118,7 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     model: str
     left_out: int = 0
     is_verbatim: bool = True
+    rest_s: float = 0.0
 
 
 ModelEvent = TextDelta | ReasoningDelta | ToolCallDelta | CallEnd

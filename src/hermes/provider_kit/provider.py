@@ -5,16 +5,19 @@ of each call. The call itself is the same on every wire.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import ClassVar, Generic
 
 from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
+from hermes.ports.model_lists import ServedModel
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
 from hermes.provider_kit.assembly import SettingsT
+from hermes.provider_kit.model_list import ask_for_list
 from hermes.provider_kit.sse_parser import SseParser
 from hermes.provider_kit.stream import (
     EVENTS,
+    JSON,
     AnswerAssembly,
     ModelEndpoint,
     PayloadParser,
@@ -57,6 +60,10 @@ class WireProvider(ABC, Generic[SettingsT]):
 
         return stream_model(self._client, prepare=prepare, parser=self._parser())
 
+    async def list_models(self) -> Mapping[str, ServedModel]:
+        """Return the models that the service lists itself; raises `ProviderError`."""
+        return await ask_for_list(self._client, self._endpoint(self._list_url(), JSON))
+
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""
 
@@ -91,6 +98,10 @@ class WireProvider(ABC, Generic[SettingsT]):
             local=settings.is_on_this_machine,
             probed=False,
         )
+
+    def _list_url(self) -> str:
+        """Return where the service lists its models."""
+        return self._settings.url("/models")
 
     def _parser(self) -> PayloadParser:
         return SseParser()

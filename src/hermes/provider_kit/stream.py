@@ -22,6 +22,7 @@ from hermes.errors import (
     StreamTruncated,
 )
 from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.retry_after import rest_after
 from hermes.ports.provider import CallEnd, ModelEvent
 from hermes.provider_kit.echo import without_echo
 from hermes.provider_kit.service_failure import MAX_ERROR_BYTES, failure, unusable
@@ -130,7 +131,8 @@ async def stream_model(
             for payload in payloads:
                 for event in feed(payload):
                     yield event
-        yield assembly.end()
+        end, rest_s = assembly.end(), rest_after(response.headers)
+        yield msgspec.structs.replace(end, rest_s=rest_s) if rest_s else end
         if more:
             await _linger(response)
 

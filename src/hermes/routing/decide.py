@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from hermes.config.model_settings import ComplexitySettings
+from hermes.config.variables import variable_for
 from hermes.errors import ProviderUnavailable
 from hermes.routing.draft import Found, PlanDraft
 from hermes.routing.fitness import (
@@ -22,7 +23,6 @@ from hermes.routing.fitness import (
 )
 from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, ProviderOffer
 from hermes.routing.policy import Policy
-from hermes.routing.prices import context_size
 from hermes.routing.tasks import task_of
 
 AUTO = "auto"
@@ -32,8 +32,8 @@ _LAST_RESORT = "last resort: the demonstration model"
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """A plan with what decided it; `problem` says why there is no candidate.
 
-    `is_unknown` says that no provider has the named model, `is_unfit` that it lacks what the call
-    needs.
+    `is_unknown` says that no provider has the named model, or none has the key for it; `is_unfit` that
+    it lacks what the call needs.
     """
 
     plan: Plan
@@ -87,19 +87,27 @@ def _named(draft: PlanDraft, model: str, *, rule: str) -> Decision:
         fix = f"{text}; name one of them as provider:model"
         return Decision(plan=Plan(()), problem=fix, is_unknown=True)
     usable: Found = []
+    cooling: Found = []
     refused: list[tuple[str, str]] = []
     for offer, named in found:
         reason = _away(draft, offer) or _cannot(draft.ask, offer, named)
-        if reason is None:
-            usable.append((offer, named))
-        else:
+        if reason is not None:
             refused.append((offer.info.name, reason))
+        elif (named or offer.info.model) in offer.cooling:
+            cooling.append((offer, named))
+        else:
+            usable.append((offer, named))
+    # Better a service that failed lately than none: the call waits for it, or says until when.
+    usable = usable or cooling
     if not usable:
         dropped = tuple(DroppedProvider(name, reason) for name, reason in refused)
         told = "; ".join(f"{name}: {reason}" for name, reason in refused)
         text = f"the {rule} {model!r} cannot be used now ({told}); name another model, or auto"
         unfit = all(_away(draft, offer) is None for offer, _ in found)
-        return Decision(plan=Plan((), dropped), problem=text, is_unfit=unfit)
+        keyless = all(_is_keyless(offer) for offer, _ in found)
+        return Decision(plan=Plan((), dropped), problem=text, is_unfit=unfit, is_unknown=keyless)
+    for offer, named in cooling if usable is not cooling else ():
+        draft.drop(offer.info.name, offer.cooling[named or offer.info.model].words)
     return Decision(plan=_only(draft, usable, rule=f"{rule} {draft.policy.told(model)}"))
 
 
@@ -117,15 +125,27 @@ def _only(draft: PlanDraft, usable: Found, *, rule: str) -> Plan:
     ]
     if not others:
         return Plan(candidates)
-    return Plan(
-        candidates, tuple(DroppedProvider(one.info.name, "another was named") for one in others)
-    )
+    for offer in others:
+        draft.drop(offer.info.name, "another was named")
+    return Plan(candidates, draft.dropped)
 
 
 def _away(draft: PlanDraft, offer: ProviderOffer) -> str | None:
     if not offer.available:
-        return offer.problem or "not available"
+        return offer.problem or _without_key(offer)
     return "offline mode" if draft.policy.offline and not offer.info.local else None
+
+
+def _is_keyless(offer: ProviderOffer) -> bool:
+    """Return whether a service is away for good: it is not asked, so it lacks its key."""
+    return not offer.available and not offer.info.probed
+
+
+def _without_key(offer: ProviderOffer) -> str:
+    if not _is_keyless(offer):
+        return "not available"
+    variable = variable_for(("providers", offer.info.name, "api_key"))
+    return "has no key" + (f"; set {variable}" if variable else "")
 
 
 def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | None:
@@ -221,9 +241,9 @@ def _most_tokens(draft: PlanDraft) -> int:
     """Return what the largest model holds that was refused for its size alone; 0 if none was."""
     if not draft.ask.tokens:
         return 0
-    tables = draft.policy.providers
+    facts = draft.policy.facts
     there = [one.info for one in (*draft.offers, *draft.demonstrations) if one.available]
-    rooms = [prompt_room(context_size(info, info.model, tables.get(info.name))) for info in there]
+    rooms = [prompt_room(facts.context_of(info, info.model)) for info in there]
     return max(rooms, default=0) if draft.ask.tokens > max(rooms, default=0) else 0
 
 

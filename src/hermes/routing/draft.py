@@ -18,6 +18,7 @@ class PlanDraft:
 
     __slots__ = (
         "_candidates",
+        "_cooling",
         "_decided",
         "_dropped",
         "_is_picky",
@@ -47,6 +48,7 @@ class PlanDraft:
             bool(self._needs or ask.tokens) or policy.offline or ask.capability in AT_HOME
         )
         self._candidates: list[Candidate] = []
+        self._cooling: list[Candidate] = []
         self._decided: set[tuple[str, str]] = set()
         self._dropped: dict[str, str] = {}
         for offer in offers:
@@ -63,8 +65,8 @@ class PlanDraft:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no candidate yet."""
-        return not self._candidates
+        """Whether there is no candidate yet, not even one that is left alone for a while."""
+        return not (self._candidates or self._cooling)
 
     def add(self, offer: ProviderOffer, rule: str, *, model: str = "") -> None:
         """Add a model to the plan if it can serve the call, else record why not."""
@@ -80,6 +82,10 @@ class PlanDraft:
             if reason is not None:
                 self._dropped.setdefault(name, reason)
                 return
+        if offer.cooling and model in offer.cooling:
+            self._cooling.append(Candidate(name, model, rule))
+            self._dropped.setdefault(name, offer.cooling[model].words)
+            return
         self._candidates.append(Candidate(name, model, rule))
 
     def add_target(self, target: str, rule: str) -> None:
@@ -99,6 +105,11 @@ class PlanDraft:
         """Record why something is not tried, unless a reason is recorded already."""
         self._dropped.setdefault(name, reason)
 
+    @property
+    def dropped(self) -> tuple[DroppedProvider, ...]:
+        """What is not tried so far, with its reason."""
+        return tuple(DroppedProvider(*item) for item in self._dropped.items())
+
     def find(self, target: str) -> Found:
         """Return the models that a target of a chain or a task route refers to, in order.
 
@@ -116,7 +127,10 @@ class PlanDraft:
         offer = self.by_name.get(self.policy.provider_of(asked))
         if offer is not None:
             return [(offer, model)]
-        own = [offer for offer in self.offers if offer.info.model == name]
+        facts = self.policy.facts
+        own = [offer for offer in self.offers if facts.serves(offer.info, name)]
+        if not own and facts.lists:
+            own = [offer for offer in self.offers if name in facts.listed_by(offer.info.name)]
         known = None if own else known_model(name)
         if known is not None:
             kind_of = self.policy.kind_of
@@ -136,6 +150,9 @@ class PlanDraft:
         """Return the plan; providers that no rule named are dropped with the reason `otherwise`."""
         for offer in self.unnamed():
             self.drop(offer.info.name, otherwise)
+        if not self._candidates:
+            # Better a service that failed lately than none: the call waits for it, or says until when.
+            self._candidates = self._cooling
         if not self._dropped:
             return Plan(tuple(self._candidates))
         taken = {candidate.provider for candidate in self._candidates}

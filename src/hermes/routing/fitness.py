@@ -3,7 +3,7 @@
 from hermes.ports.provider import Capability, ProviderInfo
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy
-from hermes.routing.prices import Ability, context_size, known_model
+from hermes.routing.prices import Ability, known_model
 
 AT_HOME = frozenset({"summarization", "embeddings"})
 """What never costs tokens elsewhere unless the settings allow it."""
@@ -67,7 +67,7 @@ def reason_unfit(
 
 
 def _too_small(info: ProviderInfo, model: str, *, ask: CallNeeds, policy: Policy) -> str | None:
-    room = prompt_room(context_size(info, model, policy.providers.get(info.name)))
+    room = prompt_room(policy.facts.context_of(info, model))
     if ask.tokens <= room:
         return None
     return f"takes about {room} tokens, and the message needs about {ask.tokens}"

@@ -4,6 +4,9 @@ What was dropped is kept with its reason. The pipeline, the journal and `hermes 
 types; `decide` makes the plan.
 """
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
 import msgspec
 
 from hermes.ports.provider import Capability, ProviderInfo
@@ -37,12 +40,42 @@ class Plan(msgspec.Struct, frozen=True):
     dropped: tuple[DroppedProvider, ...] = ()
 
 
+def clock_time(instant: float) -> str:
+    """Return the time of day of an instant, for people."""
+    return datetime.fromtimestamp(instant, UTC).strftime("%H:%M:%S UTC")
+
+
+class CoolingPeriod(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that is not called `until` then (seconds since 1970), and why.
+
+    `reason` is the error of the last call: it may be told to operators, not to other callers.
+    """
+
+    until: float
+    failures: int = 0
+    status: int | None = None
+    reason: str = ""
+
+    @property
+    def words(self) -> str:
+        """Say until when the model is not called, and why, without what a service said."""
+        at = clock_time(self.until)
+        if self.status is not None:
+            return f"is not called until {at}: the service answered {self.status}"
+        times = "once" if self.failures <= 1 else f"{self.failures} times in a row"
+        return f"is not called until {at}: it failed {times}"
+
+
 class ProviderOffer(msgspec.Struct, frozen=True):
-    """A provider as routing sees it: what it can do, and whether it can be called now."""
+    """A provider as routing sees it: what it can do, and whether it can be called now.
+
+    `cooling` has the models that are not called for a while because they failed.
+    """
 
     info: ProviderInfo
     available: bool
     problem: str | None = None
+    cooling: Mapping[str, CoolingPeriod] = {}
 
 
 class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):

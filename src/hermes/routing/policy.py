@@ -9,6 +9,7 @@ from hermes.config import ProviderSettings, Settings
 from hermes.config.aliases import has_credential, provider_meant
 from hermes.config.model_settings import ComplexitySettings
 from hermes.routing.keywords import WordFinder
+from hermes.routing.model_facts import ModelFacts
 from hermes.routing.tasks import Keywords, keywords_of
 
 _REMEMBERED = 256
@@ -40,6 +41,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     models: Mapping[str, str]
     providers: Mapping[str, ProviderSettings]
     provider_of: Callable[[str], str]
+    facts: ModelFacts
 
     def kind_of(self, provider: str) -> str:
         """Return the API kind of a provider; empty if no setting names it."""
@@ -61,8 +63,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         return f"{name} -> {meant}{colon}{model}{by}"
 
 
-def policy_of(settings: Settings) -> Policy:
-    """Return the policy from the settings."""
+def policy_of(settings: Settings, facts: ModelFacts | None = None) -> Policy:
+    """Return the policy from the settings; without `facts` no service has listed its models."""
     routing = settings.routing
     keywords = keywords_of(routing.task_keywords)
     listed = set(routing.complexity.step_words).union(*(words for _, words in keywords))
@@ -86,6 +88,7 @@ def policy_of(settings: Settings) -> Policy:
         models=routing.models,
         providers=settings.providers,
         provider_of=provider_of,
+        facts=facts or ModelFacts(settings.providers),
     )
     return _with_rules(policy, settings)
 

@@ -21,13 +21,12 @@ from hermes.message.reply import Usage
 from hermes.ports.provider import ProviderInfo
 
 Ability = Literal["tools", "vision", "schema", "embeddings"]
-PriceSource = Literal["configured", "list", "this machine"]
+PriceSource = Literal["configured", "service", "list", "this machine"]
 _REMEMBERED = 1024
 _PER_MILLION = 1_000_000
 _COST_DIGITS = 9
 _OPEN_WIRE = "openai"  # used by every other service too, so it does not identify the service
 _HOMES = {"openai-responses": "openai"}  # wires that do not have the name of their own service
-_DEFAULT_CONTEXT = int(ProviderSettings.model_fields["context_tokens"].default)
 _DATE = re.compile(r"-20\d\d(?:-\d\d-\d\d|\d{4})$")
 
 
@@ -132,12 +131,9 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
     return None if service is None else _listed(model, service)
 
 
-def context_size(info: ProviderInfo, model: str, table: ProviderSettings | None) -> int:
-    """Return how many tokens a model holds: the configured size, or what is known of the model."""
-    if table is None or table.context_tokens != _DEFAULT_CONTEXT:
-        return info.context_tokens
-    known = known_model(model or info.model)
-    return info.context_tokens if known is None else known.context
+def undated(model: str) -> str:
+    """Return a model's name without the date that some services add to it."""
+    return _DATE.sub("", model)
 
 
 def service_of(info: ProviderInfo, table: ProviderSettings | None) -> str | None:

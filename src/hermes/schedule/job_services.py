@@ -56,7 +56,9 @@ async def answer_of(
 ) -> tuple[str, str]:
     """Return the answer by a plan for a job of this kind, and the model that gave it."""
     payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
-    spec = CallSpec(call_id=shop.make_id("c"), request=request, payer=payer, whole=True)
+    spec = CallSpec(
+        call_id=shop.make_id("c"), request=request, payer=payer, whole=True, hedges=True
+    )
     async with aclosing(shop.calls.run(spec, plan, receipt=receipt)) as events:
         async for event in events:
             if isinstance(event, FullAnswer):

@@ -30,7 +30,8 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """One answer: after `delay_s` it streams `text` in `deltas` pieces, `gap_s` apart.
 
     `fault` spoils it: "status" answers `status` instead; after `after` pieces "truncate" ends the
-    stream without its end marker, "cut" breaks the connection, "hang" sends nothing more.
+    stream without its end marker, "cut" breaks the connection, "hang" sends nothing more. With
+    `rest_s` the answer says that its service takes no more calls for so long.
     """
 
     text: str = ""
@@ -47,6 +48,7 @@ class ScriptedTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tokens_out: int | None = None
     cached_in: int = 0
     reasoning_out: int = 0
+    rest_s: float = 0.0
 
     @property
     def pieces(self) -> tuple[str, ...]:

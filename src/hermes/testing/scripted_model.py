@@ -134,7 +134,8 @@ class ScriptedProvider:
         )
         text: tuple[Part, ...] = (TextPart(turn.text),) if turn.text else ()
         reason: StopReason = "tool_calls" if calls else "end"
-        return CallEnd(text + calls, reason, self._usage(turn, number), self._info.model)
+        usage = self._usage(turn, number)
+        return CallEnd(text + calls, reason, usage, self._info.model, rest_s=turn.rest_s)
 
     def _usage(self, turn: ScriptedTurn, number: int) -> Usage:
         request = self.calls[number - 1].request

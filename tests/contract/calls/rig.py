@@ -4,17 +4,19 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from random import Random
 
 import msgspec
 
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import SpendLog
+from hermes.calls.deployments import Draw
 from hermes.calls.events import CallEvent, FullAnswer
 from hermes.calls.model_caller import CallSpec
 from hermes.message.chat import user_text
 from hermes.message.ids import make_id
-from hermes.ports.provider import ModelRequest, ProviderInfo
+from hermes.ports.provider import ModelRequest, Provider, ProviderInfo
 from hermes.ports.spend import Account, SpendCounters, SpendEntry
 from hermes.ports.store import Store
 from hermes.routing.plan import Candidate, Plan
@@ -128,10 +130,11 @@ def payer_for(person: str, **more: object) -> Payer:
 @asynccontextmanager
 async def open_calls(
     home: Path,
-    *models: ScriptedProvider,
+    *models: Provider,
     settings: Mapping[str, str] | None = None,
     clock: ManualClock | None = None,
     counter: SpendCounters | None = None,
+    draw: Draw | None = None,
 ) -> AsyncIterator[CallRig]:
     """Open the model layer on the database in `home`."""
     clock = clock or ManualClock()
@@ -143,6 +146,7 @@ async def open_calls(
         providers={one.info.name: one for one in models},
         clock=clock,
         counter=counter,
+        draw=draw or Random(1).random,
     )
     try:
         yield CallRig(layer, store, clock=clock)

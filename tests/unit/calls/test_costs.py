@@ -12,6 +12,7 @@ from hermes.message.reply import Usage
 from hermes.ports.provider import ProviderInfo
 from hermes.providers.anthropic.assembly import AnthropicAssembly
 from hermes.providers.anthropic.settings import AnthropicSettings
+from hermes.routing.model_facts import ModelFacts
 
 HAIKU, SONNET = MODELS["claude-haiku"], MODELS["claude-sonnet"]
 MILLION = 1_000_000
@@ -19,7 +20,7 @@ MILLION = 1_000_000
 
 def costs(home: Path, **variables: str) -> Costs:
     settings = load({"ANTHROPIC_API_KEY": "not-a-real-key", **variables}, home).settings
-    return Costs(settings.providers, settings=settings.budgets)
+    return Costs(ModelFacts(settings.providers), settings=settings.budgets)
 
 
 def anthropic(model: str) -> ProviderInfo:

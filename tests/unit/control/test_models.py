@@ -58,6 +58,7 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
             demonstration=False,
             abilities=("tools", "vision"),
             context_tokens=128_000,
+            context_source="list",
             price=Price(0.15, 0.60, "list", 0.075),
         ),
         ModelLine(
@@ -88,6 +89,7 @@ def test_every_model_is_told_with_its_state_abilities_context_and_price(settings
             demonstration=True,
             abilities=(),
             context_tokens=128_000,
+            context_source="configured",
             price=Price(0.0, 0.0, "this machine"),
         ),
     )

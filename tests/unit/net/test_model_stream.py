@@ -5,6 +5,7 @@ from collections import UserDict
 from collections.abc import AsyncIterator, ItemsView, Sequence
 from threading import current_thread, main_thread
 
+import msgspec
 import pytest
 
 from hermes.errors import ProviderError, ProviderTimeout, ProviderUnavailable, StreamTruncated
@@ -133,3 +134,12 @@ async def test_a_large_request_that_failed_is_searched_beside_the_loop(client, s
 
     assert "sesame" not in str(caught.value)
     assert headers.were_read_elsewhere is elsewhere
+
+
+@pytest.mark.req("M1")
+async def test_the_end_of_an_answer_says_how_long_its_service_rests(client):
+    used_up = "x-ratelimit-remaining-requests: 0\r\nx-ratelimit-reset-requests: 1m2s\r\n"
+
+    events = await streamed(client, used_up, b"data: hi\n\ndata: .\n\n")
+
+    assert events == [TextDelta("hi"), msgspec.structs.replace(END, rest_s=62.0)]

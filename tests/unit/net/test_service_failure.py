@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from hermes.errors import PromptTooLong, ProviderError, ProviderRejected, ProviderUnavailable
-from hermes.net.retry_after import retry_after
+from hermes.net.retry_after import rest_after, retry_after
 from hermes.provider_kit.service_failure import failure, reported, unusable
 
 
@@ -160,3 +160,37 @@ def test_a_prompt_that_is_called_too_long_inside_a_200_is_known_as_that():
 
     assert isinstance(error, PromptTooLong)
     assert error.status == 400
+
+
+@pytest.mark.req("A23", "M1")
+@pytest.mark.parametrize(
+    ("headers", "rest"),
+    [
+        ({}, 0.0),
+        ({"x-ratelimit-remaining-requests": "1", "x-ratelimit-reset-requests": "6m0s"}, 0.0),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 360.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "20ms"}, 0.02),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7"}, 7.0),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "soon"}, 0.0),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s" * 99 + "x"}, 0),
+        (
+            {
+                "anthropic-ratelimit-requests-remaining": "0",
+                "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:09Z",
+                "Date": "Thu, 01 Jan 2026 00:00:00 GMT",
+            },
+            9.0,
+        ),
+        (
+            {
+                "anthropic-ratelimit-requests-remaining": "0",
+                "anthropic-ratelimit-requests-reset": "2026-01-01T00:00:09Z",
+            },
+            0.0,
+        ),
+    ],
+)
+def test_a_rate_limit_that_is_used_up_says_when_it_is_full_again(headers, rest):
+    assert rest_after(headers) == rest
+    assert retry_after(headers) == (rest or None)
+    assert retry_after({**headers, "Retry-After": "3"}) == 3.0

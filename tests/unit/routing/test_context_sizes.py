@@ -2,12 +2,14 @@
 
 import pytest
 
+from hermes.calls.context_sizes import ContextSizes
 from hermes.config import ProviderSettings
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide, make_plan
 from hermes.routing.fitness import prompt_room
-from hermes.routing.plan import CallNeeds
-from hermes.routing.prices import context_size, price_list
+from hermes.routing.model_facts import ModelFacts
+from hermes.routing.plan import CallNeeds, Candidate
+from hermes.testing.scripted_model import ScriptedProvider
 
 
 @pytest.mark.req("P6", "G5")
@@ -33,16 +35,13 @@ def test_a_message_that_fits_is_planned_as_any_other(offer, policy):
     )
 
 
-def make_info(size: int) -> ProviderInfo:
-    return ProviderInfo(name="o", model="m", tools=True, vision=True, context_tokens=size)
-
-
 @pytest.mark.req("P6")
-def test_the_configured_size_counts_before_what_is_known_of_the_model():
-    listed = next(one for one in price_list().model if one.context != 128_000)
-    name = next(name for name in listed.match if "*" not in name)
+def test_the_dated_name_that_a_service_answers_with_is_the_same_model():
+    info = ProviderInfo(name="o", model="house-1", tools=True, vision=True, context_tokens=32_000)
+    facts = ModelFacts({"o": ProviderSettings(context_tokens=32_000)})
+    sizes = ContextSizes({"o": ScriptedProvider(info=info)}, facts)
 
-    assert context_size(make_info(128_000), name, ProviderSettings()) == listed.context
-    assert context_size(make_info(32_000), name, ProviderSettings(context_tokens=32_000)) == 32_000
-    assert context_size(make_info(128_000), "of-the-house", ProviderSettings()) == 128_000
-    assert context_size(make_info(64_000), name, None) == 64_000
+    assert sizes.of(Candidate("o", "house-1", "")) == 32_000
+    assert sizes.of(Candidate("o", "house-1-2026-01-31", "")) == 32_000
+    sizes.learn(Candidate("o", "house-1", ""), 20_000)
+    assert sizes.of(Candidate("o", "house-1", "")) == 12_000

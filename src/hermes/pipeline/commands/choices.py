@@ -62,12 +62,7 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
 
 
 async def _tell_models(turn: Turn, ctx: TurnContext) -> str:
-    offers = await ctx.services.planner.offers()
-    names = [
-        f"{offer.info.name}:{offer.info.model}"
-        for offer in offers
-        if offer.available and offer.info.chat
-    ]
+    names = await ctx.services.planner.names()
     now = turn.choices.model
     head = f"{now} answers here." if now else "The model is chosen for each message."
     shown = "\n".join(f"  {name}" for name in names[:_MOST_SHOWN])

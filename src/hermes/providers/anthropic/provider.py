@@ -40,6 +40,9 @@ class AnthropicProvider(WireProvider[AnthropicSettings]):
     def _endpoint_of(self, model: str) -> ModelEndpoint:
         return self._endpoint(self._settings.messages_url)
 
+    def _list_url(self) -> str:
+        return self._settings.messages_url.removesuffix("messages") + "models?limit=1000"
+
     def _headers(self, accept: str) -> dict[str, str]:
         return build_headers(self._settings)
 

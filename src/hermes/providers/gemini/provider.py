@@ -82,6 +82,9 @@ class GeminiProvider(WireProvider[GeminiSettings]):
             super()._endpoint(url, kinds), failure=failure, end_wait_s=wait
         )
 
+    def _list_url(self) -> str:
+        return self._settings.url(f"/{self._settings.api_version}/models?pageSize=1000")
+
     def _headers(self, accept: str) -> dict[str, str]:
         headers = {"Content-Type": "application/json", **self._settings.headers}
         if self._settings.api_key:

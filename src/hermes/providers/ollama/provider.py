@@ -64,6 +64,9 @@ class OllamaProvider(WireProvider[OllamaSettings]):
     def _endpoint_of(self, model: str) -> ModelEndpoint:
         return _pullable(self._endpoint(self._settings.url("/api/chat"), _LINES), model)
 
+    def _list_url(self) -> str:
+        return self._settings.url("/api/tags")
+
     def _headers(self, accept: str) -> dict[str, str]:
         return super()._headers(_ACCEPT)
 

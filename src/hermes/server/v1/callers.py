@@ -16,6 +16,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey, KeyStore
 from hermes.ports.spend import PLATFORM, Account
+from hermes.server.v1.rate_headers import KeyRate
 
 _MINUTE_S = 60.0
 _MOST_BUCKETS = 10_000
@@ -23,10 +24,14 @@ _UNKNOWN = "Unknown key: copy it again, or create one with `hermes keys create`.
 
 
 class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
-    """The caller; without a key it is the operator, who has no limits."""
+    """The caller; without a key it is the operator, who has no limits.
+
+    `rate` is what is left of the key's own request rate, if it has one.
+    """
 
     user: str
     key: CallerKey | None = None
+    rate: KeyRate | None = None
 
     def payer(self, agent: str = "") -> Payer:
         """Return who pays for the caller's calls."""
@@ -67,8 +72,7 @@ class Callers:
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
-        self._check_rate(key)
-        return ApiCaller(user=key.user, key=key)
+        return ApiCaller(user=key.user, key=key, rate=self._check_rate(key))
 
     def _check_life(self, key: CallerKey) -> None:
         if key.revoked_at is not None:
@@ -76,19 +80,23 @@ class Callers:
         if key.expires_at is not None and key.expires_at <= self._clock.now():
             raise Unauthenticated("This key has expired: ask the operator for a new one.")
 
-    def _check_rate(self, key: CallerKey) -> None:
+    def _check_rate(self, key: CallerKey) -> KeyRate | None:
         most = key.requests_per_minute
         if most is None:
-            return
+            return None
         now = self._clock.monotonic()
         left, at = self._buckets.get(key.id, (float(most), now))
         left = min(float(most), left + (now - at) * most / _MINUTE_S)
         if left < 1:
             wait = (1 - left) * _MINUTE_S / most
-            raise RateLimited(f"This key may be used {most} times a minute.", wait)
+            error = RateLimited(f"This key may be used {most} times a minute.", wait)
+            error.per_minute = most
+            raise error
         if len(self._buckets) >= _MOST_BUCKETS:
             self._buckets.clear()
         self._buckets[key.id] = (left - 1, now)
+        reset_s = (most - left + 1) * _MINUTE_S / most
+        return KeyRate(most, int(left - 1), reset_s, self._clock.now())
 
 
 def check_model(caller: ApiCaller, *names: str) -> None:

@@ -1,13 +1,13 @@
 """`/v1` as a channel: its routes, and the channel of the turns that `agent:NAME` runs."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from hermes.control.models import models_report
+from hermes.control.models import ModelLine, models_report, with_bare_names
 from hermes.errors import HermesError
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.lazy import lazy
@@ -19,6 +19,12 @@ from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.embeddings import read_embeddings, write_embeddings
 from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
 from hermes.server.v1.openai_errors import openai_refusal
+from hermes.server.v1.rate_headers import (
+    anthropic_rate,
+    openai_rate,
+    rate_behind,
+    with_headers,
+)
 from hermes.server.v1.record import Record
 from hermes.server.v1.serve import AUTO, V1Parts, allowed_plan, handler_of, new_record, stopping
 
@@ -87,7 +93,10 @@ class V1Channel:
             ),
             Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
             Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
-            Route("/v1/messages", Endpoint({"POST": handler_of(messages, parts)})),
+            Route(
+                "/v1/messages",
+                Endpoint({"POST": handler_of(messages, parts, rates=anthropic_rate)}),
+            ),
             Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
             Route("/v1/embeddings", Endpoint({"POST": other.embed})),
             Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
@@ -132,32 +141,35 @@ class _Other:
 
     async def count(self, exchange: HttpExchange) -> Answer:
         try:
-            await self._caller(exchange)
-            return HttpResponse(body=self._messages().count(await self._body(exchange)))
+            caller = await self._caller(exchange)
+            body = self._messages().count(await self._body(exchange))
+            return HttpResponse(body=body, headers=anthropic_rate(caller.rate))
         except HermesError as error:
-            return anthropic_refusal(error)
+            return self._refusal(error, is_anthropic=True)
 
     async def models(self, exchange: HttpExchange) -> Answer:
         try:
-            listed = await self._listed(await self._caller(exchange))
+            caller = await self._caller(exchange)
+            listed = await self._listed(caller)
             body = write_models(listed, exchange.headers, query=exchange.query())
-            return HttpResponse(body=body)
+            return HttpResponse(body=body, headers=_rates(exchange, caller))
         except HermesError as error:
-            return _refusal(exchange, error)
+            return self._refusal(error, is_anthropic=speaks_anthropic(exchange.headers))
 
     async def model(self, exchange: HttpExchange) -> Answer:
         try:
-            listed = await self._listed(await self._caller(exchange))
-            name = exchange.parameter("id")
-            return HttpResponse(body=write_model(listed, exchange.headers, model_id=name))
+            caller = await self._caller(exchange)
+            listed = await self._listed(caller)
+            body = write_model(listed, exchange.headers, model_id=exchange.parameter("id"))
+            return HttpResponse(body=body, headers=_rates(exchange, caller))
         except HermesError as error:
-            return _refusal(exchange, error)
+            return self._refusal(error, is_anthropic=speaks_anthropic(exchange.headers))
 
     async def embed(self, exchange: HttpExchange) -> Answer:
         try:
             caller = await self._caller(exchange)
         except HermesError as error:
-            return openai_refusal(error)
+            return self._refusal(error, is_anthropic=False)
         record = new_record(self._parts, caller)
         try:
             return await self._embed(exchange, caller, record=record)
@@ -181,10 +193,16 @@ class _Other:
             call.texts, plan, payer=caller.payer(), receipt=record.receipt, tell=record.hear
         )
         record.answered()
-        headers = {"x-request-id": record.stamp.id}
+        headers = {"x-request-id": record.stamp.id, **openai_rate(caller.rate)}
         if call.ignored:
             headers["x-hermes-ignored"] = ", ".join(call.ignored)[:500]
         return HttpResponse(body=write_embeddings(call, embedding), headers=headers)
+
+    def _refusal(self, error: HermesError, *, is_anthropic: bool) -> HttpResponse:
+        rate = rate_behind(error, at=self._parts.clock.now())
+        if is_anthropic:
+            return with_headers(anthropic_refusal(error), anthropic_rate(rate))
+        return with_headers(openai_refusal(error), openai_rate(rate))
 
     async def _caller(self, exchange: HttpExchange) -> ApiCaller:
         refuse_url_credentials(exchange)
@@ -197,18 +215,12 @@ class _Other:
     async def _listed(self, caller: ApiCaller) -> list[ListedModel]:
         """Return the models the caller may use, without those that cannot be called now."""
         settings = self._parts.settings
-        report = models_report(settings, await self._parts.planner.offers())
+        planner = self._parts.planner
+        report = models_report(settings, await planner.offers(), planner.policy.facts)
+        usable = [line for line in report.models if line.available and line.chat]
         listed = [ListedModel(id=AUTO, owner="hermes", display_name="Routed by Hermes")]
-        listed += [
-            ListedModel(
-                id=f"{line.provider}:{line.model}",
-                owner=line.provider,
-                display_name=line.model,
-                context_tokens=line.context_tokens,
-            )
-            for line in report.models
-            if line.available and line.chat
-        ]
+        listed += [_listed_model(line, f"{line.provider}:{line.model}") for line in usable]
+        listed += [_listed_model(line, line.model) for line in with_bare_names(usable)]
         listed += [
             ListedModel(id=f"agent:{key}", owner="hermes", display_name=agent.name)
             for key, agent in settings.agents.items()
@@ -216,7 +228,15 @@ class _Other:
         return [one for one in listed if one.id == AUTO or caller.may_use(one.id, one.display_name)]
 
 
-def _refusal(exchange: HttpExchange, error: HermesError) -> HttpResponse:
-    if speaks_anthropic(exchange.headers):
-        return anthropic_refusal(error)
-    return openai_refusal(error)
+def _listed_model(line: ModelLine, model_id: str) -> ListedModel:
+    return ListedModel(
+        id=model_id,
+        owner=line.provider,
+        display_name=line.model,
+        context_tokens=line.context_tokens,
+    )
+
+
+def _rates(exchange: HttpExchange, caller: ApiCaller) -> Mapping[str, str]:
+    name = anthropic_rate if speaks_anthropic(exchange.headers) else openai_rate
+    return name(caller.rate)

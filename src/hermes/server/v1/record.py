@@ -10,6 +10,7 @@ from hermes.message.reply import Usage
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.spend import CallLine
+from hermes.routing.plan import Candidate
 from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import Stamp
 
@@ -22,7 +23,7 @@ class Record:
     ) -> None:
         self.stamp = stamp
         self.receipt = SpendLog()
-        self._caller = caller
+        self.caller = caller
         self.wanted = ""
         self._ledger = ledger
         self._clock = clock
@@ -36,10 +37,10 @@ class Record:
         """Follow the call."""
         if isinstance(event, CallStart):
             candidate = event.candidate
-            name = f"{candidate.provider}:{candidate.model}"
-            self._attempts.append({"model": name, "rule": candidate.rule})
+            self._attempts.append({"model": _name(candidate), "rule": candidate.rule})
         elif isinstance(event, CallFailure):
-            self._blame(event.error)
+            # Of two candidates that run side by side, the first may fail last.
+            self._blame(event.error, _name(event.candidate))
         elif isinstance(event, FullAnswer):
             self.answered()
             self._cached_from = event.cached_from
@@ -63,11 +64,12 @@ class Record:
         if isinstance(error, ProviderError):
             self._blame(error)
 
-    def _blame(self, error: ProviderError) -> None:
-        if self._attempts:
-            self._attempts[-1]["problem"] = error.code
+    def _blame(self, error: ProviderError, model: str | None = None) -> None:
+        tried = [one for one in self._attempts if model is None or one["model"] == model]
+        if tried:
+            tried[-1]["problem"] = error.code
             if error.status is not None:
-                self._attempts[-1]["status"] = error.status
+                tried[-1]["status"] = error.status
 
     def write(self) -> None:
         """Write the call to the ledger; a second call does nothing."""
@@ -80,8 +82,8 @@ class Record:
             used = used.plus(one.usage)
         data: dict[str, object] = {
             "wanted": self.wanted[:200],
-            "user": self._caller.user,
-            "key": "" if self._caller.key is None else self._caller.key.id,
+            "user": self.caller.user,
+            "key": "" if self.caller.key is None else self.caller.key.id,
             "outcome": self._outcome,
             "attempts": self._attempts,
             "tokens_in": used.tokens_in,
@@ -95,3 +97,7 @@ class Record:
         if self._limit is not None:
             data["limit"] = self._limit
         self._ledger.note(spent, CallLine(id=self.stamp.id, at=self.stamp.at, data=data))
+
+
+def _name(candidate: Candidate) -> str:
+    return f"{candidate.provider}:{candidate.model}"

@@ -35,6 +35,7 @@ from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
 from hermes.server.v1.dialect import ApiDialect, Stamp, Storage, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
+from hermes.server.v1.rate_headers import RateHeaders, openai_rate, rate_behind, with_headers
 from hermes.server.v1.record import Record
 
 AGENT = "agent:"
@@ -71,10 +72,12 @@ class WireEndpoint:
         load: Callable[[], ApiDialect],
         parts: V1Parts,
         *,
+        rates: RateHeaders,
         load_storage: Callable[[], Storage] | None = None,
     ) -> None:
         self._load = load
         self._parts = parts
+        self._rates = rates
         self._load_storage = load_storage
 
     @cached_property
@@ -92,7 +95,8 @@ class WireEndpoint:
             refuse_url_credentials(exchange)
             caller = await parts.callers.check(exchange.headers)
         except HermesError as error:
-            return self._dialect.refusal(error)
+            rate = rate_behind(error, at=parts.clock.now())
+            return with_headers(self._dialect.refusal(error), self._rates(rate))
         record = new_record(parts, caller)
         try:
             return await self._serve(exchange, caller, record=record)
@@ -106,7 +110,8 @@ class WireEndpoint:
     def _refused(self, error: HermesError, record: Record) -> HttpResponse:
         record.failed(error)
         record.write()
-        return record.refused(self._dialect.refusal(error))
+        refusal = with_headers(self._dialect.refusal(error), self._rates(record.caller.rate))
+        return record.refused(refusal)
 
     async def _serve(self, exchange: HttpExchange, caller: ApiCaller, *, record: Record) -> Answer:
         limit = self._parts.settings.v1.max_body_bytes
@@ -160,6 +165,7 @@ class WireEndpoint:
             whole=not call.stream,
             wait_s=parts.settings.v1.wait_s,
             remembers=self._remembers(caller, exchange),
+            hedges=True,
         )
         return parts.calls.run(spec, plan, receipt=record.receipt)
 
@@ -180,7 +186,7 @@ class WireEndpoint:
         caller: ApiCaller,
         record: Record,
     ) -> Answer:
-        has_begun = False
+        has_begun, rates = False, self._rates(record.caller.rate)
         try:
             first = await _next(events, record)
             has_begun = call.stream
@@ -195,7 +201,8 @@ class WireEndpoint:
             if storage is not None:
                 await storage.keep(call, body, caller=caller, stamp=record.stamp)
             record.write()
-            return HttpResponse(body=body, headers=headers_of(call, record, answer=first))
+            headers = {**headers_of(call, record, answer=first), **rates}
+            return HttpResponse(body=body, headers=headers)
         if storage is None:
             writer = self._dialect.stream(call, stamp=record.stamp)
         else:
@@ -205,7 +212,7 @@ class WireEndpoint:
         return EventStream(
             _frames(first, events, writer=writer, record=record),
             keep_alive_s=_KEEP_ALIVE_S,
-            headers=headers_of(call, record),
+            headers={**headers_of(call, record), **rates},
             cut_off=partial(_cut_off, writer, record),
         )
 
@@ -232,10 +239,11 @@ def handler_of(
     load: Callable[[], ApiDialect],
     parts: V1Parts,
     *,
+    rates: RateHeaders = openai_rate,
     load_storage: Callable[[], Storage] | None = None,
 ) -> Handler:
-    """Return the handler of one wire."""
-    return WireEndpoint(load, parts, load_storage=load_storage).post
+    """Return the handler of one wire; `rates` names a key's request rate as its clients do."""
+    return WireEndpoint(load, parts, rates=rates, load_storage=load_storage).post
 
 
 def ask_of(call: WireCall) -> CallNeeds:

@@ -1,0 +1,352 @@
+"""Which deployment of a provider serves a call, and which are left alone because they failed.
+
+A provider is one deployment, or several keys and addresses of the same models that share its calls
+by weight. Each model of each deployment has a circuit breaker; the states are behind a port.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
+
+import msgspec
+import structlog
+
+from hermes.calls import circuits
+from hermes.config import BreakerSettings
+from hermes.errors import ProviderCooling, ProviderError, ProviderRejected
+from hermes.ports.circuits import Circuit, CircuitStates
+from hermes.ports.clock import Clock
+from hermes.ports.model_lists import ModelLister, ServedModel
+from hermes.ports.provider import (
+    Embedder,
+    Embedding,
+    ModelEvent,
+    ModelRequest,
+    Provider,
+    ProviderInfo,
+)
+from hermes.routing.plan import Candidate, CoolingPeriod, clock_time
+
+_log = structlog.get_logger(__name__)
+# Returns a number from 0 up to 1, by chance.
+Draw = Callable[[], float]
+_NOTHING: Mapping[str, CoolingPeriod] = MappingProxyType({})
+
+
+class Deployment(msgspec.Struct, frozen=True):
+    """One key or address that serves a provider's models; a provider without several has no name."""
+
+    name: str
+    weight: int
+    provider: Provider
+
+
+class DeployedProvider:
+    """Fits `Provider` for several deployments of the same models."""
+
+    def __init__(self, members: Sequence[Deployment]) -> None:
+        self.members = tuple(members)
+
+    @property
+    def info(self) -> ProviderInfo:
+        """What the deployments can do; they differ in their keys and addresses alone."""
+        return self.members[0].provider.info
+
+    async def available(self) -> bool:
+        """Return whether a call to any deployment may be tried now."""
+        for one in self.members:
+            if await one.provider.available():
+                return True
+        return False
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Run one call at the first deployment; `Deployments` chooses for all other calls."""
+        return self.members[0].provider.stream(request)
+
+    async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
+        """Return one vector for each text, from the first deployment that makes them."""
+        problem: ProviderError = ProviderRejected(f"{self.info.name} makes no embeddings")
+        for one in self.members:
+            if isinstance(one.provider, Embedder):
+                try:
+                    return await one.provider.embed(texts, model=model)
+                except ProviderError as error:
+                    problem = error
+        raise problem
+
+    async def list_models(self) -> Mapping[str, ServedModel]:
+        """Return the models that the first deployment with a list has; raises `ProviderError`."""
+        problem: ProviderError = ProviderRejected(f"{self.info.name} has no list of its models")
+        for one in self.members:
+            if isinstance(one.provider, ModelLister):
+                try:
+                    return await one.provider.list_models()
+                except ProviderError as error:
+                    problem = error
+        raise problem
+
+    async def close(self) -> None:
+        """Release what the deployments hold."""
+        for one in self.members:
+            await one.provider.close()
+
+
+class CallPass(msgspec.Struct, frozen=True):
+    """The right to make one call at a deployment; `circuit` names what its end is reported to."""
+
+    deployment: Deployment
+    circuit: str
+    is_shared: bool = False
+    is_trial: bool = False
+
+
+class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of a deployment that has failed lately; `open_until` is None while it is called.
+
+    A provider without several deployments has one without a name.
+    """
+
+    provider: str
+    deployment: str
+    model: str
+    failures: int
+    open_until: float | None
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """Say until when it is not called, and why."""
+        place = f"{self.deployment}: " if self.deployment else ""
+        return f"{place}not called until {clock_time(self.open_until or 0.0)}: {self.reason}"
+
+
+class CoolingModels(Mapping[str, CoolingPeriod]):
+    """The models of a provider that no deployment may be called for now, looked up on demand.
+
+    Callers may name any model, so there may be many circuits, and every plan asks for a few.
+    """
+
+    def __init__(self, deployments: "Deployments", provider: str) -> None:
+        self._deployments = deployments
+        self._provider = provider
+
+    def __getitem__(self, model: str) -> CoolingPeriod:
+        found = self._deployments.cooling_of(self._provider, model)
+        if found is None:
+            raise KeyError(model)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        states = self._deployments.states()
+        named = dict.fromkeys(one.model for one in states if one.provider == self._provider)
+        return (model for model in named if model in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class Deployments:
+    """The deployments of every provider, with the state of their circuits."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        *,
+        states: CircuitStates,
+        rules: BreakerSettings,
+        trial_s: float,
+        clock: Clock,
+        draw: Draw,
+    ) -> None:
+        self._providers = providers
+        self._states = states
+        self._rules = rules
+        self._trial_s = trial_s
+        self._now = clock.now
+        self._draw = draw
+
+    def enter(
+        self, candidate: Candidate, *, tried: frozenset[str] = frozenset(), waited: bool = False
+    ) -> CallPass:
+        """Return the right to call a deployment; raises `ProviderCooling` while none may be called.
+
+        A deployment that was not `tried` yet comes first. A call that has `waited` as long as it was
+        asked to is not refused again.
+        """
+        members = self.members_of(candidate.provider)
+        if not self._states.changed():
+            return self._pass(candidate, self._choose(members, tried), len(members))
+        now = self._now()
+        free = [one for one in members if not self._is_blocked(candidate, one, now)]
+        if not free and not waited:
+            raise self._cooling_error(candidate, members, now=now)
+        chosen = self._choose(free or members, tried)
+        return self._on_trial(self._pass(candidate, chosen, len(members)), now)
+
+    def has_other(self, candidate: Candidate, tried: frozenset[str]) -> bool:
+        """Return whether a deployment that was not tried yet may be called now."""
+        provider = self._providers.get(candidate.provider)
+        if not isinstance(provider, DeployedProvider):
+            return False
+        now = self._now()
+        return any(
+            one.name not in tried and not self._is_blocked(candidate, one, now)
+            for one in provider.members
+        )
+
+    def succeeded(self, entry: CallPass, *, rest_s: float = 0.0) -> None:
+        """Report an answer; `rest_s` is how long its service takes no more calls, if it says so."""
+        if not rest_s and not self._states.changed():
+            return
+        self._change(entry.circuit, lambda one: circuits.after_success(one, trial=entry.is_trial))
+        if rest_s:
+            now, rules = self._now(), self._rules
+            self._change(
+                entry.circuit,
+                lambda one: circuits.resting(one, now, rest_s=rest_s, rules=rules),
+            )
+
+    def failed(self, entry: CallPass, error: ProviderError) -> None:
+        """Report a call that failed."""
+        if not circuits.counts(error, is_shared=entry.is_shared):
+            self.left(entry)
+            return
+        now, rules = self._now(), self._rules
+        new = self._change(
+            entry.circuit,
+            lambda one: circuits.after_failure(
+                one, now, error=error, trial=entry.is_trial, rules=rules
+            ),
+        )
+        if new.opened_at == now and new.open_until is not None:
+            wait_s = round(new.open_until - now, 1)
+            _log.warning("model_rests", deployment=entry.circuit, wait_s=wait_s, problem=new.reason)
+
+    def left(self, entry: CallPass) -> None:
+        """Report a call that ended without saying anything about its service."""
+        if entry.is_trial:
+            self._change(entry.circuit, circuits.after_trial)
+
+    def cooling(self, provider: str) -> Mapping[str, CoolingPeriod]:
+        """Return the models of a provider that no deployment may be called for now."""
+        return CoolingModels(self, provider) if self._states.changed() else _NOTHING
+
+    def cooling_of(self, provider: str, model: str) -> CoolingPeriod | None:
+        """Return how long no deployment may be called for a model; None if one may be."""
+        now, found = self._now(), list[Circuit]()
+        for one in self.members_of(provider):
+            circuit = self._states.get(_name(provider, one.name, model))
+            if not circuits.is_blocked(circuit, now):
+                return None
+            found.append(circuit)
+        return _cooling(found, now, rules=self._rules)
+
+    def states(self) -> list[DeploymentState]:
+        """Return every model of a deployment that has failed lately."""
+        found = []
+        for name, circuit in self._states.changed().items():
+            provider, deployment, model = _parts(name)
+            if provider in self._providers:
+                found.append(
+                    DeploymentState(
+                        provider=provider,
+                        deployment=deployment,
+                        model=model,
+                        failures=circuit.failures,
+                        open_until=circuit.open_until,
+                        reason=circuit.reason,
+                    )
+                )
+        return found
+
+    def info_of(self, provider: str) -> ProviderInfo:
+        """Return what a provider can do; raises `ProviderRejected` if it is unknown."""
+        return self.members_of(provider)[0].provider.info
+
+    def resting(self) -> list[DeploymentState]:
+        """Return every model of a deployment that is left alone now, or waits for its trial call."""
+        return [state for state in self.states() if state.open_until is not None]
+
+    def members_of(self, provider: str) -> tuple[Deployment, ...]:
+        """Return the deployments of a provider; raises `ProviderRejected` if it is unknown."""
+        found = self._providers.get(provider)
+        if found is None:
+            raise ProviderRejected(f"provider {provider} is no longer configured")
+        if isinstance(found, DeployedProvider):
+            return found.members
+        return (Deployment("", 1, found),)
+
+    def _pass(self, candidate: Candidate, chosen: Deployment, count: int) -> CallPass:
+        return CallPass(chosen, _name(candidate.provider, chosen.name, candidate.model), count > 1)
+
+    def _on_trial(self, entry: CallPass, now: float) -> CallPass:
+        """Make a call to an open circuit its trial call."""
+        if self._states.get(entry.circuit).open_until is None:
+            return entry
+        self._change(entry.circuit, lambda one: circuits.on_trial(one, now, trial_s=self._trial_s))
+        return msgspec.structs.replace(entry, is_trial=True)
+
+    def _choose(self, members: Sequence[Deployment], tried: frozenset[str]) -> Deployment:
+        """Choose by weight among those that were not tried; a weight of 0 is the last resort."""
+        if len(members) == 1:
+            return members[0]
+        fresh = [one for one in members if one.name not in tried] or members
+        weighed = [one for one in fresh if one.weight] or fresh
+        left = self._draw() * sum(one.weight or 1 for one in weighed)
+        for one in weighed:
+            left -= one.weight or 1
+            if left < 0:
+                return one
+        return weighed[-1]
+
+    def _is_blocked(self, candidate: Candidate, one: Deployment, now: float) -> bool:
+        name = _name(candidate.provider, one.name, candidate.model)
+        return circuits.is_blocked(self._states.get(name), now)
+
+    def _cooling_error(
+        self, candidate: Candidate, members: Sequence[Deployment], *, now: float
+    ) -> ProviderCooling:
+        found = [
+            self._states.get(_name(candidate.provider, one.name, candidate.model))
+            for one in members
+        ]
+        cooling = _cooling(found, now, rules=self._rules)
+        return ProviderCooling(
+            f"{candidate.provider}:{candidate.model} {cooling.words}",
+            max(0.0, cooling.until - now),
+            status=cooling.status,
+        )
+
+    def _change(self, name: str, change: Callable[[Circuit], Circuit]) -> Circuit:
+        """Change a circuit; again if another process was faster."""
+        while True:
+            old = self._states.get(name)
+            new = change(old)
+            if new == old or self._states.swap(name, old=old, new=new):
+                return new
+
+
+def _cooling(found: Sequence[Circuit], now: float, *, rules: BreakerSettings) -> CoolingPeriod:
+    until, first = min(
+        ((circuits.free_at(one, now, rules=rules), one) for one in found), key=itemgetter(0)
+    )
+    return CoolingPeriod(
+        until=until,
+        failures=first.failures,
+        status=first.status,
+        reason=first.reason,
+    )
+
+
+def _name(provider: str, deployment: str, model: str) -> str:
+    return f"{provider}/{deployment}:{model}" if deployment else f"{provider}:{model}"
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Return the provider, the deployment and the model of a circuit."""
+    place, _, model = name.partition(":")
+    provider, _, deployment = place.partition("/")
+    return provider, deployment, model
