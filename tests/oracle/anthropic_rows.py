@@ -22,6 +22,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.ports.options import Extras
 from hermes.ports.provider import OutputSchema, ToolChoice, ToolSpec
 
 # Any: both sides are loose JSON here; the service's own rules are checked by the stand-in.
@@ -845,4 +846,54 @@ CACHES = [
     ),
 ]
 
-ROWS = [*TEXTS, *SYSTEMS, *TOOL_ROWS, *IMAGES, *OPTIONS, *THINKING, *SCHEMAS, *CACHES]
+CLOSED: Json = {**WEATHER, "additionalProperties": False}
+PDF = "JVBERi0="
+PAPER = FilePart(Media("application/pdf", url=f"data:application/pdf;base64,{PDF}", name="a.pdf"))
+LINKED = FilePart(Media("application/pdf", url="https://cdn.test/a.pdf"))
+PDF_SOURCE = {"type": "base64", "media_type": "application/pdf", "data": PDF}
+RARE = [
+    row("top_k", {"extras": Extras(top_k=5)}, {"extra_body": {"top_k": 5}}),
+    row(
+        "top_k beside a temperature",
+        {"extras": Extras(top_k=5), "temperature": 0.5},
+        {"extra_body": {"top_k": 5, "temperature": 0.5}},
+    ),
+    row("top_k for a model without sampling", {"model": OPUS, "extras": Extras(top_k=5)}),
+    row(
+        "a strict tool",
+        {"tools": (msgspec.structs.replace(spec("weather", CLOSED), strict=True),)},
+        {"tools": [tool("weather", CLOSED, strict=True)]},
+    ),
+    row(
+        "a strict tool for a model that has none",
+        {"model": OLD, "tools": (msgspec.structs.replace(spec("weather", CLOSED), strict=True),)},
+        {"tools": [tool("weather", CLOSED)]},
+    ),
+    row(
+        "a document",
+        {"messages": (ChatMessage("user", (TextPart("read"), PAPER)),)},
+        {
+            "messages": [
+                user([text("read"), {"type": "document", "source": PDF_SOURCE, "title": "a.pdf"}])
+            ]
+        },
+    ),
+    row(
+        "a document at an address",
+        {"messages": (ChatMessage("user", (LINKED,)),)},
+        {
+            "messages": [
+                user(
+                    [
+                        {
+                            "type": "document",
+                            "source": {"type": "url", "url": "https://cdn.test/a.pdf"},
+                        }
+                    ]
+                )
+            ]
+        },
+    ),
+]
+
+ROWS = [*TEXTS, *SYSTEMS, *TOOL_ROWS, *IMAGES, *OPTIONS, *THINKING, *SCHEMAS, *CACHES, *RARE]

@@ -17,7 +17,8 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.ports.options import Extras
+from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolChoice, ToolSpec
 
 Json = dict[str, Any]
 PICTURE = "picture.png"
@@ -389,4 +390,76 @@ SHAPED = [
         },
     ),
 ]
-CHAT_ROWS = [*PLAIN, *SAMPLING, *TOOLS, *SEEN, *SHAPED]
+CLOSED: Json = {**FLAT, "additionalProperties": False}
+STRICT = ToolSpec("clock", "Does it.", raw(CLOSED), strict=True)
+SDK_STRICT = {
+    "type": "function",
+    "function": {**sdk_tool("clock", schema=CLOSED)["function"], "strict": True},
+}
+PDF = "data:application/pdf;base64,JVBERi0="
+PAPER = FilePart(Media("application/pdf", url=PDF, name="a.pdf"))
+SOUND = AudioPart(Media("audio/wav", url="data:audio/wav;base64,UklGRg=="))
+RARE = [
+    row("seed", seed=7, also={"seed": 7}),
+    row(
+        "penalties",
+        extras=Extras(frequency_penalty=0.5, presence_penalty=-1.5),
+        also={"frequency_penalty": 0.5, "presence_penalty": -1.5},
+    ),
+    row("bias", extras=Extras(logit_bias={"50256": -100}), also={"logit_bias": {"50256": -100}}),
+    row("tokens", extras=Extras(top_logprobs=0), also={"logprobs": True}),
+    row(
+        "tokens and others",
+        extras=Extras(top_logprobs=3),
+        also={"logprobs": True, "top_logprobs": 3},
+    ),
+    row(
+        "a prediction",
+        extras=Extras(prediction="once upon"),
+        also={"prediction": {"type": "content", "content": "once upon"}},
+    ),
+    row(
+        "JSON mode",
+        user_text("as JSON"),
+        sdk=[asked("as JSON")],
+        schema=JSON_MODE,
+        also={"response_format": {"type": "json_object"}},
+    ),
+    row("a strict tool", tools=(STRICT,), also={"tools": [SDK_STRICT]}),
+    row(
+        "one call at a time",
+        tools=CLOCK,
+        parallel_tools=False,
+        also={"tools": SDK_CLOCK, "parallel_tool_calls": False},
+    ),
+    row(
+        "a document",
+        ChatMessage("user", (TextPart("read"), PAPER)),
+        sdk=[
+            {
+                "role": "user",
+                "content": [
+                    sdk_text("read"),
+                    {"type": "file", "file": {"filename": "a.pdf", "file_data": PDF}},
+                ],
+            }
+        ],
+    ),
+    row(
+        "a sound",
+        ChatMessage("user", (TextPart("hear"), SOUND)),
+        sdk=[
+            {
+                "role": "user",
+                "content": [
+                    sdk_text("hear"),
+                    {
+                        "type": "input_audio",
+                        "input_audio": {"data": "UklGRg==", "format": "wav"},
+                    },
+                ],
+            }
+        ],
+    ),
+]
+CHAT_ROWS = [*PLAIN, *SAMPLING, *TOOLS, *SEEN, *SHAPED, *RARE]

@@ -3,17 +3,22 @@
 from typing import Any
 
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
-from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice
+from hermes.message.parts import FilePart, Media, ReasoningPart, TextPart, ToolCallPart
+from hermes.ports.options import Extras
+from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolChoice
 from tests.oracle.openai_rows import (
     CLOCK,
+    CLOSED,
     DEEP,
     FLAT,
     HI,
     MODEL,
+    PAPER,
+    PDF,
     PICTURE,
     PICTURE_URL,
     SDK_HI,
+    STRICT,
     Json,
     Row,
     asked,
@@ -257,5 +262,61 @@ RESPONSES_ROWS = [
             "reasoning": {"effort": "low"},
             "text": sdk_format(DEEP, strict=True),
         },
+    ),
+    row(
+        "JSON mode",
+        schema=JSON_MODE,
+        also={"text": {"format": {"type": "json_object"}}},
+    ),
+    row(
+        "verbosity and a summary",
+        model=THINKER,
+        reasoning="low",
+        extras=Extras(verbosity="low", reasoning_summary="concise"),
+        also={
+            "include": SEALED,
+            "reasoning": {"effort": "low", "summary": "concise"},
+            "text": {"verbosity": "low"},
+        },
+    ),
+    row(
+        "verbosity beside a schema",
+        model=THINKER,
+        schema=OutputSchema(name="answer", schema=raw(DEEP)),
+        extras=Extras(verbosity="high"),
+        also={"include": SEALED, "text": {**sdk_format(DEEP, strict=True), "verbosity": "high"}},
+    ),
+    row(
+        "tokens",
+        extras=Extras(top_logprobs=2),
+        also={"include": ["message.output_text.logprobs"], "top_logprobs": 2},
+    ),
+    row(
+        "a strict tool",
+        tools=(STRICT,),
+        also={"tools": [{**sdk_tool("clock", schema=CLOSED), "strict": True}]},
+    ),
+    row(
+        "a document",
+        ChatMessage("user", (TextPart("read"), PAPER)),
+        sdk=[
+            {
+                "role": "user",
+                "content": [
+                    sdk_text("read"),
+                    {"type": "input_file", "filename": "a.pdf", "file_data": PDF},
+                ],
+            }
+        ],
+    ),
+    row(
+        "a document at an address",
+        ChatMessage("user", (FilePart(Media("application/pdf", url="https://cdn.test/a.pdf")),)),
+        sdk=[
+            {
+                "role": "user",
+                "content": [{"type": "input_file", "file_url": "https://cdn.test/a.pdf"}],
+            }
+        ],
     ),
 ]

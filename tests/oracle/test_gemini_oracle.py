@@ -16,6 +16,8 @@ from google.genai import types
 
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
+    AudioPart,
+    FilePart,
     ImagePart,
     Media,
     ReasoningPart,
@@ -24,7 +26,9 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.net.client import HttpClient, HttpSettings
+from hermes.ports.options import Extras
 from hermes.ports.provider import (
+    JSON_MODE,
     CallEnd,
     ModelRequest,
     OutputSchema,
@@ -59,6 +63,8 @@ BESIDE_SCHEMA = {
 }
 
 CONFIG = "generationConfig"
+PAPER = FilePart(Media("application/pdf", url="data:application/pdf;base64,JVBERi0="))
+SOUND = AudioPart(Media("audio/wav", url="data:audio/wav;base64,UklGRg=="))
 
 Body = dict[str, Any]
 
@@ -264,6 +270,30 @@ BY_DATA = ImagePart(
 BY_URL = ImagePart(Media("image/jpeg", url="https://example.org/a.jpg"))
 
 ROWS = [
+    plain("seed", {"seed": 7}, seed=7),
+    plain("top_k", {"top_k": 20}, extras=Extras(top_k=20)),
+    plain(
+        "penalties",
+        {"frequency_penalty": 0.5, "presence_penalty": -0.5},
+        extras=Extras(frequency_penalty=0.5, presence_penalty=-0.5),
+    ),
+    plain(
+        "tokens",
+        {"response_logprobs": True, "logprobs": 3},
+        extras=Extras(top_logprobs=3),
+    ),
+    plain("JSON mode", {"response_mime_type": "application/json"}, schema=JSON_MODE),
+    talk(
+        "a document and a sound",
+        (
+            ChatMessage("user", (TextPart("both"), PAPER, SOUND)),
+            user(
+                "both",
+                types.Part.from_bytes(data=b"%PDF-", mime_type="application/pdf"),
+                types.Part.from_bytes(data=b"RIFF", mime_type="audio/wav"),
+            ),
+        ),
+    ),
     plain("one word"),
     plain("one word to a new model", to=NEW),
     talk("text beyond ASCII", (user_text('né "日本" \n\t😀'), user('né "日本" \n\t😀'))),

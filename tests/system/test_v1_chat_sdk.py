@@ -301,8 +301,10 @@ async def test_a_spent_budget_is_not_tried_again(gateway: ScriptedWire, url: str
 
 @pytest.mark.req("M1")
 async def test_a_wish_that_cannot_be_met_is_a_bad_request(client: openai.AsyncOpenAI) -> None:
-    with pytest.raises(openai.BadRequestError, match="n cannot be honoured here"):
-        await client.chat.completions.create(model="auto", messages=HELLO, n=2)
+    with pytest.raises(openai.BadRequestError, match="moderation cannot be honoured"):
+        await client.chat.completions.create(
+            model="auto", messages=HELLO, extra_body={"moderation": {"model": "m"}}
+        )
 
 
 @pytest.mark.req("P5", "A23")

@@ -344,10 +344,10 @@ async def test_why_tells_every_attempt_of_a_call_and_memory_is_per_key(tmp_path:
         async with aiohttp.ClientSession(
             live.url, headers={"authorization": f"Bearer {secret}", "x-hermes-cache": "on"}
         ) as http:
-            body = {"model": "auto", "messages": HELLO, "seed": 7}
+            body = {"model": "auto", "messages": HELLO, "user": 7}
             async with http.post("/v1/chat/completions", json=body) as answer:
                 assert answer.status == 200
-                assert answer.headers["x-hermes-ignored"] == "seed"
+                assert answer.headers["x-hermes-ignored"] == "user"
                 first = answer.headers["x-request-id"]
             async with http.post("/v1/chat/completions", json=body) as answer:
                 assert answer.headers["x-hermes-cached-from"] == first

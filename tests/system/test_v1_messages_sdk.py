@@ -322,9 +322,9 @@ async def test_the_sdk_does_not_try_again_where_that_cannot_help(gateway, addres
 
 @pytest.mark.req("M2")
 async def test_a_request_that_cannot_be_read_is_a_bad_request(gateway, client):
-    with pytest.raises(anthropic.BadRequestError, match="top_k: cannot be honoured"):
+    with pytest.raises(anthropic.BadRequestError, match="container: cannot be honoured"):
         await client.messages.create(
-            model="auto", max_tokens=9, messages=HELLO, extra_body={"top_k": 3}
+            model="auto", max_tokens=9, messages=HELLO, extra_body={"container": "c"}
         )
 
 

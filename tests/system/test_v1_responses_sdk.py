@@ -481,7 +481,8 @@ async def test_a_turn_of_codex(gateway: Gateway, url: str) -> None:
     assert [tool.name for tool in call.request.tools] == ["shell", "apply_patch"]
     assert call.request.messages[1].parts[0] == ReasoningPart("", "responses", sealed="old==")
     assert call.request.parallel_tools is False
-    assert sorted(call.ignored) == ["client_metadata", "reasoning.summary", "tools.web_search"]
+    assert sorted(call.ignored) == ["client_metadata", "tools.web_search"]
+    assert call.hints == (("reasoning_summary", "reasoning.summary"),)
 
 
 def _text(text: str) -> dict[str, str]:

@@ -151,7 +151,10 @@ class Continuation:
         if isinstance(first, TextPart):
             said += first.text
             del parts[0]
-        return msgspec.structs.replace(end, parts=(TextPart(said), *parts), is_verbatim=False)
+        # The tokens of what was shown before belong to another model.
+        return msgspec.structs.replace(
+            end, parts=(TextPart(said), *parts), is_verbatim=False, logprobs=()
+        )
 
     def _feed(self, text: str) -> str:
         """Take more text while it is unclear what it is; return the new part of it."""

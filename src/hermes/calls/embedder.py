@@ -15,11 +15,15 @@ from hermes.ports.provider import (
     CallEnd,
     Embedder,
     Embedding,
+    EmbedInput,
+    FlexibleEmbedder,
     ModelRequest,
     Provider,
     SharedEmbedder,
 )
 from hermes.routing.plan import Candidate, Plan
+
+_A_TOKEN = "four"  # the usual number of characters of a token
 
 
 class Embeddings:
@@ -40,18 +44,30 @@ class Embeddings:
 
     async def run(
         self,
-        texts: tuple[str, ...],
+        texts: tuple[EmbedInput, ...],
         plan: Plan,
         *,
         payer: Payer,
         receipt: SpendLog,
         tell: Callable[[CallEvent], None],
+        dimensions: int | None = None,
     ) -> Embedding:
-        """Return the vectors, reporting every try; raises the last error if all fail."""
+        """Return the vectors, reporting every try; raises the last error if all fail.
+
+        `dimensions` is the length of the vectors, and token numbers may stand for texts; the plan's
+        candidates must have the options for that.
+        """
         problem: ProviderError = ProviderRejected("no candidate makes embeddings")
         for candidate in plan.candidates:
             try:
-                return await self._try(texts, candidate, payer=payer, receipt=receipt, tell=tell)
+                return await self._try(
+                    texts,
+                    candidate,
+                    payer=payer,
+                    receipt=receipt,
+                    tell=tell,
+                    dimensions=dimensions,
+                )
             except ProviderError as error:
                 problem = error
                 tell(CallFailure(candidate, error))
@@ -61,19 +77,20 @@ class Embeddings:
 
     async def _try(
         self,
-        texts: tuple[str, ...],
+        texts: tuple[EmbedInput, ...],
         candidate: Candidate,
         *,
         payer: Payer,
         receipt: SpendLog,
         tell: Callable[[CallEvent], None],
+        dimensions: int | None,
     ) -> Embedding:
         provider = self._providers.get(candidate.provider)
         if provider is None or not isinstance(provider, Embedder):
             raise ProviderRejected(f"{candidate.provider} makes no embeddings")
         request = ModelRequest(
             model=candidate.model,
-            messages=tuple(user_text(text) for text in texts),
+            messages=tuple(user_text(_charged(text)) for text in texts),
             max_output_tokens=0,
         )
         charge = CallCharge(
@@ -89,7 +106,9 @@ class Embeddings:
             charge.send()
             try:
                 async with asyncio.timeout(self._limit_s):
-                    made = await _embed(provider, texts, model=candidate.model, payer=payer)
+                    made = await _embed(
+                        provider, texts, model=candidate.model, payer=payer, dimensions=dimensions
+                    )
             except TimeoutError:
                 raise ProviderTimeout(
                     f"{candidate.provider} made no embeddings in {self._limit_s:g} s"
@@ -98,9 +117,24 @@ class Embeddings:
         return msgspec.structs.replace(made, usage=paid.usage)
 
 
+def _charged(text: EmbedInput) -> str:
+    """Return a text that is about as long as its input, for the estimate of the cost."""
+    return text if isinstance(text, str) else _A_TOKEN * len(text)
+
+
 async def _embed(
-    provider: Embedder, texts: tuple[str, ...], *, model: str, payer: Payer
+    provider: Embedder,
+    inputs: tuple[EmbedInput, ...],
+    *,
+    model: str,
+    payer: Payer,
+    dimensions: int | None,
 ) -> Embedding:
+    texts = tuple(one for one in inputs if isinstance(one, str))
+    if dimensions is not None or len(texts) != len(inputs):
+        if not isinstance(provider, FlexibleEmbedder):
+            raise ProviderRejected("the provider has neither dimensions nor token numbers")
+        return await provider.embed_with(inputs, model=model, dimensions=dimensions)
     if isinstance(provider, SharedEmbedder):
         return await provider.embed_for(":".join(payer.asker), texts, model=model)
     return await provider.embed(texts, model=model)

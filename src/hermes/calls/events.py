@@ -36,7 +36,8 @@ class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     `cached_from` is the id of the call that the cached answer came from, `max_output_tokens` the
     limit that the model was really given, `dropped_calls` how many tool calls were left out because
-    the caller takes one at a time.
+    the caller takes one at a time. `others` are further answers to the same request, if the caller
+    asked for several.
     """
 
     candidate: Candidate
@@ -44,6 +45,7 @@ class FullAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cached_from: str | None = None
     max_output_tokens: int | None = None
     dropped_calls: int = 0
+    others: "tuple[FullAnswer, ...]" = ()
 
 
 CallEvent = SlotWait | CallStart | CallFailure | Piece | FullAnswer

@@ -31,6 +31,7 @@ _TOO_MANY = 429
 _OUT_OF_MONEY = 402
 _WRONG_KEY = 401
 _MAY_MEAN_PREFILL = frozenset({400, 422})
+_MAY_MEAN_JSON_MODE = frozenset({400, 422})
 
 
 class Failover:
@@ -60,6 +61,8 @@ class Failover:
         self._no_prefill = False
         self._has_shown_other = False
         self._is_cut = False
+        self._way: schema_ways.Way | None = None
+        self.asks_in_words = False
 
     @property
     def candidate(self) -> Candidate:
@@ -108,6 +111,16 @@ class Failover:
         else:
             self._has_shown_other = True
 
+    def sent(self, way: schema_ways.Way | None) -> None:
+        """Remember in which way the candidate is asked for JSON."""
+        self._way = way
+
+    def _may_mean_json_mode(self, error: ProviderError) -> bool:
+        """Return whether a service may have refused its JSON mode, as for a model without it."""
+        schema = self._wanted.schema
+        is_native = schema is not None and schema.is_json_mode and self._way == "native"
+        return is_native and error.status in _MAY_MEAN_JSON_MODE
+
     def _may_wait(self, wait: float) -> bool:
         return wait <= self._wait_left_s and self._tries < _MOST_TRIES
 
@@ -136,6 +149,9 @@ class Failover:
             # It is asked once more with less, by what its refusal taught.
             self._is_cut = True
             return 0.0
+        if self._may_mean_json_mode(error) and not has_shown:
+            self.asks_in_words = True
+            return 0.0
         if isinstance(error, ProviderRejected) and error.everywhere:
             raise error
         if isinstance(error, AnswerInvalid) and self._repair is None and not has_shown:
@@ -154,6 +170,7 @@ class Failover:
         self._tried = frozenset()
         self._repair = None
         self._is_prefilled = self._no_prefill = self._is_cut = False
+        self.asks_in_words = False
         return 0.0
 
     def _can_cut(self, error: ProviderError) -> bool:

@@ -77,8 +77,11 @@ class AnswerMemory:
 
 
 def can_be_kept(request: ModelRequest) -> bool:
-    """Return whether a request contains all its answer depends on: no tools, no pictures."""
-    if request.tools:
+    """Return whether a request contains all its answer depends on: no tools, no pictures.
+
+    Log probabilities are not kept, so an answer with them is not either.
+    """
+    if request.tools or (request.extras is not None and request.extras.top_logprobs is not None):
         return False
     return not any(
         isinstance(part, ImagePart) for message in request.messages for part in message.parts

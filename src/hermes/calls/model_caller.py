@@ -272,8 +272,7 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        context = self._in_context(wanted, candidate)
-        fitted = fit(context.request, info, whole=spec.whole)
+        context, fitted = self._fitted(wanted, walk, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if await self._must_wait(asker):
@@ -313,6 +312,16 @@ class ModelCaller:
         if not end.parts and not walk.is_last:
             raise ProviderUnavailable(f"{candidate.provider} gave an empty answer")
         yield await self._answer(spec, wanted, candidate=candidate, end=end, passing=passing)
+
+    def _fitted(
+        self, wanted: ModelRequest, walk: Failover, *, whole: bool
+    ) -> tuple[FittedContext, FittedRequest]:
+        """Return the request that fits the candidate's context, and as its model can be asked."""
+        info = self._deployments.info_of(walk.candidate.provider)
+        context = self._in_context(wanted, walk.candidate)
+        fitted = fit(context.request, info, whole=whole, in_words=walk.asks_in_words)
+        walk.sent(fitted.way)
+        return context, fitted
 
     def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
         """Return the request cut to what the candidate holds; the built-in model cuts by itself."""

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from hermes.errors import BadRequest, NotFound, PromptTooLong, ProviderError, ProviderUnavailable
+from hermes.ports.options import Option
 from hermes.ports.provider import Provider
 from hermes.routing.catalogue import note_on
-from hermes.routing.decide import decide
-from hermes.routing.fitness import has_ability
-from hermes.routing.plan import CallNeeds, CoolingPeriod, Plan, ProviderOffer
+from hermes.routing.decide import AUTO, decide
+from hermes.routing.fitness import has_ability, lacks_options, option_words
+from hermes.routing.plan import CallNeeds, Candidate, CoolingPeriod, Plan, ProviderOffer
 from hermes.routing.policy import Policy
 
 _PROBE_S = 2.0
@@ -55,6 +56,8 @@ class Planner:
             return decision.plan
         if decision.is_unknown and ask.model is not None:
             raise NotFound(decision.problem)
+        if ask.options and not decide(_without_options(ask), offers, policy=self.policy).problem:
+            raise BadRequest(_nobody_has(ask, offers))
         if decision.is_unfit:
             raise BadRequest(decision.problem)
         if decision.most_tokens:
@@ -89,6 +92,13 @@ class Planner:
             for one in self._talking
         )
 
+    def options_of(self, candidate: Candidate) -> frozenset[Option]:
+        """Return the options that a candidate has."""
+        for one in self._providers:
+            if one.info.name == candidate.provider:
+                return one.info.options.of(candidate.model)
+        return frozenset()
+
     def note_on(self, plan: Plan) -> str:
         """Return a warning about the first model of a plan if it is unknown."""
         first = plan.candidates[0]
@@ -115,6 +125,23 @@ class Planner:
             if cooling := self._cooling(offer.info.name):
                 offers[place] = msgspec.structs.replace(offer, cooling=cooling)
         return offers
+
+
+def _without_options(ask: CallNeeds) -> CallNeeds:
+    return msgspec.structs.replace(ask, options=())
+
+
+def _nobody_has(ask: CallNeeds, offers: Sequence[ProviderOffer]) -> str:
+    """Return which options cannot be honoured, and the models that could."""
+    name = ask.model or AUTO
+    who = "no model that may answer has" if name == AUTO else f"{name[:80]!r} does not have"
+    able = [
+        f"{one.info.name}:{one.info.model}"
+        for one in offers
+        if one.available and lacks_options(one.info, one.info.model, ask.options) is None
+    ]
+    instead = f"ask for {' or '.join(able)}" if able else "no configured model has it"
+    return f"{who} {option_words(ask.options)}; leave it out, or {instead}."
 
 
 async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:

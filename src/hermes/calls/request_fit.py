@@ -26,11 +26,16 @@ class FittedRequest(msgspec.Struct, frozen=True, kw_only=True):
     hides: bool = False
 
 
-def fit(wanted: ModelRequest, info: ProviderInfo, *, whole: bool) -> FittedRequest:
-    """Return the request for a model; `whole` says that nobody waits for pieces of the answer."""
+def fit(
+    wanted: ModelRequest, info: ProviderInfo, *, whole: bool, in_words: bool = False
+) -> FittedRequest:
+    """Return the request for a model; `whole` says that nobody waits for pieces of the answer.
+
+    `in_words` asks for JSON in words even if the model has a native way.
+    """
     request, way = wanted, None
     if wanted.schema is not None:
-        way = schema_ways.way_of(info, wanted.model, wanted)
+        way = "words" if in_words else schema_ways.way_of(info, wanted.model, wanted)
     if way == "tool":
         request = schema_ways.as_tool(request)
     elif way == "words":
@@ -71,5 +76,7 @@ def read(fitted: FittedRequest, end: CallEnd, *, wanted: ModelRequest) -> CallEn
 def _bare(end: CallEnd) -> CallEnd:
     """Return the answer without a code fence or a sentence around its JSON."""
     thoughts = tuple(part for part in end.parts if not isinstance(part, TextPart))
-    bare = TextPart(schema_ways.as_json(text_of(end.parts)))
-    return msgspec.structs.replace(end, parts=(*thoughts, bare))
+    text = text_of(end.parts)
+    bare = TextPart(schema_ways.as_json(text))
+    tokens = end.logprobs if bare.text == text else ()
+    return msgspec.structs.replace(end, parts=(*thoughts, bare), logprobs=tokens)

@@ -36,9 +36,13 @@ def way_of(info: ProviderInfo, model: str, request: ModelRequest) -> Way:
     """Return the best way for this model to fit the schema; nothing to do without a schema.
 
     A forced tool would keep the model from using the request's own tools, and can only return an
-    object.
+    object. JSON mode is never a tool: one without parameters makes models answer with nothing.
     """
-    if request.schema is None or has_ability(info, model, "schema"):
+    if request.schema is None:
+        return "native"
+    if request.schema.is_json_mode:
+        return "native" if "json_mode" in info.options.of(model) else "words"
+    if has_ability(info, model, "schema"):
         return "native"
     if request.tools or not has_ability(info, model, "tools"):
         return "words"
@@ -49,6 +53,12 @@ def in_words(request: ModelRequest) -> ModelRequest:
     """Return the request with the schema described in an additional system block."""
     schema = _schema_of(request)
     when = "If you call no tool, answer" if request.tools else "Answer"
+    if schema.is_json_mode:
+        block = (
+            f"{when} with one JSON object only. Write no other words before or after it, no"
+            " explanation and no code fence."
+        )
+        return msgspec.structs.replace(request, schema=None, system=(*request.system, block))
     block = (
         f"{when} with JSON only: one value that fits the JSON schema below. Write no other words"
         " before or after it, no explanation and no code fence.\n\n"

@@ -6,6 +6,7 @@ bytes says nothing about their tokens.
 
 from collections.abc import Iterator
 
+from hermes.message.inline_file import inline_file
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -21,11 +22,19 @@ from hermes.ports.provider import ModelRequest
 
 # What a picture of about a megapixel takes.
 _IMAGE_TOKENS = 1_500
+# A page of a PDF is read as text and as a picture. Pages differ widely in size; services accept
+# some hundred of them.
+_PAGE_TOKENS = 2_500
+_PAGE_BYTES = 50_000
+_MOST_PAGES = 100
+_UNKNOWN_PAGES = 10
+# Services count 10 to 32 tokens for a second of sound; compressed, that is some kilobytes.
+_SOUND_BYTES = 400
 
 
 def input_tokens(request: ModelRequest) -> int:
     """Return an estimate of the tokens of everything that would be sent; at least 1."""
-    chars, images = sum(_lengths(request)), 0
+    chars, images, files = sum(_lengths(request)), 0, 0
     if request.plain_chars is not None:
         return max(1, estimated(chars + request.plain_chars))
     for message in request.messages:
@@ -35,9 +44,22 @@ def input_tokens(request: ModelRequest) -> int:
                 chars += len(part.text)
             elif isinstance(part, ImagePart):
                 images += 1
+            elif isinstance(part, FilePart | AudioPart) and part.media.url is not None:
+                files += _file_tokens(part)
             else:
                 chars += _length(part)
-    return max(1, estimated(chars) + images * _IMAGE_TOKENS)
+    return max(1, estimated(chars) + images * _IMAGE_TOKENS + files)
+
+
+def _file_tokens(part: FilePart | AudioPart) -> int:
+    """Return an estimate for a file that is sent by value or by its address."""
+    found = inline_file(part.media)
+    if found is None:
+        return _PAGE_TOKENS * _UNKNOWN_PAGES
+    size = len(found.data) * 3 // 4
+    if isinstance(part, AudioPart):
+        return max(1, size // _SOUND_BYTES)
+    return _PAGE_TOKENS * max(1, min(_MOST_PAGES, size // _PAGE_BYTES))
 
 
 def _lengths(request: ModelRequest) -> Iterator[int]:

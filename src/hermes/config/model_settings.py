@@ -416,6 +416,10 @@ class CallSettings(Section):
     max_stored_bytes: Count = 268_435_456
     """How many bytes of responses are stored for a key; the least recently continued are deleted
     first."""
+    fetch_pictures: bool = True
+    """Whether Hermes fetches pictures that callers send by address, for services that take only
+    bytes. Every fetch goes through the guard against private addresses, with limits on size and
+    type. If off, such a call goes to a service that fetches by itself, or is refused."""
     wait_s: Delay = 5
     """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
     candidate."""

@@ -11,6 +11,7 @@ import msgspec
 from hermes.calls.deployments import DeploymentState
 from hermes.config import ProviderSettings, Settings
 from hermes.config.variables import variable_for
+from hermes.ports.options import Option
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
@@ -28,7 +29,8 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     `is_own` is the model that answers if only the provider is named, `is_configured` says that the
     settings name it; without it only the service's own list does. `listed_at` is when the service
     listed this model itself (seconds since 1970), None if it never did. `resting` are the deployments
-    that are left alone because they failed; with `is_cooling` these are all of them.
+    that are left alone because they failed; with `is_cooling` these are all of them. `options` are
+    the options of a request that the model has beside the usual ones.
     """
 
     provider: str
@@ -47,6 +49,7 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
     listed_at: float | None = None
     resting: tuple[DeploymentState, ...] = ()
     is_cooling: bool = False
+    options: tuple[Option, ...] = ()
 
 
 class ListedService(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,6 +203,7 @@ def _line(
         is_configured=facts.serves(info, model),
         is_cooling=model in offer.cooling,
         listed_at=listed.at if listed is not None and model in listed.models else None,
+        options=tuple(sorted(info.options.of(model))),
     )
 
 

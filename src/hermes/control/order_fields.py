@@ -52,6 +52,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "since": "only entries since this time",
     "state": "only people with this status, such as `blocked`; everyone except erased people if "
     "omitted",
+    "options": "the options that only some models have and that the call cannot do without",
     "store_responses": "whether responses of the key's calls are stored, so that later calls continue "
     "them",
     "task": "the task type; detected from the prompt if omitted",

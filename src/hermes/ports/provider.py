@@ -13,24 +13,38 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import Part, ReasoningPart
 from hermes.message.reply import Usage
+from hermes.ports.options import Extras, ServiceOptions, TokenLogprob
 
 StopReason = Literal["end", "length", "tool_calls", "refusal"]
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
-    """What a model receives about a tool; `parameters` is a JSON schema as raw JSON."""
+class ToolSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a model receives about a tool; `parameters` is a JSON schema as raw JSON.
+
+    With `strict` the service should make sure that arguments fit the schema, if it can.
+    """
 
     name: str
     description: str
     parameters: msgspec.Raw
+    strict: bool = False
 
 
 class OutputSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """The JSON schema that an answer must fit; `schema` is raw JSON."""
+    """The JSON schema that an answer must fit; `schema` is raw JSON.
+
+    With `is_json_mode` any object will do, and services have an option of their own for that.
+    """
 
     name: str
     schema: msgspec.Raw
     strict: bool = True
+    is_json_mode: bool = False
+
+
+JSON_MODE = OutputSchema(
+    name="json_object", schema=msgspec.Raw(b'{"type":"object"}'), strict=False, is_json_mode=True
+)
 
 
 class ToolChoice(msgspec.Struct, frozen=True):
@@ -52,6 +66,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     put on the model, and an answer may end before it where that reads better.
     `plain_chars` are the characters of the messages, where whoever made the request knows that all
     of them are text and nothing else; who puts other messages in must take it out.
+    `extras` are options that few requests have.
     """
 
     model: str
@@ -62,6 +77,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     top_p: float | None = None
     stop: tuple[str, ...] = ()
+    seed: int | None = None
     tool_choice: ToolChoice = ToolChoice()
     schema: OutputSchema | None = None
     reasoning: Literal["low", "medium", "high"] | int | None = None
@@ -71,13 +87,18 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     prefill: bool = False
     parallel_tools: bool = True
     is_capped: bool = False
+    extras: Extras | None = None
 
 
 class TextDelta(msgspec.Struct, frozen=True, tag="text", repr_omit_defaults=True):
-    """More of the visible answer; `starts_part` separates it from the text directly before it."""
+    """More of the visible answer; `starts_part` separates it from the text directly before it.
+
+    `logprobs` are the tokens of `text`, if the request asked for them.
+    """
 
     text: str
     starts_part: bool = False
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 class ReasoningDelta(msgspec.Struct, frozen=True, tag="reasoning"):
@@ -109,7 +130,8 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     A provider counts tokens and knows no prices: the cost in its `usage` is always 0. `left_out` is
     how many of the oldest messages it had no room for. `is_verbatim` is false when the model was
     shown something else than the request, or wrote something else than `parts`. `rest_s` is how long
-    the service will take no more calls, if it said that its rate limit is used up.
+    the service will take no more calls, if it said that its rate limit is used up. `logprobs` are
+    the tokens of the text, if the request asked for them and the service reported them.
     """
 
     parts: tuple[Part, ...]
@@ -119,6 +141,7 @@ class CallEnd(msgspec.Struct, frozen=True, tag="end"):
     left_out: int = 0
     is_verbatim: bool = True
     rest_s: float = 0.0
+    logprobs: tuple[TokenLogprob, ...] = ()
 
 
 ModelEvent = TextDelta | ReasoningDelta | ToolCallDelta | CallEnd
@@ -136,6 +159,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     of its own `dialect` go back to the service as they came; those of others are not shown to it.
     The end of one that is `watched` is seen at once: while it is silent, it works.
     `prefill_models` are patterns of the models that continue an assistant message that comes last.
+    `options` are the options beside the usual ones that its models have.
     """
 
     name: str
@@ -153,6 +177,7 @@ class ProviderInfo(msgspec.Struct, frozen=True, kw_only=True):
     dialect: str = ""
     watched: bool = False
     prefill_models: tuple[str, ...] = ()
+    options: ServiceOptions = ServiceOptions()
 
 
 class Embedding(msgspec.Struct, frozen=True):
@@ -169,6 +194,21 @@ class Embedder(Protocol):
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
         """Return one vector for each text."""
+        ...
+
+
+EmbedInput = str | tuple[int, ...]
+"""A text, or the numbers of its tokens, which only the model that made them understands."""
+
+
+@runtime_checkable
+class FlexibleEmbedder(Protocol):
+    """An embedder whose options are in the table: vectors of a chosen length, or token numbers."""
+
+    async def embed_with(
+        self, inputs: tuple[EmbedInput, ...], *, model: str, dimensions: int | None
+    ) -> Embedding:
+        """Return one vector for each input, of `dimensions` numbers if that is not None."""
         ...
 
 

@@ -10,10 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
+import msgspec
+
 from hermes.errors import ProviderError, ProviderUnavailable, StreamTruncated
 from hermes.message.ids import MakeId
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, tool_calls_of
 from hermes.message.reply import Usage
+from hermes.ports.options import TokenLogprob
 from hermes.ports.pricing import estimated
 from hermes.ports.provider import (
     CallEnd,
@@ -26,6 +29,7 @@ from hermes.ports.provider import (
 from hermes.provider_kit.settings import WireSettings
 from hermes.provider_kit.unfinished_json import is_json, is_unfinished
 
+_decode_tokens = msgspec.json.Decoder(tuple[TokenLogprob, ...]).decode
 SettingsT = TypeVar("SettingsT", bound=WireSettings)
 
 # Stop reasons at which a tool call may be cut off.
@@ -36,7 +40,7 @@ class BaseAssembly(ABC, Generic[SettingsT]):
     """The answer of one call under construction; `sent_chars` is the size of the request.
 
     `END_MARKER` is what announces the end of an answer on the wire. `done` is true once nothing
-    more has to be read.
+    more has to be read. `wants_logprobs` says that the request asked for log probabilities.
     """
 
     END_MARKER: ClassVar[str] = "its end marker"
@@ -49,7 +53,9 @@ class BaseAssembly(ABC, Generic[SettingsT]):
         self._make_id = make_id
         self._model = model or settings.model
         self._refused = False
+        self._logprobs: list[TokenLogprob] = []
         self.done = False
+        self.wants_logprobs = False
 
     @property
     @abstractmethod
@@ -84,7 +90,8 @@ class BaseAssembly(ABC, Generic[SettingsT]):
                 reason = "tool_calls"
             elif self._refused:
                 reason = "refusal"
-        return CallEnd(parts, reason, self._measure(parts), self._model)
+        usage, tokens = self._measure(parts), tuple(self._logprobs)
+        return CallEnd(parts, reason, usage, self._model, logprobs=tokens)
 
     @abstractmethod
     def _stop_reason(self) -> StopReason:
@@ -97,6 +104,19 @@ class BaseAssembly(ABC, Generic[SettingsT]):
     @abstractmethod
     def _measure(self, parts: tuple[Part, ...]) -> Usage:
         """Return the token counts of the service, or an estimate."""
+
+    def _with_logprobs(
+        self, events: Sequence[ModelEvent], tokens: Sequence[TokenLogprob]
+    ) -> Sequence[ModelEvent]:
+        """Keep the tokens of some events; return the events, with the tokens at the last text."""
+        self._logprobs += tokens
+        found = list(events)
+        for place in reversed(range(len(found))):
+            event = found[place]
+            if isinstance(event, TextDelta) and tokens:
+                found[place] = msgspec.structs.replace(event, logprobs=tuple(tokens))
+                break
+        return found
 
     def _guess(self, written_chars: int) -> Usage:
         """Estimate the tokens: a service that counts nothing must not look free to budgets."""
@@ -131,6 +151,17 @@ class BaseAssembly(ABC, Generic[SettingsT]):
     def _failed(self, error: ProviderError) -> ProviderError:
         """Return the error for an error inside the stream: before any output, what it says."""
         return StreamTruncated(f"{error}; the answer is not whole") if self.started else error
+
+
+def read_tokens(raw: msgspec.Raw) -> tuple[TokenLogprob, ...]:
+    """Return tokens with log probabilities, as OpenAI and others write them; none if they differ.
+
+    They are beside the answer: a service that writes them differently has still answered.
+    """
+    try:
+        return _decode_tokens(raw) if bytes(raw) else ()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ()
 
 
 class RunAssembly(BaseAssembly[SettingsT]):

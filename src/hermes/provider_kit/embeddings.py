@@ -5,9 +5,10 @@ from typing import TypeVar
 
 import msgspec
 
-from hermes.errors import ProviderUnavailable
+from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.ports.pricing import counted, estimated
+from hermes.ports.provider import EmbedInput
 from hermes.provider_kit.service_failure import unusable
 from hermes.provider_kit.settings import WireSettings
 
@@ -45,6 +46,21 @@ def check_vectors(
         raise ProviderUnavailable(f"{who} returned an embedding without numbers; none is used")
 
 
-def embedding_usage(told: int | None, texts: Sequence[str]) -> Usage:
-    """Return the token count of the service, or an estimate from the size of the texts."""
-    return Usage(tokens_in=estimated(sum(map(len, texts))) if told is None else counted(told))
+def embedding_usage(told: int | None, inputs: Sequence[EmbedInput]) -> Usage:
+    """Return the token count of the service, or an estimate from the size of the inputs."""
+    if told is not None:
+        return Usage(tokens_in=counted(told))
+    chars = sum(len(one) for one in inputs if isinstance(one, str))
+    tokens = sum(len(one) for one in inputs if not isinstance(one, str))
+    return Usage(tokens_in=tokens + estimated(chars))
+
+
+def only_texts(inputs: Sequence[EmbedInput], settings: WireSettings) -> tuple[str, ...]:
+    """Return the inputs as texts; raise `ProviderRejected` if some are token numbers."""
+    texts = tuple(one for one in inputs if isinstance(one, str))
+    if len(texts) != len(inputs):
+        raise ProviderRejected(
+            f"{settings.name}: the {settings.SERVICE} embeds text only, and the input holds token "
+            "numbers; send text"
+        )
+    return texts

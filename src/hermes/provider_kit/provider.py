@@ -97,6 +97,7 @@ class WireProvider(ABC, Generic[SettingsT]):
             context_tokens=settings.context_tokens,
             local=settings.is_on_this_machine,
             probed=False,
+            options=settings.options,
         )
 
     def _list_url(self) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.message.parts import AudioPart, FilePart, Part, TextPart
-from hermes.ports.provider import ToolSpec
+from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.provider_kit.settings import WireSettings
 
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
@@ -26,13 +27,20 @@ def part_text(part: Part) -> str:
     return ""
 
 
-def function_tool(spec: ToolSpec) -> Json:
-    """Return a tool as OpenAI's chat completions describe one."""
-    return {
-        "type": "function",
-        "function": {
-            "name": spec.name,
-            "description": spec.description,
-            "parameters": spec.parameters,
-        },
+def function_tool(spec: ToolSpec, *, strict: bool = False) -> Json:
+    """Return a tool as OpenAI's chat completions describe one; `strict` as far as it asks for it."""
+    function: Json = {
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
     }
+    if strict and spec.strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def is_strict(request: ModelRequest, settings: WireSettings) -> bool:
+    """Return whether some tool asks to be strict, and the model can be made to be."""
+    return any(spec.strict for spec in request.tools) and settings.has_option(
+        "strict_tools", request
+    )

@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from hermes.errors import ConfigurationError
+from hermes.ports.options import Option, ServiceOptions
 from hermes.ports.provider import ModelRequest
+from hermes.provider_kit.capabilities import model_options, service_options
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOWEST_VISIBLE = 33
@@ -17,10 +19,12 @@ _HIGHEST_VISIBLE = 126
 class WireSettings(msgspec.Struct, frozen=True, kw_only=True):
     """One configured service; a wire adds its own fields and defaults.
 
-    `SERVICE` is the word for the other side in error texts.
+    `SERVICE` is the word for the other side in error texts, `WIRE` the wire's row in the table of
+    options.
     """
 
     SERVICE: ClassVar[str] = "service"
+    WIRE: ClassVar[str] = ""
 
     name: str
     model: str
@@ -57,6 +61,21 @@ class WireSettings(msgspec.Struct, frozen=True, kw_only=True):
     def usable(self) -> bool:
         """Whether the service is enabled and has the key that its address needs."""
         return self.enabled and (bool(self.secret) or not self.needs_key)
+
+    @property
+    def known_service(self) -> str:
+        """The name of a service that the table of options knows; empty for any other."""
+        return ""
+
+    @property
+    def options(self) -> ServiceOptions:
+        """The options beside the usual ones that the service's models have."""
+        return service_options(self.WIRE, self.known_service)
+
+    def has_option(self, option: Option, request: ModelRequest) -> bool:
+        """Return whether the model of a request has an option."""
+        name = request.model or self.model
+        return option in model_options(self.WIRE, self.known_service, name)
 
     def url(self, path: str) -> str:
         """Return the address of `path` at the service."""

@@ -18,6 +18,7 @@ from hermes.routing.fitness import (
     LACKS,
     ONLY_EMBEDS,
     has_ability,
+    lacks_options,
     needs_of,
     prompt_room,
 )
@@ -161,7 +162,7 @@ def _cannot(ask: CallNeeds, offer: ProviderOffer, model: str | None) -> str | No
         return LACKS["vision"]
     if ask.capability == "embeddings" and not has_ability(offer.info, name, "embeddings"):
         return LACKS["embeddings"]
-    return None
+    return lacks_options(offer.info, name, ask.options) if ask.options else None
 
 
 def _unknown_tier(tier: str, policy: Policy) -> Decision:

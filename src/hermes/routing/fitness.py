@@ -1,5 +1,6 @@
 """Why a provider cannot serve a call: it is unavailable, not allowed, or lacks an ability."""
 
+from hermes.ports.options import Option
 from hermes.ports.provider import Capability, ProviderInfo
 from hermes.routing.plan import CallNeeds, ProviderOffer
 from hermes.routing.policy import Policy
@@ -15,6 +16,14 @@ LACKS: dict[Ability, str] = {
     "embeddings": "makes no embeddings",
 }
 
+OPTION_WORDS: dict[Option, str] = {
+    "pdf": "PDF documents",
+    "pdf_address": "PDF documents by address",
+    "audio": "sounds as input",
+    "image_address": "pictures by address",
+    "token_arrays": "input as token numbers",
+}
+"""The options whose name is not that of the field that asks for them."""
 # Estimates may be wrong by this much, and an answer needs room, at most a quarter of a context.
 _SAFE_SHARE = 0.9
 _ANSWER_SHARE = 4
@@ -63,6 +72,8 @@ def reason_unfit(
         for ability in needs:
             if not getattr(info, ability) or (known is not None and ability not in known.what):
                 return LACKS[ability]
+    if ask.options and (missing := lacks_options(info, model, ask.options)) is not None:
+        return missing
     return _too_small(info, model, ask=ask, policy=policy) if ask.tokens else None
 
 
@@ -77,6 +88,18 @@ def prompt_room(context: int, max_output_tokens: int | None = None) -> int:
     """Return how many estimated tokens of a context a prompt may take."""
     answer = min(max_output_tokens or _MOST_ANSWER, _MOST_ANSWER, context // _ANSWER_SHARE)
     return max(1, int((context - answer) * _SAFE_SHARE))
+
+
+def lacks_options(info: ProviderInfo, model: str, options: tuple[Option, ...]) -> str | None:
+    """Return which of `options` a model lacks, in words; None if it has them all."""
+    has = info.options.of(model)
+    missing = tuple(one for one in options if one not in has)
+    return f"has no {option_words(missing)}" if missing else None
+
+
+def option_words(options: tuple[Option, ...]) -> str:
+    """Return the names of options as callers know them."""
+    return ", ".join(OPTION_WORDS.get(one, one) for one in options)
 
 
 def needs_of(ask: CallNeeds) -> tuple[Ability, ...]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from hermes.ports.options import Option
 from hermes.ports.provider import Capability, ProviderInfo
 
 
@@ -82,8 +83,9 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     """What a call needs and which model was named for it, the strongest first.
 
     `model` is named for this call, `session_model` for the session, `default_model` for the agent
-    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `tokens` are about how
-    many cannot be left out of it; 0 if any model holds them.
+    or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `options` are those
+    without which the answer would not be what the caller asked for, `tokens` about how many cannot
+    be left out of the call; 0 if any model holds them.
     """
 
     prompt: str = ""
@@ -96,6 +98,7 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     tools: bool = False
     images: bool = False
     tokens: int = 0
+    options: tuple[Option, ...] = ()
 
 
 def fallback(plan: Plan, current: Candidate) -> Candidate | None:

@@ -30,6 +30,7 @@ class Options(Protocol):
     stop_sequences: list[str]
     temperature: float | None
     top_p: float | None
+    top_k: int | None
     tools: list[Any]
     tool_choice: dict[str, Any] | None
     thinking: dict[str, Any] | None
@@ -60,6 +61,10 @@ def _tools(request: Options) -> Iterator[str]:
             yield f"tools.{index}.custom.input_schema.type: Field required"
         elif tool.input_schema["type"] != "object":
             yield f"tools.{index}.custom.input_schema.type: Input should be 'object'"
+        elif tool.strict:
+            if _FORMATLESS.match(request.model):
+                yield f"tools.{index}.custom.strict: not supported on this model"
+            yield from _format(tool.input_schema)
     if len(set(names)) != len(names):
         yield "tools: Tool names must be unique."
 
@@ -83,6 +88,11 @@ def _choice(request: Options) -> Iterator[str]:
 
 
 def _sampling(request: Options) -> Iterator[str]:
+    if request.top_k is not None:
+        if _ADAPTIVE_ONLY.match(request.model):
+            yield "`top_k` is deprecated for this model."
+        if request.thinking is not None:
+            yield "`top_k` must be unset when thinking is enabled."
     told = {"temperature": request.temperature, "top_p": request.top_p}
     given = {name: value for name, value in told.items() if value is not None}
     for name, value in given.items():

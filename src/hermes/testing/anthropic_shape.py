@@ -47,6 +47,16 @@ class Image(_Block, tag="image"):
     source: Base64Source | UrlSource
 
 
+class PdfSource(msgspec.Struct, tag_field="type", tag="base64", forbid_unknown_fields=True):
+    media_type: Literal["application/pdf"]
+    data: str
+
+
+class Document(_Block, tag="document"):
+    source: PdfSource | UrlSource
+    title: str | None = None
+
+
 class ToolUse(_Block, tag="tool_use"):
     id: str
     name: str
@@ -71,7 +81,7 @@ class RedactedThinking(
     data: str
 
 
-UserBlock = Text | Image | ToolResult
+UserBlock = Text | Image | Document | ToolResult
 AssistantBlock = Text | ToolUse | Thinking | RedactedThinking
 
 
@@ -110,6 +120,7 @@ class MessagesRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     stop_sequences: list[str] = []
     temperature: float | None = None
     top_p: float | None = None
+    top_k: int | None = None
     thinking: dict[str, Any] | None = None
     output_config: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None

@@ -110,8 +110,12 @@ class GenerationConfig(_Strict):
     max_output_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
-    top_k: int | None = None
+    top_k: float | None = None
     seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    response_logprobs: bool | None = None
+    logprobs: int | None = None
     response_mime_type: str | None = None
     response_schema: Json | None = None
     response_json_schema: Json | None = None

@@ -174,6 +174,7 @@ class ModelServer:
             model=request.model,
             created=self._created,
             tokens_in=turn.tokens_in if turn.tokens_in is not None else words,
+            top_logprobs=(request.top_logprobs or 0) if request.logprobs else None,
             tools=tuple(
                 (f"call_{os.getpid()}_{number}_{index}", tool.name, tool.arguments)
                 for index, tool in enumerate(turn.tools)

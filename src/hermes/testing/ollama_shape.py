@@ -73,6 +73,8 @@ class ChatRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     options: Options | None = None
     think: bool | Literal["low", "medium", "high"] | None = None
     keep_alive: str | float | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
 
 
 class EmbedRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -29,7 +29,7 @@ DONE = b"e\r\ndata: [DONE]\n\n\r\n"
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """One scripted turn with the extra data that the wire needs; `tools` are (id, name,
-    arguments).
+    arguments). With `top_logprobs` each piece of the text is a token, with that many alternatives.
     """
 
     turn: ScriptedTurn
@@ -38,6 +38,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     tokens_in: int
     tools: tuple[tuple[str, str, str], ...] = ()
+    top_logprobs: int | None = None
 
     @property
     def finish(self) -> str:
@@ -45,6 +46,24 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         return "tool_calls" if self.tools else "stop"
 
     # Any: JSON objects on their way to the encoder.
+    def logprobs(self, *pieces: str) -> dict[str, Any] | None:
+        """Return the log probabilities of some pieces, if they were asked for."""
+        if self.top_logprobs is None:
+            return None
+        tokens = [
+            {
+                "token": piece,
+                "logprob": -0.5,
+                "bytes": list(piece.encode()),
+                "top_logprobs": [
+                    {"token": f"{piece}{n}", "logprob": -0.5 - n, "bytes": None}
+                    for n in range(self.top_logprobs)
+                ],
+            }
+            for piece in pieces
+        ]
+        return {"content": tokens, "refusal": None}
+
     def usage(self) -> dict[str, Any]:
         """Return the token counts."""
         turn = self.turn
@@ -93,7 +112,8 @@ def completion(answer: Answer) -> bytes:
             {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
             for id_, name, arguments in answer.tools
         ]
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": answer.finish}
+    tokens = answer.logprobs(*answer.turn.pieces)
+    choice = {"index": 0, "message": message, "logprobs": tokens, "finish_reason": answer.finish}
     body = {
         "id": answer.id,
         "object": "chat.completion",
@@ -119,7 +139,7 @@ def text(answer: Answer, *, usage: bool) -> Iterator[bytes]:
     turn = answer.turn
     pieces = turn.pieces if turn.fault is None else turn.pieces[: turn.after]
     for piece in pieces:
-        yield around.frame({"content": piece})
+        yield around.frame({"content": piece}, logprobs=answer.logprobs(piece))
 
 
 def closing(answer: Answer, *, usage: bool) -> Iterator[bytes]:
@@ -150,10 +170,17 @@ class _Around:
         ) % (answer.id.encode(), answer.created, _encode(answer.model))
         self._tail = b',"usage":null}\n\n' if usage else b"}\n\n"
 
-    def frame(self, delta: dict[str, Any], *, finish: str | None = None) -> bytes:
+    def frame(
+        self,
+        delta: dict[str, Any],
+        *,
+        finish: str | None = None,
+        logprobs: dict[str, Any] | None = None,
+    ) -> bytes:
         reason = b'"%s"' % finish.encode() if finish else b"null"
-        middle = b'"choices":[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}]' % (
+        middle = b'"choices":[{"index":0,"delta":%s,"logprobs":%s,"finish_reason":%s}]' % (
             _encode(delta),
+            b"null" if logprobs is None else _encode(logprobs),
             reason,
         )
         return _chunk(self._head + middle + self._tail)

@@ -39,6 +39,24 @@ class Image(msgspec.Struct, tag_field="type", tag="image_url", forbid_unknown_fi
     image_url: ImageUrl
 
 
+class Sound(msgspec.Struct, forbid_unknown_fields=True):
+    data: str
+    format: Literal["wav", "mp3"]
+
+
+class Audio(msgspec.Struct, tag_field="type", tag="input_audio", forbid_unknown_fields=True):
+    input_audio: Sound
+
+
+class FileData(msgspec.Struct, forbid_unknown_fields=True):
+    filename: str
+    file_data: str
+
+
+class File(msgspec.Struct, tag_field="type", tag="file", forbid_unknown_fields=True):
+    file: FileData
+
+
 class Function(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     arguments: str
@@ -63,7 +81,7 @@ class Developer(_Message, tag="developer"):
 
 
 class User(_Message, tag="user"):
-    content: str | list[Text | Image]
+    content: str | list[Text | Image | Audio | File]
 
 
 class Assistant(_Message, tag="assistant"):
@@ -119,6 +137,11 @@ class StreamOptions(msgspec.Struct, forbid_unknown_fields=True):
     include_usage: bool = False
 
 
+class Prediction(msgspec.Struct, forbid_unknown_fields=True):
+    type: Literal["content"]
+    content: str | list[Text]
+
+
 class ChatRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The body of a chat-completions call."""
 
@@ -139,6 +162,13 @@ class ChatRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     user: str | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: Effort | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    prediction: Prediction | None = None
 
 
 _decode = msgspec.json.Decoder(ChatRequest).decode
@@ -155,14 +185,16 @@ def read_request(body: bytes) -> ChatRequest:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ShapeError("We could not parse the JSON body of your request.") from error
     _check_parameters(request)
+    _check_options(request)
     _check_choice(request)
     _check_format(request.response_format)
+    _check_json_word(request)
     _check_tools(request.tools)
     _check_conversation(request.messages)
     return request
 
 
-def text_of(content: str | Sequence[Text | Image] | None) -> str:
+def text_of(content: str | Sequence[Text | Image | Audio | File] | None) -> str:
     """Return the plain text of a message's content."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -189,6 +221,16 @@ def _check_parameters(request: ChatRequest) -> None:
         limit = getattr(request, name)
         if limit is not None and limit < 1:
             raise ShapeError(f"{name} must be at least 1", param=name)
+
+
+def _check_options(request: ChatRequest) -> None:
+    for name in ("frequency_penalty", "presence_penalty"):
+        if not -2 <= (getattr(request, name) or 0) <= 2:
+            raise ShapeError(f"{name} must be between -2 and 2", param=name)
+    if request.top_logprobs is not None and not request.logprobs:
+        raise ShapeError(
+            "'top_logprobs' is only allowed when 'logprobs' is set to True", param="top_logprobs"
+        )
 
 
 def _check_choice(request: ChatRequest) -> None:
@@ -223,6 +265,18 @@ def _check_format(wanted: ResponseFormat | None) -> None:
         )
 
 
+def _check_json_word(request: ChatRequest) -> None:
+    wanted = request.response_format
+    if wanted is None or wanted.type != "json_object":
+        return
+    if not any("json" in text_of(one.content).lower() for one in request.messages):
+        raise ShapeError(
+            "'messages' must contain the word 'json' in some form, to use 'response_format' of type"
+            " 'json_object'.",
+            param="messages",
+        )
+
+
 def _check_tools(tools: list[ToolSpec] | None) -> None:
     if tools is None:
         return
@@ -236,6 +290,13 @@ def _check_tools(tools: list[ToolSpec] | None) -> None:
                 code="invalid_value",
             )
         schema = tool.function.parameters
+        if tool.function.strict and (schema or {}).get("additionalProperties") is not False:
+            raise ShapeError(
+                f"Invalid schema for function '{tool.function.name}': 'additionalProperties' is"
+                " required to be supplied and to be false.",
+                param=f"tools[{index}].function.parameters",
+                code="invalid_function_parameters",
+            )
         if schema is not None and schema.get("type") != "object":
             raise ShapeError(
                 f"Invalid schema for function '{tool.function.name}': schema must be a JSON Schema"
@@ -303,6 +364,8 @@ def _check_images(message: User, index: int) -> None:
     if not message.content:
         raise ShapeError("[] is too short", param=f"messages[{index}].content", code="empty_array")
     for part in message.content:
+        if isinstance(part, File) and not part.file.file_data.startswith("data:application/pdf;"):
+            raise ShapeError("Invalid file data.", param=f"messages[{index}].content")
         if isinstance(part, Image) and not part.image_url.url.startswith(_IMAGE_SCHEMES):
             raise ShapeError(
                 "Invalid image URL: expected http(s) or a base64 data URL of an image.",

@@ -116,7 +116,8 @@ class _Answer:
 
     def pieces(self) -> Iterator[bytes]:
         for piece in self._turn.pieces:
-            yield self._content("response.output_text.delta", delta=piece, logprobs=[])
+            tokens = self._tokens(piece)
+            yield self._content("response.output_text.delta", delta=piece, logprobs=tokens)
 
     def closing(self) -> Iterator[bytes]:
         if self._turn.pieces:
@@ -135,6 +136,14 @@ class _Answer:
         for number, tool in enumerate(self._turn.tools):
             yield from self._call(number, tool.name, arguments=tool.arguments)
         yield self._event("response.completed", response=self._response("completed"))
+
+    def _tokens(self, piece: str) -> list[Json]:
+        """Return a piece of the text as one token, if log probabilities were asked for."""
+        count = self._request.top_logprobs
+        if count is None:
+            return []
+        top = [{"token": f"{piece}{n}", "logprob": -0.5 - n} for n in range(count)]
+        return [{"token": piece, "logprob": -0.5, "top_logprobs": top}]
 
     def _content(self, kind: str, **fields: Any) -> bytes:
         place = {"output_index": len(self._output), "content_index": 0}

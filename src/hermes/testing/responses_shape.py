@@ -28,6 +28,12 @@ class InputImage(msgspec.Struct, tag_field="type", tag="input_image", forbid_unk
     detail: Literal["auto", "low", "high"] = "auto"
 
 
+class InputFile(msgspec.Struct, tag_field="type", tag="input_file", forbid_unknown_fields=True):
+    filename: str | None = None
+    file_data: str | None = None
+    file_url: str | None = None
+
+
 class Summary(msgspec.Struct, tag_field="type", tag="summary_text", forbid_unknown_fields=True):
     text: str
 
@@ -37,7 +43,7 @@ class Item(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
-    content: str | list[InputText | InputImage] | None = None
+    content: str | list[InputText | InputImage | InputFile] | None = None
     id: str | None = None
     call_id: str | None = None
     name: str | None = None
@@ -66,8 +72,11 @@ class Reasoning(msgspec.Struct, forbid_unknown_fields=True):
     summary: Literal["auto", "concise", "detailed"] | None = None
 
 
-class Format(msgspec.Struct, forbid_unknown_fields=True):
-    type: Literal["json_schema"]
+class AnyObject(msgspec.Struct, tag_field="type", tag="json_object", forbid_unknown_fields=True):
+    pass
+
+
+class Format(msgspec.Struct, tag_field="type", tag="json_schema", forbid_unknown_fields=True):
     name: str
     # Any: a JSON schema.
     schema: dict[str, Any]
@@ -75,7 +84,8 @@ class Format(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class TextOptions(msgspec.Struct, forbid_unknown_fields=True):
-    format: Format
+    format: Format | AnyObject | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
 
 
 class ResponsesRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -86,7 +96,9 @@ class ResponsesRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
     instructions: str | None = None
     stream: bool = False
     store: bool = True
-    include: list[Literal["reasoning.encrypted_content"]] | None = None
+    include: list[Literal["reasoning.encrypted_content", "message.output_text.logprobs"]] | None = (
+        None
+    )
     tools: list[ToolSpec] | None = None
     tool_choice: Literal["auto", "none", "required"] | NamedTool | None = None
     max_output_tokens: int | None = None
@@ -94,6 +106,8 @@ class ResponsesRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
     top_p: float | None = None
     reasoning: Reasoning | None = None
     text: TextOptions | None = None
+    top_logprobs: int | None = None
+    parallel_tool_calls: bool | None = None
 
 
 _FIELDS = {

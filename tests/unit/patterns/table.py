@@ -48,7 +48,7 @@ LARGER: Final[dict[str, int]] = {
     "tools/gate_rules.py": _REQUEST,
     "channels/webhook/inbound.py _BRACKETS": MAX_BODY,
     # A part of the body of a call under /v1.
-    "server/v1/image_address.py _INLINE": _CALL,
+    "server/v1/file_parts.py _INLINE": _CALL,
     "server/v1/messages_thoughts.py": _CALL,
     "server/v1/messages_shape.py": _CALL,
     "server/v1/responses_in.py": _CALL,
@@ -107,7 +107,7 @@ SMALLER: Final = {
     # It looks at the first 1,024 bytes of a page.
     "tools/builtin/web_fetch.py _DECLARED": 1024,
     # Longer addresses are not looked at.
-    "server/v1/image_address.py _ENDING": MAX_URL_CHARS,
+    "server/v1/file_parts.py _ENDING": MAX_URL_CHARS,
     # The digits of a price.
     "channels/web/static/view.js 0+$": 32,
 }

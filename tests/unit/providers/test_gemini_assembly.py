@@ -8,6 +8,7 @@ import pytest
 from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
+from hermes.ports.options import AltToken, TokenLogprob
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.providers.gemini.assembly import GeminiAssembly
 from hermes.providers.gemini.settings import GeminiSettings
@@ -204,3 +205,29 @@ def test_an_answer_that_is_no_text_is_not_passed_over():
 
     with pytest.raises(ProviderUnavailable, match="neither text nor a call"):
         assembly().feed(chunk(picture, finish="STOP"))
+
+
+@pytest.mark.req("M1")
+def test_log_probabilities_come_with_their_text():
+    made = assembly()
+    token = {"token": "Hi", "tokenId": 1, "logProbability": -0.25}
+    other = {"token": "Ho", "tokenId": 2, "logProbability": -2.0}
+    payload = msgspec.json.encode(
+        {
+            "candidates": [
+                {
+                    "content": {"parts": [{"text": "Hi"}]},
+                    "finishReason": "STOP",
+                    "logprobsResult": {
+                        "chosenCandidates": [token],
+                        "topCandidates": [{"candidates": [token, other]}],
+                    },
+                }
+            ]
+        }
+    )
+    hi, ho = AltToken("Hi", -0.25, (72, 105)), AltToken("Ho", -2.0, (72, 111))
+    expected = (TokenLogprob("Hi", -0.25, (72, 105), (hi, ho)),)
+
+    assert list(made.feed(payload)) == [TextDelta("Hi", logprobs=expected)]
+    assert made.end().logprobs == expected

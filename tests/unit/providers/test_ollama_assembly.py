@@ -6,6 +6,7 @@ import pytest
 from hermes.errors import ProviderUnavailable, StreamTruncated
 from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
+from hermes.ports.options import AltToken, TokenLogprob
 from hermes.ports.provider import CallEnd, ReasoningDelta, TextDelta, ToolCallDelta
 from hermes.providers.ollama.assembly import OllamaAssembly
 from hermes.providers.ollama.settings import OllamaSettings
@@ -132,3 +133,18 @@ def test_an_error_inside_the_stream_may_fail_over_only_before_the_first_output()
 def test_a_line_that_is_none_is_translated(payload):
     with pytest.raises(ProviderUnavailable, match="not a piece of a chat"):
         assembly().feed(payload)
+
+
+@pytest.mark.req("M1")
+def test_log_probabilities_come_with_their_text():
+    made = assembly()
+    top = [{"token": "Hi", "logprob": -0.25, "bytes": [72, 105]}]
+    told = {"token": "Hi", "logprob": -0.25, "bytes": [72, 105], "top_logprobs": top}
+    payload = msgspec.json.encode({"message": {"content": "Hi"}, "logprobs": [told]})
+    odd = msgspec.json.encode({"message": {"content": "!"}, "logprobs": {"in": "another form"}})
+    expected = (TokenLogprob("Hi", -0.25, (72, 105), (AltToken("Hi", -0.25, (72, 105)),)),)
+
+    assert list(made.feed(payload)) == [TextDelta("Hi", logprobs=expected)]
+    assert list(made.feed(odd)) == [TextDelta("!")]
+    made.feed(last())
+    assert made.end().logprobs == expected

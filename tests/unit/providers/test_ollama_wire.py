@@ -15,10 +15,11 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.ports.options import Extras
+from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.providers.ollama.settings import OllamaSettings
-from hermes.providers.ollama.wire import build_body
-from hermes.testing.ollama_shape import read_chat
+from hermes.providers.ollama.wire import build_body, build_embedding
+from hermes.testing.ollama_shape import read_chat, read_embed
 
 SETTINGS = OllamaSettings(name="o", model="llama3.2")
 SCHEMA = msgspec.Raw(b'{"type":"object"}')
@@ -193,3 +194,18 @@ def test_images_go_as_bytes_and_other_things_become_words():
 def test_settings_that_cannot_work_are_refused_by_name(fields, named):
     with pytest.raises(ConfigurationError, match=rf"providers\.o\.{named}"):
         OllamaSettings(name="o", model="m", **fields).check()
+
+
+@pytest.mark.req("M1")
+def test_rare_options_and_json_mode():
+    extras = Extras(top_k=20, min_p=0.1, top_logprobs=2, logit_bias={"1": 1}, verbosity="low")
+    body = sent(asked(seed=7, extras=extras, schema=JSON_MODE))
+    assert body["options"] == {"num_ctx": 8192, "seed": 7, "top_k": 20, "min_p": 0.1}
+    assert (body["format"], body["logprobs"], body["top_logprobs"]) == ("json", True, 2)
+
+
+@pytest.mark.req("M1")
+def test_vectors_have_the_length_that_was_asked_for():
+    body = build_embedding(("one",), "embed-1", dimensions=64)
+    assert read_embed(body).dimensions == 64
+    assert read_embed(build_embedding(("one",), "embed-1")).dimensions is None

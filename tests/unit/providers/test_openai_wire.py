@@ -17,8 +17,9 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.providers.openai.presets import Quirks
+from hermes.providers.openai.presets import Quirks, presets
 from hermes.providers.openai.settings import OFFICIAL_URL, OpenAISettings, complete
 from hermes.providers.openai.wire import build_body
 from hermes.testing.openai_shape import read_request
@@ -481,3 +482,26 @@ def test_details_that_came_in_several_thoughts_go_back_as_one_list():
         {"type": "reasoning.text", "index": 0, "text": "ab"},
         {"type": "reasoning.encrypted", "index": 1, "data": "c"},
     ]
+
+
+@pytest.mark.req("M1", "P1")
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        ("mistral", {"random_seed": 7, "prediction": {"type": "content", "content": "x"}}),
+        ("groq", {"seed": 7}),
+        ("deepseek", {"logprobs": True, "top_logprobs": 2}),
+        ("minimax", {}),
+        ("vllm", {"seed": 7, "logprobs": True, "top_logprobs": 2, "top_k": 5, "min_p": 0.1}),
+    ],
+)
+def test_a_service_gets_the_options_that_it_has_by_its_own_names(service, expected):
+    extras = Extras(top_logprobs=2, top_k=5, min_p=0.1, verbosity="low", prediction="x")
+    request = ModelRequest(model="m-1", messages=(user_text("hi"),), seed=7, extras=extras)
+    settings = msgspec.structs.replace(SETTINGS, quirks=presets()[service].quirks)
+    plain = msgspec.structs.replace(request, seed=None, extras=None)
+
+    rare = msgspec.json.decode(build_body(request, settings, images={}))
+    usual = msgspec.json.decode(build_body(plain, settings, images={}))
+
+    assert {name: rare[name] for name in rare.keys() - usual.keys()} == expected

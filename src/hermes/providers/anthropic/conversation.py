@@ -11,8 +11,11 @@ import msgspec
 
 from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
+from hermes.message.inline_file import inline_file
 from hermes.message.parts import (
+    FilePart,
     ImagePart,
+    Media,
     Part,
     ReasoningPart,
     TextPart,
@@ -113,7 +116,19 @@ def _block(part: Part, *, images: Images, vision: bool) -> Json:
         return _result(part)
     if isinstance(part, ImagePart):
         return _image(part, images=images) if vision else text_block(NO_VISION)
+    if isinstance(part, FilePart) and part.media.url is not None:
+        return _document(part.media, part.media.url)
     return text_block(part_text(part))
+
+
+def _document(media: Media, url: str) -> Json:
+    """Return a document that the request holds by value or by its address."""
+    found = inline_file(media)
+    source: Json = {"type": "url", "url": url}
+    if found is not None:
+        source = {"type": "base64", "media_type": found.mime, "data": found.data}
+    block: Json = {"type": "document", "source": source}
+    return block if media.name is None else block | {"title": media.name}
 
 
 def _result(part: ToolResultPart) -> Json:

@@ -16,6 +16,8 @@ class AnthropicSettings(WireSettings, frozen=True, kw_only=True):
     An `oauth_token` is used instead of the key; a key that looks like an OAuth token is one.
     """
 
+    WIRE = "anthropic"
+
     base_url: str = OFFICIAL_URL
     oauth_token: str | None = None
     api_version: str = API_VERSION

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.ports.effort import Effort, effort_of
 from hermes.ports.provider import ModelRequest, ToolSpec
-from hermes.provider_kit.request_json import Images, Json
+from hermes.provider_kit.request_json import Images, Json, is_strict
 from hermes.providers.anthropic.conversation import THINKING_KINDS, build_turns, text_block
 from hermes.providers.anthropic.schema import DoesNotFit, fit
 from hermes.providers.anthropic.settings import API_VERSION, AnthropicSettings
@@ -59,7 +59,7 @@ def build_body(
         "messages": turns,
         "stream": True,
         "system": _system(request, traits, answer=answer),
-        "tools": _tools(request, answer),
+        "tools": _tools(request, settings, answer=answer),
         "tool_choice": choice,
         "stop_sequences": [text for text in request.stop if text.strip()],
         "thinking": thinking,
@@ -116,16 +116,23 @@ def _system(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None)
     return blocks
 
 
-def _tools(request: ModelRequest, answer: AnswerTool | None) -> list[Json]:
-    tools = [_tool(spec) for spec in request.tools]
+def _tools(
+    request: ModelRequest, settings: AnthropicSettings, *, answer: AnswerTool | None
+) -> list[Json]:
+    strict = is_strict(request, settings)
+    tools = [_tool(spec, strict=strict) for spec in request.tools]
     if answer is not None:
         what = {"description": "Gives the final answer.", "input_schema": answer.schema}
         tools.append({"name": answer.name, **what})
     return tools
 
 
-def _tool(spec: ToolSpec) -> Json:
-    what = {"description": spec.description} if spec.description else {}
+def _tool(spec: ToolSpec, *, strict: bool) -> Json:
+    what: Json = {"description": spec.description} if spec.description else {}
+    # A strict tool has the same limits as an output format; one that does not fit stays lenient.
+    fitted = _fitted(bytes(spec.parameters)) if strict and spec.strict else None
+    if fitted is not None:
+        return {"name": spec.name, **what, "input_schema": fitted, "strict": True}
     return {"name": spec.name, **what, "input_schema": _input_schema(bytes(spec.parameters))}
 
 
@@ -210,15 +217,20 @@ def _output_config(request: ModelRequest, traits: Traits, *, answer: AnswerTool 
 def _sampling(
     request: ModelRequest, settings: AnthropicSettings, *, traits: Traits, thinking: Json | None
 ) -> Json:
-    """Return temperature or top_p: newer models refuse both together, or either."""
+    """Return temperature or top_p, which newer models refuse together, and top_k.
+
+    The newest models refuse all of them, and thinking leaves only a high top_p.
+    """
     if not traits.sampling or settings.api_version != API_VERSION:
         return {}
     temperature, top_p = request.temperature, request.top_p
     if thinking is not None:
         return {"top_p": top_p} if (top_p or 0) >= _LEAST_TOP_P_BESIDE_THINKING else {}
+    top_k = None if request.extras is None else request.extras.top_k
+    found: Json = {} if top_k is None else {"top_k": top_k}
     if temperature is not None:
-        return {"temperature": min(max(temperature, 0.0), 1.0)}
-    return {} if top_p is None else {"top_p": top_p}
+        return found | {"temperature": min(max(temperature, 0.0), 1.0)}
+    return found if top_p is None else found | {"top_p": top_p}
 
 
 def _mark(body: Json) -> None:

@@ -11,6 +11,7 @@ import msgspec
 from hermes.errors import ProviderRejected
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
+from hermes.ports.options import AltToken, TokenLogprob
 from hermes.ports.pricing import counted
 from hermes.ports.provider import ModelEvent, ReasoningDelta, StopReason, TextDelta
 from hermes.provider_kit.assembly import RunAssembly
@@ -58,10 +59,25 @@ class _Content(msgspec.Struct):
     parts: list[_Part] | None = None
 
 
+class _Token(msgspec.Struct, rename="camel"):
+    token: str = ""
+    log_probability: float = 0.0
+
+
+class _TopTokens(msgspec.Struct):
+    candidates: list[_Token] | None = None
+
+
+class _Logprobs(msgspec.Struct, rename="camel"):
+    chosen_candidates: list[_Token] | None = None
+    top_candidates: list[_TopTokens] | None = None
+
+
 class _Candidate(msgspec.Struct, rename="camel"):
     content: _Content | None = None
     finish_reason: str | None = None
     finish_message: str | None = None
+    logprobs_result: _Logprobs | None = None
 
 
 class _Feedback(msgspec.Struct, rename="camel"):
@@ -139,6 +155,8 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
             self._finish_message = candidate.finish_message or ""
         parts = candidate.content.parts if candidate.content is not None else None
         found = [delta for part in parts or () for delta in self._part(part)]
+        if candidate.logprobs_result is not None:
+            found = list(self._with_logprobs(found, _tokens(candidate.logprobs_result)))
         return found + self._close_run() if self.ended else found
 
     def _part(self, part: _Part) -> list[ModelEvent]:
@@ -209,3 +227,24 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
             cached_in=min(tokens_in, counted(usage.cached_content_token_count)),
             reasoning_out=thoughts,
         )
+
+
+def _tokens(found: _Logprobs) -> list[TokenLogprob]:
+    """Return the tokens, each with the alternatives at its place."""
+    chosen, tops = found.chosen_candidates or [], found.top_candidates or []
+    return [
+        TokenLogprob(
+            one.token,
+            one.log_probability,
+            tuple(one.token.encode()),
+            _alternatives(tops[place]) if place < len(tops) else (),
+        )
+        for place, one in enumerate(chosen)
+    ]
+
+
+def _alternatives(top: _TopTokens) -> tuple[AltToken, ...]:
+    return tuple(
+        AltToken(one.token, one.log_probability, tuple(one.token.encode()))
+        for one in top.candidates or ()
+    )

@@ -9,8 +9,8 @@ from hermes.media.image_files import load_images
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient
 from hermes.ports.pricing import estimated
-from hermes.ports.provider import Embedding, ModelRequest, ProviderInfo
-from hermes.provider_kit.embeddings import check_vectors, decode_embedding
+from hermes.ports.provider import Embedding, EmbedInput, ModelRequest, ProviderInfo
+from hermes.provider_kit.embeddings import check_vectors, decode_embedding, only_texts
 from hermes.provider_kit.provider import WireProvider
 from hermes.provider_kit.stream import EVENTS, JSON, AnswerAssembly, ModelEndpoint, call_json
 from hermes.providers.gemini.assembly import GeminiAssembly
@@ -41,21 +41,31 @@ class GeminiProvider(WireProvider[GeminiSettings]):
 
     async def embed(self, texts: tuple[str, ...], *, model: str = "") -> Embedding:
         """Return one vector for each text, in batches of the size that Gemini accepts."""
+        return await self.embed_with(texts, model=model, dimensions=None)
+
+    async def embed_with(
+        self, inputs: tuple[EmbedInput, ...], *, model: str, dimensions: int | None
+    ) -> Embedding:
+        """Return one vector for each text, of `dimensions` numbers if that is not None."""
+        texts = only_texts(inputs, self._settings)
         chosen = model or self._settings.embedding_model or self._settings.model
         resource = self._settings.resource_of(chosen)
         vectors: list[tuple[float, ...]] = []
         for start in range(0, len(texts), _MAX_BATCH):
-            vectors += await self._embed_batch(texts[start : start + _MAX_BATCH], resource)
+            batch = texts[start : start + _MAX_BATCH]
+            vectors += await self._embed_batch(batch, resource, dimensions=dimensions)
         # The service does not report its count.
         tokens = sum(max(1, estimated(len(text))) for text in texts)
         return Embedding(tuple(vectors), Usage(tokens_in=tokens), chosen)
 
-    async def _embed_batch(self, texts: tuple[str, ...], resource: str) -> list[tuple[float, ...]]:
+    async def _embed_batch(
+        self, texts: tuple[str, ...], resource: str, *, dimensions: int | None
+    ) -> list[tuple[float, ...]]:
         settings = self._settings
         answer = await call_json(
             self._client,
             self._endpoint(settings.url_of(resource, "batchEmbedContents"), JSON),
-            body=build_embedding_body(texts, resource),
+            body=build_embedding_body(texts, resource, dimensions=dimensions),
             timeout_s=settings.embed_timeout_s,
             limit=_MAX_EMBEDDING_BYTES,
         )
@@ -95,7 +105,7 @@ class GeminiProvider(WireProvider[GeminiSettings]):
         settings = self._settings
         model = request.model or settings.model
         images = await load_images(request) if settings.vision else {}
-        if settings.vision and not settings.fetches_for(model):
+        if settings.vision and not settings.has_option("image_address", request):
             request = await with_fetched_images(
                 request, self._client, provider=settings.name, loaded=images
             )

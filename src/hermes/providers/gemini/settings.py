@@ -14,8 +14,6 @@ _VERSION_END = re.compile(r"/v1(?:alpha|beta)?$")
 _MODEL = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[A-Za-z0-9][\w.-]*)*", re.ASCII)
 # Thinking is a budget in tokens up to 2.5 and a level since 3; names without a number are newest.
 _BUDGETED = re.compile(r"gemini-(?:1|2)(?:\.\d+)?-")
-# The service fetches pictures from any web address since 2.5, but not for older models.
-_FETCHES_NOTHING = re.compile(r"gemini-(?:1|2\.0)\b|gemma-")
 
 Thinking = Literal["level", "budget"]
 
@@ -26,6 +24,8 @@ class GeminiSettings(WireSettings, frozen=True, kw_only=True):
     `thinking` is how its models are told the thinking effort; None derives it from a model's name.
     `end_wait_s` is how long the connection may stay open after the finish reason.
     """
+
+    WIRE = "gemini"
 
     base_url: str = OFFICIAL_URL
     api_version: Literal["v1beta", "v1"] = "v1beta"
@@ -46,10 +46,6 @@ class GeminiSettings(WireSettings, frozen=True, kw_only=True):
         if self.thinking is not None:
             return self.thinking
         return "budget" if _BUDGETED.match(model.removeprefix("models/")) else "level"
-
-    def fetches_for(self, model: str) -> bool:
-        """Return whether the service itself fetches pictures at web addresses for `model`."""
-        return not _FETCHES_NOTHING.match(model.removeprefix("models/"))
 
     def resource_of(self, model: str) -> str:
         """Return the resource name of `model`, safe to use in a path."""

@@ -14,7 +14,10 @@ import msgspec
 
 from hermes.media.image_files import inline_image
 from hermes.message.chat import ChatMessage
+from hermes.message.inline_file import inline_file
 from hermes.message.parts import (
+    AudioPart,
+    FilePart,
     ImagePart,
     Media,
     Part,
@@ -22,6 +25,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
 from hermes.providers.gemini.settings import GeminiSettings, Thinking
@@ -59,16 +63,16 @@ def build_body(request: ModelRequest, settings: GeminiSettings, *, images: Image
     return msgspec.json.encode(body)
 
 
-def build_embedding_body(texts: Iterable[str], resource: str) -> bytes:
+def build_embedding_body(
+    texts: Iterable[str], resource: str, *, dimensions: int | None = None
+) -> bytes:
     """Return the JSON of a batch of texts to embed."""
-    return msgspec.json.encode(
-        {
-            "requests": [
-                {"model": resource, "content": {"role": "user", "parts": [_text(text)]}}
-                for text in texts
-            ]
-        }
-    )
+    size: Json = {} if dimensions is None else {"outputDimensionality": dimensions}
+    requests = [
+        {"model": resource, "content": {"role": "user", "parts": [_text(text)]}, **size}
+        for text in texts
+    ]
+    return msgspec.json.encode({"requests": requests})
 
 
 class _Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,6 +124,10 @@ def _parts(message: ChatMessage, *, look: _Look) -> Iterator[Json]:
 def _user_part(part: Part, *, look: _Look) -> Json | None:
     if isinstance(part, ImagePart):
         return _image(part.media, images=look.images) if look.vision else _text(NO_VISION)
+    if isinstance(part, FilePart | AudioPart):
+        found = inline_file(part.media)
+        if found is not None:
+            return {"inlineData": {"mimeType": found.mime, "data": found.data}}
     text = part_text(part)
     return _text(text) if text else None
 
@@ -226,12 +234,28 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         "temperature": request.temperature,
         "topP": request.top_p,
         "stopSequences": list(request.stop) or None,
+        "seed": request.seed,
         "thinkingConfig": _thinking(request.reasoning, kind=thinking),
     }
     if request.schema is not None:
         made["responseMimeType"] = "application/json"
-        made["responseJsonSchema"] = fitted(request.schema.schema)
+        if not request.schema.is_json_mode:
+            made["responseJsonSchema"] = fitted(request.schema.schema)
+    if request.extras is not None:
+        made.update(_extras(request.extras))
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _extras(extras: Extras) -> Json:
+    """Return the rare options; every model has them."""
+    made: Json = {
+        "frequencyPenalty": extras.frequency_penalty,
+        "presencePenalty": extras.presence_penalty,
+        "topK": extras.top_k,
+    }
+    if extras.top_logprobs is not None:
+        made.update(responseLogprobs=True, logprobs=extras.top_logprobs or None)
+    return made
 
 
 def _thinking(effort: str | int | None, *, kind: Thinking) -> Json | None:

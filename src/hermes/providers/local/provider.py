@@ -29,6 +29,7 @@ from hermes.ports.provider import (
     ProviderInfo,
     StopReason,
 )
+from hermes.provider_kit.capabilities import service_options
 from hermes.provider_kit.idle_timer import CallLater, IdleTimer
 from hermes.providers.local.answer import ConstrainedAnswer, MalformedAnswer
 from hermes.providers.local.constraint import Constraint, constraint_of
@@ -128,6 +129,7 @@ class LocalProvider:
             local=True,
             probed=False,
             watched=True,
+            options=service_options("local"),
         )
 
     @property

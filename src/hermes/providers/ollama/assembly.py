@@ -12,7 +12,7 @@ from hermes.message.parts import Part, ReasoningPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.pricing import counted
 from hermes.ports.provider import ModelEvent, StopReason
-from hermes.provider_kit.assembly import RunAssembly
+from hermes.provider_kit.assembly import RunAssembly, read_tokens
 from hermes.provider_kit.service_failure import mask
 from hermes.providers.ollama import wire
 from hermes.providers.ollama.settings import OllamaSettings
@@ -43,6 +43,7 @@ class _Line(msgspec.Struct):
     prompt_eval_count: int | None = None
     eval_count: int | None = None
     error: str | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
 
 
 _decode = msgspec.json.Decoder(_Line).decode
@@ -72,6 +73,8 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         if line.model:
             self._model = line.model
         events = self._take(line.message) if line.message is not None else []
+        if line.logprobs:
+            events = list(self._with_logprobs(events, read_tokens(line.logprobs)))
         if line.done:
             self._last, self.done = line, True
             events += self._close_run()

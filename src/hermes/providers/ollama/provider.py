@@ -7,12 +7,13 @@ import msgspec
 from hermes.media.image_fetch import with_fetched_images
 from hermes.media.image_files import load_images
 from hermes.net.client import HttpClient
-from hermes.ports.provider import Embedding, ModelRequest, ProviderInfo
+from hermes.ports.provider import Embedding, EmbedInput, ModelRequest, ProviderInfo
 from hermes.provider_kit.embeddings import (
     MAX_EMBEDDING_BYTES,
     check_vectors,
     decode_embedding,
     embedding_usage,
+    only_texts,
 )
 from hermes.provider_kit.ndjson_parser import NdjsonParser
 from hermes.provider_kit.provider import WireProvider
@@ -45,12 +46,19 @@ class OllamaProvider(WireProvider[OllamaSettings]):
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
         """Return one vector for each text; an empty `model` takes the configured one."""
+        return await self.embed_with(texts, model=model, dimensions=None)
+
+    async def embed_with(
+        self, inputs: tuple[EmbedInput, ...], *, model: str, dimensions: int | None
+    ) -> Embedding:
+        """Return one vector for each text, of `dimensions` numbers if that is not None."""
         settings = self._settings
+        texts = only_texts(inputs, settings)
         chosen = model or settings.embedding_model
         answer = await call_json(
             self._client,
             _pullable(self._endpoint(settings.url("/api/embed"), JSON), chosen),
-            body=build_embedding(texts, chosen),
+            body=build_embedding(texts, chosen, dimensions=dimensions),
             timeout_s=settings.embed_timeout_s,
             limit=MAX_EMBEDDING_BYTES,
         )

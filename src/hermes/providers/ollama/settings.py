@@ -18,6 +18,7 @@ class OllamaSettings(WireSettings, frozen=True, kw_only=True):
     """
 
     SERVICE: ClassVar[str] = "server"
+    WIRE = "ollama"
 
     base_url: str = DEFAULT_URL
     context_tokens: int = 8192

@@ -48,15 +48,19 @@ def build_body(request: ModelRequest, settings: OllamaSettings, *, images: Image
     if tools:
         body["tools"] = tools
     if request.schema is not None:
-        body["format"] = request.schema.schema
+        body["format"] = "json" if request.schema.is_json_mode else request.schema.schema
     if request.reasoning is not None:
         body["think"] = _thinking(request, settings, model=model)
+    extras = request.extras
+    if extras is not None and extras.top_logprobs is not None:
+        body.update(logprobs=True, top_logprobs=extras.top_logprobs)
     return msgspec.json.encode(body)
 
 
-def build_embedding(texts: tuple[str, ...], model: str) -> bytes:
+def build_embedding(texts: tuple[str, ...], model: str, *, dimensions: int | None = None) -> bytes:
     """Return the JSON that asks /api/embed for the vectors of `texts`."""
-    return msgspec.json.encode({"model": model, "input": texts})
+    body: Json = {"model": model, "input": texts}
+    return msgspec.json.encode(body if dimensions is None else body | {"dimensions": dimensions})
 
 
 def _options(request: ModelRequest, settings: OllamaSettings) -> Json:
@@ -70,6 +74,11 @@ def _options(request: ModelRequest, settings: OllamaSettings) -> Json:
         options["top_p"] = request.top_p
     if request.stop:
         options["stop"] = request.stop
+    if request.seed is not None:
+        options["seed"] = request.seed
+    if request.extras is not None:
+        rare = {"top_k": request.extras.top_k, "min_p": request.extras.min_p}
+        options.update({name: value for name, value in rare.items() if value is not None})
     return options
 
 

@@ -14,9 +14,16 @@ from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart, te
 from hermes.message.reply import Usage
 from hermes.ports.pricing import counted
 from hermes.ports.provider import ModelEvent, ReasoningDelta, StopReason, TextDelta, ToolCallDelta
-from hermes.provider_kit.assembly import BaseAssembly
+from hermes.provider_kit.assembly import BaseAssembly, read_tokens
 from hermes.provider_kit.service_failure import reported
-from hermes.providers.openai.chunks import CallPiece, ContentBlock, Delta, WireUsage, decode_chunk
+from hermes.providers.openai.chunks import (
+    CallPiece,
+    Choice,
+    ContentBlock,
+    Delta,
+    WireUsage,
+    decode_chunk,
+)
 from hermes.providers.openai.presets import Quirks
 from hermes.providers.openai.settings import OpenAISettings
 from hermes.providers.openai.wire import DIALECT, join_detail
@@ -143,6 +150,11 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
         if not chunk.choices:
             return ()
         choice = chunk.choices[0]
+        if self.wants_logprobs and choice.logprobs is not None:
+            return self._with_logprobs(self._choice(choice), read_tokens(choice.logprobs.content))
+        return self._choice(choice)
+
+    def _choice(self, choice: Choice) -> Sequence[ModelEvent]:
         if choice.finish_reason is None:
             return self._delta(choice.delta) if choice.delta is not None else ()
         self._finish_with(choice.finish_reason)

@@ -48,11 +48,18 @@ class Delta(msgspec.Struct):
     tool_calls: list[CallPiece] | None = None
 
 
+class Logprobs(msgspec.Struct):
+    """The tokens of a chunk with their log probabilities, which are read only if asked for."""
+
+    content: msgspec.Raw = msgspec.Raw()
+
+
 class Choice(msgspec.Struct):
     """One of the answers; Hermes requests one."""
 
     delta: Delta | None = None
     finish_reason: str | None = None
+    logprobs: Logprobs | None = None
 
 
 class InDetails(msgspec.Struct):

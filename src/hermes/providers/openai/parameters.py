@@ -5,13 +5,12 @@ What a service does not support is refused by name here, never dropped silently.
 
 from hermes.errors import ProviderRejected
 from hermes.ports.effort import effort_of
+from hermes.ports.options import NO_EXTRAS
 from hermes.ports.provider import ModelRequest, ToolChoice
-from hermes.provider_kit.request_json import Json, function_tool
+from hermes.provider_kit.request_json import Json, function_tool, is_strict
 from hermes.providers.openai.settings import OpenAISettings
 
 _STREAM_OPTIONS = {"include_usage": True}
-# OpenAI's models that refuse `parallel_tool_calls`, wherever they run.
-_NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 
 
 def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
@@ -35,11 +34,40 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
         body["response_format"] = _format(request, settings)
     if request.reasoning is not None:
         body.update(_reasoning(request, settings))
+    if request.seed is not None or request.extras is not None:
+        body.update(_options(request, settings))
+    return body
+
+
+def _options(request: ModelRequest, settings: OpenAISettings) -> Json:
+    """Return the rare options that the model has, under the service's names for them."""
+    extras, known = request.extras or NO_EXTRAS, settings.options
+    has = known.of(request.model or settings.model)
+    wanted: Json = {
+        "seed": request.seed,
+        "frequency_penalty": extras.frequency_penalty,
+        "presence_penalty": extras.presence_penalty,
+        "logit_bias": extras.logit_bias,
+        "logprobs": None if extras.top_logprobs is None else True,
+        "top_k": extras.top_k,
+        "min_p": extras.min_p,
+        "verbosity": extras.verbosity,
+    }
+    body: Json = {
+        known.fields.get(name, name): value
+        for name, value in wanted.items()
+        if value is not None and name in has
+    }
+    if "logprobs" in body and extras.top_logprobs:
+        body["top_logprobs"] = extras.top_logprobs
+    if extras.prediction is not None and "prediction" in has:
+        body["prediction"] = {"type": "content", "content": extras.prediction}
     return body
 
 
 def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
-    body: Json = {"tools": [function_tool(spec) for spec in request.tools]}
+    strict = is_strict(request, settings)
+    body: Json = {"tools": [function_tool(spec, strict=strict) for spec in request.tools]}
     choice = request.tool_choice
     if choice.name is not None:
         body["tool_choice"] = _named(choice.name)
@@ -47,15 +75,9 @@ def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
         body["tool_choice"] = _only_tool(request, settings)
     elif choice != ToolChoice():
         body["tool_choice"] = choice.mode
-    if not request.parallel_tools and _takes_parallel(request.model or settings.model, settings):
+    if not request.parallel_tools and settings.has_option("parallel_tools", request):
         body["parallel_tool_calls"] = False
     return body
-
-
-def _takes_parallel(model: str, settings: OpenAISettings) -> bool:
-    """Return whether the field is known to be accepted; otherwise it is not sent."""
-    bare = model.rpartition("/")[2]
-    return settings.rules.parallel_field and not bare.startswith(_NO_PARALLEL_FIELD)
 
 
 def _named(name: str) -> Json:
@@ -74,6 +96,8 @@ def _only_tool(request: ModelRequest, settings: OpenAISettings) -> Json:
 
 def _format(request: ModelRequest, settings: OpenAISettings) -> Json:
     schema = request.schema
+    if schema is not None and schema.is_json_mode:
+        return {"type": "json_object"}
     if schema is None or not settings.rules.schema:
         raise ProviderRejected(
             f"{settings.name}: the service does not enforce a JSON schema; ask in words or with a "

@@ -25,8 +25,8 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     marks for a prompt cache; `extra` goes into every body. `any_embedding_model` means that it
     embeds with whatever model it serves, `embed_batch` texts at a time. With `probe` the service is
     probed before it counts as available. `prefill` is how a final assistant message is continued:
-    as it is ("last"), or with a field of the message or the body. With `parallel_field` the service
-    is known to accept `parallel_tool_calls`.
+    as it is ("last"), or with a field of the message or the body. `service` is the service's row in
+    the table of options.
     """
 
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -46,7 +46,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     any_embedding_model: bool = False
     embed_batch: int = 2048
     probe: bool = False
-    parallel_field: bool = False
+    service: str = ""
     prefill: Literal["last", "prefix", "continue_final_message"] | None = None
 
 
@@ -78,9 +78,13 @@ def presets() -> Mapping[str, Preset]:
     """Return every known service by name."""
     text = files(__package__).joinpath("presets.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
-    return {
-        name: msgspec.convert({"name": name, **table}, Preset) for name, table in tables.items()
-    }
+    return {name: _preset(name, table) for name, table in tables.items()}
+
+
+# Any: a table of the file.
+def _preset(name: str, table: dict[str, Any]) -> Preset:
+    quirks = {**table.get("quirks", {}), "service": name}
+    return msgspec.convert({"name": name, **table, "quirks": quirks}, Preset)
 
 
 @cache

@@ -5,11 +5,12 @@ from typing import Any
 import msgspec
 
 from hermes.errors import ProviderRejected
+from hermes.media.image_fetch import with_fetched_images
 from hermes.media.image_files import load_data_urls
 from hermes.message.ids import MakeId, make_id
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient
-from hermes.ports.provider import Embedding, ModelRequest, ProviderInfo
+from hermes.ports.provider import Embedding, EmbedInput, ModelRequest, ProviderInfo
 from hermes.provider_kit.embeddings import (
     MAX_EMBEDDING_BYTES,
     check_vectors,
@@ -51,6 +52,12 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
 
     async def embed(self, texts: tuple[str, ...], *, model: str) -> Embedding:
         """Return one vector for each text; an empty `model` takes the service's own."""
+        return await self.embed_with(texts, model=model, dimensions=None)
+
+    async def embed_with(
+        self, inputs: tuple[EmbedInput, ...], *, model: str, dimensions: int | None
+    ) -> Embedding:
+        """Return one vector for each input, of `dimensions` numbers if that is not None."""
         settings = self._settings
         chosen = model or settings.embedding_model
         if not chosen:
@@ -59,18 +66,21 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
                 "service: name one"
             )
         size = settings.rules.embed_batch
-        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
-        return joined([await self._embed(batch, chosen) for batch in batches], chosen)
+        batches = [inputs[start : start + size] for start in range(0, len(inputs), size)]
+        made = [await self._embed(one, chosen, dimensions=dimensions) for one in batches]
+        return joined(made, chosen)
 
-    async def _embed(self, texts: tuple[str, ...], model: str) -> Embedding:
+    async def _embed(
+        self, inputs: tuple[EmbedInput, ...], model: str, *, dimensions: int | None
+    ) -> Embedding:
         answer = await call_json(
             self._client,
             self._endpoint(self._settings.url("/embeddings"), JSON),
-            body=build_embedding(texts, model),
+            body=build_embedding(inputs, model, dimensions=dimensions),
             timeout_s=self._settings.embed_timeout_s,
             limit=MAX_EMBEDDING_BYTES,
         )
-        return read_embedding(answer, self._settings, texts=texts, model=model)
+        return read_embedding(answer, self._settings, texts=inputs, model=model)
 
     def _describe(self) -> ProviderInfo:
         rules = self._settings.rules
@@ -88,8 +98,15 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
     async def _prepare(self, request: ModelRequest) -> tuple[bytes, AnswerAssembly]:
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
+        if settings.vision and not settings.has_option("image_address", request):
+            request = await with_fetched_images(
+                request, self._client, provider=settings.name, loaded=images
+            )
         body = build_body(request, settings, images=images)
-        return body, OpenAIAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        assembly = OpenAIAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        if request.extras is not None:
+            assembly.wants_logprobs = request.extras.top_logprobs is not None
+        return body, assembly
 
 
 # Any: keyword arguments of the settings above.
@@ -112,13 +129,16 @@ class _Answer(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Answer).decode
 
 
-def build_embedding(texts: tuple[str, ...], model: str) -> bytes:
-    """Return the JSON that asks for the vectors of `texts`."""
-    return msgspec.json.encode({"model": model, "input": texts, "encoding_format": "float"})
+def build_embedding(
+    inputs: tuple[EmbedInput, ...], model: str, *, dimensions: int | None = None
+) -> bytes:
+    """Return the JSON that asks for the vectors of `inputs`."""
+    body: dict[str, Any] = {"model": model, "input": inputs, "encoding_format": "float"}
+    return msgspec.json.encode(body if dimensions is None else body | {"dimensions": dimensions})
 
 
 def read_embedding(
-    answer: bytes, settings: OpenAISettings, *, texts: tuple[str, ...], model: str
+    answer: bytes, settings: OpenAISettings, *, texts: tuple[EmbedInput, ...], model: str
 ) -> Embedding:
     """Return the vectors in the order of `texts`; raise unless there is one for each."""
     found = decode_embedding(answer, settings, decode=_decode)

@@ -14,6 +14,8 @@ class OpenAISettings(WireSettings, frozen=True, kw_only=True):
     Omitted settings come from the preset of its address; so do `quirks`, unless they are given.
     """
 
+    WIRE = "openai"
+
     base_url: str = OFFICIAL_URL
     context_tokens: int = 128_000
     embedding_model: str | None = None
@@ -34,6 +36,11 @@ class OpenAISettings(WireSettings, frozen=True, kw_only=True):
         """Whether the address belongs to a cloud that refuses calls without a key."""
         preset = preset_for(self.base_url, self.name)
         return preset is not None and preset.needs_key
+
+    @property
+    def known_service(self) -> str:
+        """The name of the service in the table of options; empty if no preset knows it."""
+        return self.rules.service
 
     @property
     def embeds(self) -> bool:

@@ -13,7 +13,10 @@ import msgspec
 
 from hermes.media.image_files import image_url
 from hermes.message.chat import ChatMessage
+from hermes.message.inline_file import UNNAMED_PDF, inline_file
 from hermes.message.parts import (
+    AudioPart,
+    FilePart,
     ImagePart,
     Part,
     ReasoningPart,
@@ -185,13 +188,27 @@ def _block(part: Part, *, images: Images, vision: bool) -> Json:
     if isinstance(part, ToolResultPart):
         return _text(part.text)
     if not isinstance(part, ImagePart):
-        return _text(part_text(part))
+        return _file(part) or _text(part_text(part))
     if not vision:
         return _text(NO_VISION)
     source = image_url(part.media, images)
     return (
         _text(IMAGE_GONE) if source is None else {"type": "image_url", "image_url": {"url": source}}
     )
+
+
+def _file(part: Part) -> Json | None:
+    """Return a document or a sound that the request holds by value."""
+    if not isinstance(part, FilePart | AudioPart):
+        return None
+    found = inline_file(part.media)
+    if found is None:
+        return None
+    if isinstance(part, AudioPart):
+        sound = {"data": found.data, "format": found.sound_format}
+        return {"type": "input_audio", "input_audio": sound}
+    name = part.media.name or UNNAMED_PDF
+    return {"type": "file", "file": {"filename": name, "file_data": found.url}}
 
 
 def _text(text: str) -> Json:

@@ -20,7 +20,7 @@ from hermes.ports.provider import (
     TextDelta,
     ToolCallDelta,
 )
-from hermes.provider_kit.assembly import BaseAssembly
+from hermes.provider_kit.assembly import BaseAssembly, read_tokens
 from hermes.provider_kit.service_failure import mask
 from hermes.providers.openai_responses.events import (
     Event,
@@ -127,7 +127,10 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
         if not event.delta:
             return ()
         self._has_said = True
-        return (self._say(event.delta, event.output_index),)
+        said = (self._say(event.delta, event.output_index),)
+        return (
+            self._with_logprobs(said, read_tokens(event.logprobs)) if self.wants_logprobs else said
+        )
 
     def _say(self, text: str, index: int) -> TextDelta:
         is_next = self._saying is not None and self._saying != index

@@ -83,6 +83,7 @@ class Event(msgspec.Struct):
     code: str | None = None
     message: str | None = None
     error: Problem | None = None
+    logprobs: msgspec.Raw = msgspec.Raw()
 
 
 decode_event = msgspec.json.Decoder(Event).decode

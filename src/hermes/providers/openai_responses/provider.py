@@ -31,7 +31,10 @@ class ResponsesProvider(WireProvider[ResponsesSettings]):
         settings = self._settings
         images = await load_data_urls(request) if settings.vision else {}
         body = build_body(request, settings, images=images)
-        return body, ResponsesAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        assembly = ResponsesAssembly(settings, sent_chars=len(body), make_id=self._new_id)
+        if request.extras is not None:
+            assembly.wants_logprobs = request.extras.top_logprobs is not None
+        return body, assembly
 
 
 # Any: keyword arguments of the settings above.

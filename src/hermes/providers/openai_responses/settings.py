@@ -8,7 +8,6 @@ OFFICIAL_URL = "https://api.openai.com/v1"
 _OFFICIAL_HOST = "api.openai.com"
 _FOR_CHAT = "-chat"
 # OpenAI's models that refuse `parallel_tool_calls`.
-_NO_PARALLEL_FIELD = ("o1", "o3", "o4")
 
 
 class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
@@ -19,6 +18,8 @@ class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
     summary that can be shown, which OpenAI gives to verified organisations only.
     """
 
+    WIRE = "responses"
+
     base_url: str = OFFICIAL_URL
     context_tokens: int = 128_000
     reasoning_models: tuple[str, ...] = ("o1", "o3", "o4", "gpt-5", "gpt-6", "gpt-oss", "codex")
@@ -28,9 +29,10 @@ class ResponsesSettings(WireSettings, frozen=True, kw_only=True):
         """Return whether `model` is one that thinks before it answers."""
         return model.startswith(self.reasoning_models) and _FOR_CHAT not in model
 
-    def takes_parallel(self, model: str) -> bool:
-        """Return whether the service is known to accept `parallel_tool_calls` for `model`."""
-        return self.needs_key and not model.startswith(_NO_PARALLEL_FIELD)
+    @property
+    def known_service(self) -> str:
+        """The name of the service in the table of options; empty unless it is OpenAI."""
+        return "openai" if self.needs_key else ""
 
     @property
     def needs_key(self) -> bool:

@@ -12,8 +12,11 @@ import msgspec
 from hermes.errors import ProviderRejected
 from hermes.media.image_files import image_url
 from hermes.message.chat import ChatMessage
+from hermes.message.inline_file import UNNAMED_PDF, inline_file
 from hermes.message.parts import (
+    FilePart,
     ImagePart,
+    Media,
     Part,
     ReasoningPart,
     TextPart,
@@ -21,12 +24,21 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.effort import effort_of
-from hermes.ports.provider import ModelRequest, ToolChoice
-from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
+from hermes.ports.options import Extras, Option
+from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice
+from hermes.provider_kit.request_json import (
+    IMAGE_GONE,
+    NO_VISION,
+    Images,
+    Json,
+    is_strict,
+    part_text,
+)
 from hermes.providers.openai_responses.settings import ResponsesSettings
 
 DIALECT = "responses"
 _SEALED = "reasoning.encrypted_content"
+_LOGPROBS = "message.output_text.logprobs"
 _LEAST_OUTPUT_TOKENS = 16
 
 
@@ -47,6 +59,8 @@ def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Im
         body["include"] = [_SEALED]
     body.update(_sampling(request, settings))
     body.update(_tools(request, settings))
+    if request.extras is not None:
+        _add_extras(body, request.extras, has=settings.options.of(model))
     return msgspec.json.encode(body)
 
 
@@ -60,7 +74,8 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if request.stop:
         raise ProviderRejected(
             f"{settings.name}: the Responses wire has no stop sequences; leave them out, or use "
-            "the model over chat completions (kind: openai)"
+            "the model over chat completions (kind: openai)",
+            status=400,
         )
     body: Json = {}
     limit = settings.output_limit(request)
@@ -74,15 +89,30 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if request.reasoning is not None:
         body["reasoning"] = _reasoning(request.reasoning, settings)
     if request.schema is not None:
-        body["text"] = {
-            "format": {
-                "type": "json_schema",
-                "name": request.schema.name,
-                "schema": request.schema.schema,
-                "strict": request.schema.strict,
-            }
-        }
+        body["text"] = {"format": _format(request.schema)}
     return body
+
+
+def _format(schema: OutputSchema) -> Json:
+    if schema.is_json_mode:
+        return {"type": "json_object"}
+    return {
+        "type": "json_schema",
+        "name": schema.name,
+        "schema": schema.schema,
+        "strict": schema.strict,
+    }
+
+
+def _add_extras(body: Json, extras: Extras, *, has: frozenset[Option]) -> None:
+    """Add the rare options that the model has."""
+    if extras.verbosity is not None and "verbosity" in has:
+        body["text"] = {**body.get("text", {}), "verbosity": extras.verbosity}
+    if extras.reasoning_summary is not None and "reasoning_summary" in has:
+        body["reasoning"] = {**body.get("reasoning", {}), "summary": extras.reasoning_summary}
+    if extras.top_logprobs is not None and "logprobs" in has:
+        body["include"] = [*body.get("include", ()), _LOGPROBS]
+        body["top_logprobs"] = extras.top_logprobs
 
 
 def _reasoning(wanted: Any, settings: ResponsesSettings) -> Json:
@@ -95,6 +125,7 @@ def _reasoning(wanted: Any, settings: ResponsesSettings) -> Json:
 def _tools(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if not request.tools:
         return {}
+    strict = is_strict(request, settings)
     body: Json = {
         "tools": [
             {
@@ -103,7 +134,7 @@ def _tools(request: ModelRequest, settings: ResponsesSettings) -> Json:
                 "description": spec.description,
                 "parameters": spec.parameters,
                 # Strict is the default here, and few schemas fit it.
-                "strict": False,
+                "strict": strict and spec.strict,
             }
             for spec in request.tools
         ]
@@ -113,7 +144,7 @@ def _tools(request: ModelRequest, settings: ResponsesSettings) -> Json:
         body["tool_choice"] = {"type": "function", "name": choice.name}
     elif choice != ToolChoice():
         body["tool_choice"] = choice.mode
-    if not request.parallel_tools and settings.takes_parallel(request.model or settings.model):
+    if not request.parallel_tools and settings.has_option("parallel_tools", request):
         body["parallel_tool_calls"] = False
     return body
 
@@ -178,6 +209,8 @@ def _content(parts: tuple[Part, ...], *, images: Images | None) -> str | list[Js
 
 
 def _block(part: Part, *, images: Images | None) -> Json:
+    if isinstance(part, FilePart) and part.media.url is not None:
+        return _file(part.media, part.media.url)
     if not isinstance(part, ImagePart):
         return _text(part_text(part))
     if images is None:
@@ -186,6 +219,15 @@ def _block(part: Part, *, images: Images | None) -> Json:
     if source is None:
         return _text(IMAGE_GONE)
     return {"type": "input_image", "image_url": source, "detail": "auto"}
+
+
+def _file(media: Media, url: str) -> Json:
+    """Return a document that the request holds by value or by its address."""
+    found = inline_file(media)
+    if found is None:
+        return {"type": "input_file", "file_url": url}
+    name = media.name or UNNAMED_PDF
+    return {"type": "input_file", "filename": name, "file_data": found.url}
 
 
 def _text(text: str) -> Json:

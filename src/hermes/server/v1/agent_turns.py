@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from urllib.parse import quote
 
+import msgspec
+
 from hermes.calls.events import CallEvent, CallStart, FullAnswer
 from hermes.errors import (
     BadRequest,
@@ -22,7 +24,7 @@ from hermes.errors import (
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
-from hermes.message.parts import TextPart
+from hermes.message.parts import AudioPart, FilePart, TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
@@ -136,6 +138,17 @@ class _Said:
         return _GAP + text
 
 
+def refuse_for_agents(call: WireCall) -> None:
+    """Raise `BadRequest` for what an agent cannot be asked for."""
+    kinds = {type(part) for message in call.request.messages for part in message.parts}
+    if FilePart in kinds or AudioPart in kinds:
+        raise BadRequest(
+            "An agent cannot be sent documents or sounds here: name a model, or send their text."
+        )
+    if call.choices > 1:
+        raise BadRequest(f"n is {call.choices}: an agent gives one answer; set it to 1.")
+
+
 def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
     """Return the options of a request that have no effect because an agent decides them itself."""
     asked = {
@@ -144,7 +157,10 @@ def ignored_by_agents(request: ModelRequest) -> tuple[str, ...]:
         "top_p": request.top_p,
         "stop": request.stop or None,
         "reasoning": request.reasoning,
+        "seed": request.seed,
     }
+    if request.extras is not None:
+        asked |= msgspec.structs.asdict(request.extras)
     return tuple(name for name, value in asked.items() if value is not None)
 
 

@@ -16,7 +16,7 @@ from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
 from hermes.routing.plan import CallNeeds
 from hermes.server.v1.anthropic_errors import anthropic_refusal
 from hermes.server.v1.callers import ApiCaller
-from hermes.server.v1.embeddings import read_embeddings, write_embeddings
+from hermes.server.v1.embeddings import demands_of, read_embeddings, write_embeddings
 from hermes.server.v1.models_list import ListedModel, speaks_anthropic, write_model, write_models
 from hermes.server.v1.openai_errors import openai_refusal
 from hermes.server.v1.rate_headers import (
@@ -187,10 +187,15 @@ class _Other:
         limit = parts.settings.v1.max_embedding_tokens
         call = read_embeddings(await self._body(exchange), max_tokens=limit)
         record.wanted = call.model
-        ask = CallNeeds(capability="embeddings", model=call.model)
+        ask = CallNeeds(capability="embeddings", model=call.model, options=demands_of(call))
         plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))
         embedding = await parts.embeddings.run(
-            call.texts, plan, payer=caller.payer(), receipt=record.receipt, tell=record.hear
+            call.texts,
+            plan,
+            payer=caller.payer(),
+            receipt=record.receipt,
+            tell=record.hear,
+            dimensions=call.dimensions,
         )
         record.answered()
         headers = {"x-request-id": record.stamp.id, **openai_rate(caller.rate)}

@@ -9,13 +9,15 @@ from typing import Literal
 from msgspec import Raw
 
 from hermes.errors import BadRequest
-from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
+from hermes.ports.options import NO_EXTRAS, Extras, Option
+from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.server.v1.chat_messages import ChatInput, read_messages
 from hermes.server.v1.chat_shape import (
     AllowedChoice,
     ChatBody,
     CustomChoice,
     FunctionChoice,
+    Prediction,
     SchemaFormat,
     TextFormat,
     Tool,
@@ -24,7 +26,6 @@ from hermes.server.v1.dialect import WireCall
 from hermes.server.v1.wire_body import WireBody, checked_object, is_given
 
 _BODY = WireBody(ChatBody, "chat-completions request")
-_ANY_OBJECT = Raw(b'{"type":"object"}')
 _NO_PARAMETERS = Raw(b'{"type":"object","properties":{}}')
 _EFFORTS: dict[str, Literal["low", "medium", "high"] | int] = {
     # Every provider understands a budget of zero as "no thinking".
@@ -59,6 +60,8 @@ def read_chat(body: bytes) -> WireCall:
         reasoning=None if effort is None else _EFFORTS[effort],
         cache_prefix=said.marked or _marks_tools(asked),
         parallel_tools=asked.parallel_tool_calls is not False or not tools,
+        seed=asked.seed,
+        extras=_extras(asked),
     )
     options = asked.stream_options
     return WireCall(
@@ -67,31 +70,29 @@ def read_chat(body: bytes) -> WireCall:
         stream=bool(asked.stream),
         wants_usage=options is not None and bool(options.include_usage),
         ignored=(*unknown, *_ignored(asked, said)),
+        hints=tuple(_hints(asked)),
+        choices=asked.n or 1,
     )
 
 
 def _refuse_what_cannot_be(asked: ChatBody) -> None:
-    if asked.n is None and not _has_rare_field(asked):
+    if not _has_refused_field(asked):
         return
     for refused, field, remedy in _refusals(asked):
         if refused:
             raise BadRequest(f"{field} cannot be honoured here: {remedy}.")
 
 
-def _has_rare_field(asked: ChatBody) -> bool:
+def _has_refused_field(asked: ChatBody) -> bool:
     """Return whether a field below has a value; nearly no request has one."""
     return bool(
-        asked.logprobs
-        or asked.top_logprobs
-        or asked.logit_bias
-        or asked.frequency_penalty
-        or asked.presence_penalty
-        or asked.modalities
+        asked.modalities
         or asked.audio
         or asked.web_search_options
         or asked.moderation
         or asked.functions
         or asked.function_call
+        or (asked.top_logprobs and not asked.logprobs)
     )
 
 
@@ -99,15 +100,9 @@ def _refusals(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
     """Yield options that would change the answer but that no model could be sent: whether set, and
     what to do.
     """
-    no_logprobs = "log-probabilities are not passed on; leave it out"
-    no_bias = "not every model has it; leave it out or set it to 0"
     no_audio = 'answers are text; leave it out or set it to ["text"]'
-    yield asked.n not in {None, 1}, "n", "one answer is given to a request; send several requests"
-    yield bool(asked.logprobs), "logprobs", no_logprobs
-    yield bool(asked.top_logprobs), "top_logprobs", no_logprobs
-    yield bool(asked.logit_bias), "logit_bias", "not every model has it; leave it out"
-    yield bool(asked.frequency_penalty), "frequency_penalty", no_bias
-    yield bool(asked.presence_penalty), "presence_penalty", no_bias
+    alone = "it needs logprobs: set that to true as well"
+    yield bool(asked.top_logprobs and not asked.logprobs), "top_logprobs", alone
     yield any(one != "text" for one in asked.modalities or ()), "modalities", no_audio
     yield is_given(asked.audio), "audio", "answers are text; leave it out"
     yield (
@@ -118,6 +113,54 @@ def _refusals(asked: ChatBody) -> Iterator[tuple[bool, str, str]]:
     yield is_given(asked.moderation), "moderation", "nothing is moderated here; leave it out"
     yield bool(asked.functions), "functions", "send tools instead"
     yield is_given(asked.function_call), "function_call", "send tool_choice instead"
+
+
+def _extras(asked: ChatBody) -> Extras | None:
+    """Return the rare options; a value that changes nothing counts as not given."""
+    if not _has_extra(asked):
+        return None
+    found = Extras(
+        frequency_penalty=asked.frequency_penalty or None,
+        presence_penalty=asked.presence_penalty or None,
+        logit_bias=asked.logit_bias or None,
+        top_logprobs=(asked.top_logprobs or 0) if asked.logprobs else None,
+        # Servers of this wire write "no limit" as 0 or -1.
+        top_k=asked.top_k if (asked.top_k or 0) > 0 else None,
+        min_p=asked.min_p or None,
+        verbosity=asked.verbosity,
+        prediction=_predicted(asked.prediction),
+    )
+    return None if found == NO_EXTRAS else found
+
+
+def _has_extra(asked: ChatBody) -> bool:
+    return bool(
+        asked.frequency_penalty
+        or asked.presence_penalty
+        or asked.logit_bias
+        or asked.logprobs
+        or asked.top_k
+        or asked.min_p
+        or asked.verbosity
+        or asked.prediction
+    )
+
+
+def _predicted(prediction: Prediction | None) -> str | None:
+    if prediction is None:
+        return None
+    content = prediction.content
+    return content if isinstance(content, str) else "".join(part.text for part in content)
+
+
+def _hints(asked: ChatBody) -> Iterator[tuple[Option, str]]:
+    """Yield the options that only some models heed, with their fields."""
+    if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):
+        yield "strict_tools", "tools.function.strict"
+    if asked.verbosity not in {None, "medium"}:
+        yield "verbosity", "verbosity"
+    if asked.prediction is not None:
+        yield "prediction", "prediction"
 
 
 def _output_limit(asked: ChatBody) -> int | None:
@@ -154,7 +197,8 @@ def _spec(tool: object, place: int) -> ToolSpec:
     if is_given(function.parameters):
         where = f"tools[{place}].function.parameters"
         parameters = checked_object(function.parameters, where)
-    return ToolSpec(function.name, function.description or "", parameters)
+    words, strict = function.description or "", function.strict is True
+    return ToolSpec(function.name, words, parameters, strict)
 
 
 def _no_custom(field: str) -> BadRequest:
@@ -191,7 +235,7 @@ def _schema_of(asked: ChatBody) -> OutputSchema | None:
     if wanted is None or isinstance(wanted, TextFormat):
         return None
     if not isinstance(wanted, SchemaFormat):
-        return OutputSchema(name="json_object", schema=_ANY_OBJECT, strict=False)
+        return JSON_MODE
     named = wanted.json_schema
     if not is_given(named.schema):
         raise BadRequest(
@@ -211,8 +255,6 @@ def _marks_tools(asked: ChatBody) -> bool:
 def _ignored(asked: ChatBody, said: ChatInput) -> Iterator[str]:
     """Yield the names of known fields that were sent and have no effect."""
     yield from said.ignored
-    if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):
-        yield "tools.function.strict"
     wanted = asked.response_format
     if isinstance(wanted, SchemaFormat) and wanted.json_schema.description:
         yield "response_format.json_schema.description"

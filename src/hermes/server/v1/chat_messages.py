@@ -13,8 +13,10 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ImagePart, Part, TextPart, ToolCallPart, ToolResultPart
 from hermes.server.v1.chat_shape import (
     AssistantMessage,
+    Audio,
     CustomToolCall,
     DeveloperMessage,
+    File,
     FunctionMessage,
     Image,
     Message,
@@ -25,7 +27,7 @@ from hermes.server.v1.chat_shape import (
     UserMessage,
 )
 from hermes.server.v1.chat_thoughts import read_thoughts
-from hermes.server.v1.image_address import image_media
+from hermes.server.v1.file_parts import file_part, image_media, sound_part
 from hermes.server.v1.wire_body import is_given
 
 
@@ -118,11 +120,12 @@ class _Reader:
                     self.ignored["messages.content.image_url.detail"] = None
                 field = f"messages[{place}].content[{n}].image_url.url"
                 yield ImagePart(image_media(part.image_url.url, field))
-            else:
-                raise BadRequest(
-                    f"messages[{place}].content[{n}]: sounds and files cannot be passed on to every"
-                    " model; send their text, or a picture as image_url."
-                )
+            elif isinstance(part, Audio):
+                sound, field = part.input_audio, f"messages[{place}].content[{n}].input_audio"
+                yield sound_part(sound.data, sound.format, field)
+            elif isinstance(part, File):
+                file, field = part.file, f"messages[{place}].content[{n}].file.file_data"
+                yield file_part(file.file_data, file.filename, field)
 
     def _said(self, message: AssistantMessage, place: int) -> Iterator[Part]:
         if is_given(message.audio) or is_given(message.function_call):

@@ -12,6 +12,7 @@ from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.message.parts import ToolCallPart, text_of, tool_calls_of
 from hermes.message.reply import Usage
+from hermes.ports.options import TokenLogprob
 from hermes.ports.provider import ReasoningDelta, StopReason, TextDelta, ToolCallDelta
 from hermes.server.v1.chat_thoughts import thought_details, thought_text
 from hermes.server.v1.dialect import Stamp, WireCall
@@ -31,7 +32,23 @@ _DONE = b"data: [DONE]\n\n"
 
 
 def write_chat(answer: FullAnswer, *, stamp: Stamp) -> bytes:
-    """Return the whole answer as JSON."""
+    """Return the whole answer as JSON, with every choice that it holds."""
+    usage = answer.end.usage
+    for other in answer.others:
+        usage = usage.plus(other.end.usage)
+    told = {
+        "id": _id(stamp),
+        "object": "chat.completion",
+        "created": int(stamp.at),
+        "model": answer.end.model,
+        "choices": [_choice(one, n) for n, one in enumerate((answer, *answer.others))],
+        "usage": chat_usage(usage),
+        "system_fingerprint": None,
+    }
+    return _encode(told)
+
+
+def _choice(answer: FullAnswer, index: int) -> Json:
     parts = answer.end.parts
     calls = tool_calls_of(parts)
     text = text_of(parts)
@@ -46,17 +63,12 @@ def write_chat(answer: FullAnswer, *, stamp: Stamp) -> bytes:
         message["reasoning_details"] = details
     if calls:
         message["tool_calls"] = [_call(call) for call in calls]
-    finish = _FINISH[answer.end.stop_reason]
-    told = {
-        "id": _id(stamp),
-        "object": "chat.completion",
-        "created": int(stamp.at),
-        "model": answer.end.model,
-        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
-        "usage": chat_usage(answer.end.usage),
-        "system_fingerprint": None,
+    return {
+        "index": index,
+        "message": message,
+        "logprobs": _logprobs(answer.end.logprobs),
+        "finish_reason": _FINISH[answer.end.stop_reason],
     }
-    return _encode(told)
 
 
 def chat_usage(usage: Usage) -> Json:
@@ -81,7 +93,14 @@ class ChatStream:
     def __init__(self, call: WireCall, *, stamp: Stamp) -> None:
         self._stamp = stamp
         self._with_usage = call.wants_usage
-        self._frame(call.model)  # the answering model is not known when a stream begins
+        self._model = call.model  # the answering model is not known when a stream begins
+        self._left = call.choices
+        self._index = 0
+        self._usage = Usage()
+        self._begin_choice()
+
+    def _begin_choice(self) -> None:
+        self._frame(self._model)
         self._open = False
         self._shown = 0
         self._thought = False
@@ -93,6 +112,8 @@ class ChatStream:
         """Return the chunks of one piece; the first one opens the answer."""
         if isinstance(piece, TextDelta):
             self._shown += len(piece.text)
+            if piece.logprobs:
+                return self._opened() + self._text_with_tokens(piece)
             chunk = self._before_text + _encode(piece.text) + self._after
             return chunk if self._open else self._opening(b'""') + chunk
         if isinstance(piece, ReasoningDelta):
@@ -103,14 +124,20 @@ class ChatStream:
         return self._opened() + self._grow(piece)
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Return the text not sent yet, the finish reason, the usage if wanted, and the end
-        marker.
+        """Return the text not sent yet and the finish reason; after the last choice, the usage if
+        wanted, and the end marker.
         """
         chunks = [self._rest(answer)]
         finish = _encode(_FINISH[answer.end.stop_reason])
         chunks.append(self._head + b"{}" + self._tail(finish))
+        self._usage = self._usage.plus(answer.end.usage)
+        self._left -= 1
+        if self._left > 0:
+            self._index += 1
+            self._begin_choice()
+            return b"".join(chunks)
         if self._with_usage:
-            usage = _encode(chat_usage(answer.end.usage))
+            usage = _encode(chat_usage(self._usage))
             chunks.append(self._start + b'[],"usage":' + usage + b"}\n\n")
         chunks.append(_DONE)
         return b"".join(chunks)
@@ -129,7 +156,7 @@ class ChatStream:
             "system_fingerprint": None,
         }
         self._start = b"data: " + _encode(top)[:-1] + b',"choices":'
-        self._head = self._start + b'[{"index":0,"delta":'
+        self._head = self._start + b'[{"index":%d,"delta":' % self._index
         self._before_text = self._head + b'{"content":'
         self._after = b"}" + self._tail(b"null")
 
@@ -137,6 +164,10 @@ class ChatStream:
         # If the usage is requested, every chunk has the field, and only the last one fills it.
         usage = b',"usage":null' if self._with_usage else b""
         return b',"logprobs":null,"finish_reason":' + finish + b"}]" + usage + b"}\n\n"
+
+    def _text_with_tokens(self, piece: TextDelta) -> bytes:
+        tail = self._tail(b"null").replace(b"null", _encode(_logprobs(piece.logprobs)), 1)
+        return self._head + _encode({"content": piece.text}) + tail
 
     def _delta(self, delta: Json) -> bytes:
         return self._head + _encode(delta) + self._tail(b"null")
@@ -215,6 +246,10 @@ class _Shown:
 
 def _id(stamp: Stamp) -> str:
     return f"chatcmpl-{stamp.id}"
+
+
+def _logprobs(tokens: tuple[TokenLogprob, ...]) -> Json | None:
+    return {"content": tokens, "refusal": None} if tokens else None
 
 
 def _call(call: ToolCallPart) -> Json:

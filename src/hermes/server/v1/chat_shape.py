@@ -13,7 +13,12 @@ from hermes.server.v1.wire_body import OutputTokens
 
 MAX_MESSAGES = 10_000
 MAX_TOOLS = 128
+MAX_CHOICES = 8
+MAX_BIASES = 1024
 
+Penalty = Annotated[float, Meta(ge=-2, le=2)]
+Biases = Annotated[dict[str, Annotated[float, Meta(ge=-100, le=100)]], Meta(max_length=MAX_BIASES)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 ToolName = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
@@ -40,12 +45,33 @@ class Image(msgspec.Struct, frozen=True, tag_field="type", tag="image_url"):
     prompt_cache_breakpoint: Raw = msgspec.field(default_factory=Raw)
 
 
+class Sound(msgspec.Struct, frozen=True):
+    """The bytes of a sound in base64, and their format."""
+
+    data: str
+    format: str
+
+
 class Audio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio"):
     """A sound."""
+
+    input_audio: Sound
+    prompt_cache_breakpoint: Raw = msgspec.field(default_factory=Raw)
+
+
+class FileData(msgspec.Struct, frozen=True):
+    """The bytes of a document as a data URL, or its id at a service."""
+
+    file_data: str | None = None
+    filename: Annotated[str, Meta(max_length=256)] | None = None
+    file_id: str | None = None
 
 
 class File(msgspec.Struct, frozen=True, tag_field="type", tag="file"):
     """A document."""
+
+    file: FileData
+    prompt_cache_breakpoint: Raw = msgspec.field(default_factory=Raw)
 
 
 class Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refusal"):
@@ -216,6 +242,12 @@ class SchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_sche
     json_schema: JsonSchema
 
 
+class Prediction(msgspec.Struct, frozen=True, tag_field="type", tag="content"):
+    """Text that much of the answer is expected to repeat."""
+
+    content: str | list[Text]
+
+
 class StreamOptions(msgspec.Struct, frozen=True):
     """What a stream reports besides the answer."""
 
@@ -241,12 +273,18 @@ class ChatBody(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = (
         None
     )
-    n: int | None = None
+    n: Annotated[int, Meta(ge=1, le=MAX_CHOICES)] | None = None
+    seed: Seed | None = None
     logprobs: bool | None = None
-    top_logprobs: int | None = None
-    logit_bias: dict[str, float] | None = None
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    logit_bias: Biases | None = None
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
+    # Not OpenAI's own fields: other services of this wire have them.
+    top_k: Annotated[int, Meta(ge=-1, le=100_000)] | None = None
+    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+    prediction: Prediction | None = None
     modalities: list[str] | None = None
     audio: Raw = msgspec.field(default_factory=Raw)
     web_search_options: Raw = msgspec.field(default_factory=Raw)

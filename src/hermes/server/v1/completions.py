@@ -8,19 +8,20 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Meta
 
 from hermes.calls.events import FullAnswer, Piece
 from hermes.errors import BadRequest, HermesError
 from hermes.message.chat import user_text
 from hermes.message.parts import text_of
 from hermes.ports.channel import HttpResponse
+from hermes.ports.options import NO_EXTRAS, Extras
 from hermes.ports.provider import ModelRequest, StopReason, TextDelta
 from hermes.server.v1.chat_out import chat_usage
-from hermes.server.v1.chat_shape import StreamOptions
+from hermes.server.v1.chat_shape import Biases, Penalty, Seed, StreamOptions
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.openai_errors import openai_error, openai_refusal
-from hermes.server.v1.wire_body import OutputTokens, WireBody, is_given
+from hermes.server.v1.wire_body import OutputTokens, WireBody
 
 _MAX_STOPS = 16
 _FINISH: dict[StopReason, str] = {
@@ -51,9 +52,10 @@ class CompletionsBody(msgspec.Struct, frozen=True, kw_only=True):
     echo: bool | None = None
     suffix: str | None = None
     logprobs: int | None = None
-    logit_bias: Raw = msgspec.field(default_factory=Raw)
-    frequency_penalty: float | None = None
-    presence_penalty: float | None = None
+    seed: Seed | None = None
+    logit_bias: Biases | None = None
+    frequency_penalty: Penalty | None = None
+    presence_penalty: Penalty | None = None
 
 
 _BODY = WireBody(CompletionsBody, "completions request")
@@ -75,6 +77,8 @@ class CompletionsDialect:
             temperature=asked.temperature,
             top_p=asked.top_p,
             stop=_stops(asked),
+            seed=asked.seed,
+            extras=_extras(asked),
         )
         options = asked.stream_options
         return WireCall(
@@ -143,7 +147,6 @@ def _refusals(asked: CompletionsBody) -> Iterator[tuple[bool, str, str]]:
     what to do.
     """
     one = "one answer is given to a request; send several requests"
-    no_bias = "not every model has it; leave it out or set it to 0"
     yield asked.n not in {None, 1}, "n", one
     yield asked.best_of not in {None, 0, 1}, "best_of", one
     yield (
@@ -161,13 +164,16 @@ def _refusals(asked: CompletionsBody) -> Iterator[tuple[bool, str, str]]:
         "logprobs",
         "log-probabilities are not passed on; leave it out",
     )
-    yield (
-        is_given(asked.logit_bias) and bytes(asked.logit_bias) != b"{}",
-        "logit_bias",
-        "not every model has it; leave it out",
+
+
+def _extras(asked: CompletionsBody) -> Extras | None:
+    """Return the rare options; a value that changes nothing counts as not given."""
+    found = Extras(
+        frequency_penalty=asked.frequency_penalty or None,
+        presence_penalty=asked.presence_penalty or None,
+        logit_bias=asked.logit_bias or None,
     )
-    yield bool(asked.frequency_penalty), "frequency_penalty", no_bias
-    yield bool(asked.presence_penalty), "presence_penalty", no_bias
+    return None if found == NO_EXTRAS else found
 
 
 def _prompt(asked: CompletionsBody) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from hermes.calls.events import CallEvent, FullAnswer, Piece
 from hermes.errors import HermesError
 from hermes.ports.channel import HttpResponse
+from hermes.ports.options import Option
 from hermes.ports.provider import ModelRequest
 from hermes.server.v1.callers import ApiCaller
 
@@ -21,8 +22,10 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
 
     `model` is the name that the caller wrote: `auto`, a model id, `provider:model`, `agent:NAME`.
     `request.model` is empty: the plan fills it in. `ignored` names the fields that were sent and
-    have no effect; the answer lists them in a header. `wants_usage` is whether a stream ends with
-    the usage. The answer to a `stored` call is stored before its end is sent.
+    have no effect; the answer lists them in a header. `hints` are options that have an effect only
+    if the answering model has them, with the field's name. `choices` is how many answers are asked
+    for. `wants_usage` is whether a stream ends with the usage. The answer to a `stored` call is
+    stored before its end is sent.
     """
 
     model: str
@@ -31,6 +34,8 @@ class WireCall(msgspec.Struct, frozen=True, kw_only=True):
     wants_usage: bool = True
     ignored: tuple[str, ...] = ()
     stored: bool = False
+    hints: tuple[tuple[Option, str], ...] = ()
+    choices: int = 1
     # Anything else that the dialect has to repeat in its answer.
     echo: dict[str, object] = {}
 
@@ -50,7 +55,10 @@ class StreamWriter(Protocol):
         ...
 
     def end(self, answer: FullAnswer) -> bytes:
-        """Write the end: whatever was not streamed, stop reason, usage, end marker."""
+        """Write the end: whatever was not streamed, stop reason, usage, end marker.
+
+        It is called once for each answer that was asked for; the next one begins after it.
+        """
         ...
 
     def failed(self, error: HermesError) -> bytes:
@@ -58,7 +66,7 @@ class StreamWriter(Protocol):
         ...
 
 
-class Storage(Protocol):
+class ResponseStorage(Protocol):
     """What a wire stores between the calls of a key; a wire that stores nothing has none."""
 
     async def read(self, body: bytes, headers: Mapping[str, str], *, caller: ApiCaller) -> WireCall:

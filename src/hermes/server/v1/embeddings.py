@@ -9,13 +9,18 @@ import msgspec
 from msgspec import Meta
 
 from hermes.errors import BadRequest
+from hermes.ports.options import Option
 from hermes.ports.pricing import estimated
-from hermes.ports.provider import Embedding
+from hermes.ports.provider import Embedding, EmbedInput
 from hermes.server.v1.wire_body import WireBody
 
 MAX_TEXTS = 2048
 MAX_TOKENS = 300_000
 
+MAX_INPUT = 100_000
+
+Token = Annotated[int, Meta(ge=0, le=10_000_000)]
+Tokens = Annotated[tuple[Token, ...], Meta(min_length=1, max_length=MAX_INPUT)]
 _Text = Annotated[str, Meta(min_length=1)]
 _encode = msgspec.json.Encoder().encode
 
@@ -24,18 +29,17 @@ class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a request for embeddings."""
 
     model: Annotated[str, Meta(min_length=1, max_length=256)]
-    input: (
-        _Text | Annotated[list[_Text | int | list[int]], Meta(min_length=1, max_length=MAX_TEXTS)]
-    )
+    input: _Text | Annotated[list[_Text | Token | Tokens], Meta(min_length=1, max_length=MAX_INPUT)]
     encoding_format: Literal["float", "base64"] | None = None
-    dimensions: int | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=65_536)] | None = None
 
 
 class EmbeddingsCall(msgspec.Struct, frozen=True, kw_only=True):
     """A parsed request; with `packed` the vectors are returned as base64 of 32-bit floats."""
 
     model: str
-    texts: tuple[str, ...]
+    texts: tuple[EmbedInput, ...]
+    dimensions: int | None = None
     packed: bool = False
     ignored: tuple[str, ...] = ()
 
@@ -46,19 +50,11 @@ _BODY = WireBody(EmbeddingsBody, "embeddings request")
 def read_embeddings(body: bytes, *, max_tokens: int = MAX_TOKENS) -> EmbeddingsCall:
     """Return the request in a body; raise `BadRequest`, also above `max_tokens`."""
     asked, unknown = _BODY.decode(body)
-    if asked.dimensions is not None:
-        raise BadRequest(
-            "dimensions cannot be honoured here: a model's vectors have a fixed length. Leave it"
-            " out, or ask for a model with shorter vectors."
-        )
-    given = [asked.input] if isinstance(asked.input, str) else asked.input
-    texts = tuple(one for one in given if isinstance(one, str))
-    if len(texts) != len(given):
-        raise BadRequest(
-            "input holds token numbers, which only one model understands: send text, as a"
-            " string or a list of strings."
-        )
-    tokens = estimated(sum(map(len, texts)))
+    texts = _inputs(asked.input)
+    if len(texts) > MAX_TEXTS:
+        raise BadRequest(f"input has {len(texts)} entries; at most {MAX_TEXTS} are accepted.")
+    tokens = estimated(sum(len(one) for one in texts if isinstance(one, str)))
+    tokens += sum(len(one) for one in texts if not isinstance(one, str))
     if tokens > max_tokens:
         raise BadRequest(
             f"input has about {tokens} tokens, more than the {max_tokens} of one request"
@@ -67,9 +63,30 @@ def read_embeddings(body: bytes, *, max_tokens: int = MAX_TOKENS) -> EmbeddingsC
     return EmbeddingsCall(
         model=asked.model,
         texts=texts,
+        dimensions=asked.dimensions,
         packed=asked.encoding_format == "base64",
         ignored=unknown,
     )
+
+
+def _inputs(given: str | list[str | int | tuple[int, ...]]) -> tuple[EmbedInput, ...]:
+    """Return the texts, or the lists of token numbers; one flat list of numbers is one input."""
+    if isinstance(given, str):
+        return (given,)
+    numbers = tuple(one for one in given if isinstance(one, int))
+    if not numbers:
+        return tuple(one for one in given if not isinstance(one, int))
+    if len(numbers) != len(given):
+        raise BadRequest("input mixes token numbers with texts or lists: send one kind.")
+    return (numbers,)
+
+
+def demands_of(call: EmbeddingsCall) -> tuple[Option, ...]:
+    """Return the options that the vectors depend on."""
+    found: list[Option] = [] if call.dimensions is None else ["dimensions"]
+    if any(not isinstance(one, str) for one in call.texts):
+        found.append("token_arrays")
+    return tuple(found)
 
 
 def write_embeddings(call: EmbeddingsCall, embedding: Embedding) -> bytes:

@@ -9,8 +9,17 @@ from typing import Any
 
 from hermes.errors import BadRequest
 from hermes.message.chat import ChatMessage, Role
-from hermes.message.parts import ImagePart, Media, Part, TextPart, ToolCallPart, ToolResultPart
-from hermes.server.v1.image_address import image_media
+from hermes.message.inline_file import PDF
+from hermes.message.parts import (
+    FilePart,
+    ImagePart,
+    Media,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hermes.server.v1.file_parts import file_at, file_part, image_media
 from hermes.server.v1.messages_shape import (
     Base64Source,
     Block,
@@ -125,10 +134,11 @@ class MessagesHistory:
         words: list[str] = []
         pictures: list[Part] = []
         for part in self._result_parts(block.content, path):
-            if isinstance(part, ImagePart):
+            if isinstance(part, ImagePart | FilePart):
                 seen += 1
-                words.append(f"[image {seen}, shown below]")
-                pictures += [TextPart(f"[image {seen}, from the result of {name}]"), part]
+                kind = "image" if isinstance(part, ImagePart) else "document"
+                words.append(f"[{kind} {seen}, shown below]")
+                pictures += [TextPart(f"[{kind} {seen}, from the result of {name}]"), part]
             elif isinstance(part, TextPart):
                 words.append(part.text)
         failed = bool(block.is_error)
@@ -164,9 +174,13 @@ class MessagesHistory:
             return [*head, TextPart(source.data)]
         if isinstance(source, ContentSource):
             return head + self._result_parts(source.content, f"{path}.source")
+        if isinstance(source, Base64Source) and source.media_type == PDF:
+            return [*_context(block), file_part(source.data, block.title, f"{path}.source.data")]
+        if isinstance(source, UrlSource):
+            return [*_context(block), file_at(source.url, f"{path}.source.url", name=block.title)]
         raise BadRequest(
-            f"{path}.source: only documents of plain text can be read here (a source of the type"
-            " 'text' or 'content'); send the text, or the pages as images."
+            f"{path}.source: expected a PDF document as base64 or by its address, or plain text (a"
+            " source of the type 'text' or 'content'); send the text, or the pages as images."
         )
 
     def _note(self, block: Block | ResultBlock) -> None:
@@ -175,6 +189,10 @@ class MessagesHistory:
             self.ignored.add("image.transformations")
         if not isinstance(block, Thinking | RedactedThinking) and block.cache_control is not None:
             self.marked = True
+
+
+def _context(block: Document) -> list[Part]:
+    return [TextPart(f"[about the document: {block.context}]")] if block.context else []
 
 
 # Any: the list's type says what its blocks are.

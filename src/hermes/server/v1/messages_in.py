@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.ports.effort import Effort
+from hermes.ports.options import Extras, Option
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.server.v1.dialect import WireCall
 from hermes.server.v1.messages_history import MessagesHistory
@@ -71,17 +72,27 @@ def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
         reasoning=_reasoning(asked.thinking, asked.output_config),
         cache_prefix=history.marked or _is_marked(asked),
         parallel_tools=not _wants_one_call(asked),
+        extras=Extras(top_k=asked.top_k) if asked.top_k else None,
     )
     ignored += sorted(history.ignored) + list(_without_effect(asked))
     return WireCall(
-        model=asked.model, request=request, stream=bool(asked.stream), ignored=tuple(ignored)
+        model=asked.model,
+        request=request,
+        stream=bool(asked.stream),
+        ignored=tuple(ignored),
+        hints=_hints(asked),
     )
+
+
+def _hints(asked: MessagesBody) -> tuple[tuple[Option, str], ...]:
+    """Return the options that only some models heed, with their fields."""
+    is_strict = any(tool.strict for tool in asked.tools or ())
+    return (("strict_tools", "tools.strict"),) if is_strict else ()
 
 
 def _refuse(asked: MessagesBody) -> None:
     """Raise for options that change the answer and that not every model supports."""
     refused = {
-        "top_k": (asked.top_k, "use temperature or top_p instead"),
         "container": (asked.container, "no code runs at the service here; leave it out"),
         "mcp_servers": (asked.mcp_servers, "connect to them and send their tools in `tools`"),
     }
@@ -132,7 +143,7 @@ def _tool(tool: Tool, path: str) -> ToolSpec:
             f" {tool.name[:_QUOTED]!r}."
         ) from None
     schema = checked_object(tool.input_schema, f"{path}.input_schema")
-    return ToolSpec(tool.name, tool.description or "", schema.copy())
+    return ToolSpec(tool.name, tool.description or "", schema.copy(), tool.strict is True)
 
 
 def _choice(asked: MessagesBody) -> ToolChoice:
@@ -191,7 +202,7 @@ def _wants_one_call(asked: MessagesBody) -> bool:
 def _without_effect(asked: MessagesBody) -> Iterator[str]:
     """Yield the names of known fields that were sent and have no effect."""
     tools, thinking, config = asked.tools, asked.thinking, asked.output_config
-    for name in ("strict", "defer_loading", "allowed_callers", "input_examples"):
+    for name in ("defer_loading", "allowed_callers", "input_examples"):
         if any(getattr(tool, name) for tool in tools or ()):
             yield f"tools.{name}"
     if thinking is not None:

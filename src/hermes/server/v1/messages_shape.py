@@ -216,8 +216,8 @@ class MessagesBody(msgspec.Struct, frozen=True, kw_only=True):
     top_p: Share | None = None
     stream: bool | None = None
     cache_control: Mark = None
+    top_k: Annotated[int, Meta(ge=0, le=100_000)] | None = None
     # Fields that cannot be honoured.
-    top_k: Anything = None
     container: Anything = None
     mcp_servers: list[Anything] | None = None
     inference_geo: str | None = None

@@ -25,6 +25,8 @@ class Record:
         self.receipt = SpendLog()
         self.caller = caller
         self.wanted = ""
+        # The candidate that was asked last.
+        self.candidate: Candidate | None = None
         self._ledger = ledger
         self._clock = clock
         self._attempts: list[dict[str, object]] = []
@@ -36,7 +38,7 @@ class Record:
     def hear(self, event: CallEvent) -> None:
         """Follow the call."""
         if isinstance(event, CallStart):
-            candidate = event.candidate
+            candidate = self.candidate = event.candidate
             self._attempts.append({"model": _name(candidate), "rule": candidate.rule})
         elif isinstance(event, CallFailure):
             # Of two candidates that run side by side, the first may fail last.

@@ -10,6 +10,7 @@ from hermes.ports.channel import HttpResponse
 from hermes.server.v1.callers import ApiCaller, Callers
 from hermes.server.v1.input_items import write_input_items
 from hermes.server.v1.openai_errors import openai_refusal
+from hermes.server.v1.rate_headers import openai_rate, rate_behind, with_headers
 from hermes.server.v1.stored_responses import StoredResponses
 
 _encode = msgspec.json.Encoder().encode
@@ -57,6 +58,8 @@ class ResponsesById:
         try:
             refuse_url_credentials(exchange)
             caller = await self._callers.check(exchange.headers)
-            return HttpResponse(body=await work(exchange.parameter("id"), caller))
+            body = await work(exchange.parameter("id"), caller)
+            return HttpResponse(body=body, headers=openai_rate(caller.rate))
         except HermesError as error:
-            return openai_refusal(error)
+            # OpenAI's headers say how long, not until when.
+            return with_headers(openai_refusal(error), openai_rate(rate_behind(error, at=0.0)))

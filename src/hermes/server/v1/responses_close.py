@@ -29,7 +29,8 @@ def item_of(group: Group | None, slot: StreamItem, *, is_cut: bool, refused: boo
         return reasoning_item(slot.id, texts or shown, parts=parts)
     if slot.kind == "said":
         is_refusal = refused and not slot.pieces
-        return message_item(slot.id, _said(group, slot), status=status, refused=is_refusal)
+        text = _said(group, slot)
+        return message_item(slot.id, text, status=status, refused=is_refusal, tokens=slot.tokens)
     call = _call(group, slot)
     if group is None:
         status = "incomplete"
@@ -113,7 +114,7 @@ class ItemCloser:
         if rest := text[len(slot.text) :]:
             frames.append(self._frames.delta(slot.head, rest))
         frames += [
-            event("response.output_text.done", **where, text=text, logprobs=[]),
+            event("response.output_text.done", **where, text=text, logprobs=part["logprobs"]),
             event("response.content_part.done", **where, part=part),
         ]
         return frames

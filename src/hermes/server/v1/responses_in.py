@@ -5,13 +5,14 @@ answer repeats parts of the request: `Echo` holds them, encoded once.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from hermes.errors import BadRequest
-from hermes.ports.provider import ModelRequest, OutputSchema
+from hermes.ports.options import NO_EXTRAS, Extras, Option, Summary
+from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolSpec
 from hermes.server.v1.dialect import WireCall
 from hermes.server.v1.responses_items import ItemReader
 from hermes.server.v1.responses_shape import (
@@ -31,9 +32,6 @@ _SEALED = "reasoning.encrypted_content"
 _LOGPROBS = "message.output_text.logprobs"
 _NAME = re.compile(r"[a-z0-9_.]{1,80}")
 _MAX_NAMED = 32
-_ANY_OBJECT = OutputSchema(
-    name="json_object", schema=msgspec.Raw(b'{"type":"object"}'), strict=False
-)
 _EFFORTS: dict[str, Literal["low", "medium", "high"]] = {
     "minimal": "low",
     "low": "low",
@@ -52,7 +50,6 @@ _REFUSED = {
     "prompt": "stored prompts are OpenAI's; send their text as `instructions` and `input`",
     "background": "there are no background responses; leave it out and use `stream`",
     "moderation": "answers are not moderated here; leave it out",
-    "top_logprobs": "not every model reports probabilities; leave it out, or set it to 0",
 }
 # Names of the chat-completions wire: ignoring them would change the answer silently.
 _CHAT_NAMES = {
@@ -63,7 +60,7 @@ _CHAT_NAMES = {
     "reasoning_effort": "it is `reasoning.effort` here",
     "stop": "this wire has no stop sequences; use /v1/chat/completions for them",
     "n": "send the call several times",
-    "logprobs": "not every model reports probabilities; leave it out",
+    "logprobs": "it is `top_logprobs` here, and message.output_text.logprobs in `include`",
     "functions": "send them as `tools`",
 }
 
@@ -133,6 +130,7 @@ def request_of(
         reasoning=_EFFORTS.get(_effort(asked.reasoning) or ""),
         cache_prefix=bool(asked.prompt_cache_key),
         parallel_tools=asked.parallel_tool_calls is not False or not offered,
+        extras=_extras(asked),
     )
     # OpenAI stores what does not say otherwise.
     stored = context is not None and asked.store is not False
@@ -143,6 +141,7 @@ def request_of(
         request=request,
         stream=asked.stream is True,
         ignored=tuple(dict.fromkeys(ignored)),
+        hints=tuple(_hints(asked, offered)),
         echo={ECHO: _echo(asked, request, shapes=tools.shapes, stored=stored)},
         stored=stored,
     )
@@ -174,10 +173,32 @@ def _refuse(asked: ResponsesBody, unknown: tuple[str, ...]) -> None:
             raise BadRequest(
                 f"`{name}` is not a field of a Responses request: {_CHAT_NAMES[name]}."
             )
-    if _LOGPROBS in (asked.include or ()):
-        raise BadRequest(
-            f"`include` asks for {_LOGPROBS}: not every model reports probabilities; leave it out."
-        )
+
+
+def _extras(asked: ResponsesBody) -> Extras | None:
+    """Return the rare options of a request."""
+    wants_logprobs = bool(asked.top_logprobs) or _LOGPROBS in (asked.include or ())
+    found = Extras(
+        top_logprobs=(asked.top_logprobs or 0) if wants_logprobs else None,
+        verbosity=None if asked.text is None else asked.text.verbosity,
+        reasoning_summary=_summary(asked.reasoning),
+    )
+    return None if found == NO_EXTRAS else found
+
+
+def _summary(config: ReasoningConfig | None) -> Summary | None:
+    asked = None if config is None else config.summary or config.generate_summary
+    return None if asked is None or asked == "none" else asked
+
+
+def _hints(asked: ResponsesBody, tools: tuple[ToolSpec, ...]) -> Iterator[tuple[Option, str]]:
+    """Yield the options that only some models heed, with their fields."""
+    if any(spec.strict for spec in tools):
+        yield "strict_tools", "tools.strict"
+    if asked.text is not None and asked.text.verbosity not in {None, "medium"}:
+        yield "verbosity", "text.verbosity"
+    if _summary(asked.reasoning) is not None:
+        yield "reasoning_summary", "reasoning.summary"
 
 
 def _effort(config: ReasoningConfig | None) -> str | None:
@@ -187,7 +208,7 @@ def _effort(config: ReasoningConfig | None) -> str | None:
 def _schema(config: TextConfig | None) -> OutputSchema | None:
     wanted = None if config is None else config.format
     if isinstance(wanted, ObjectFormat):
-        return _ANY_OBJECT
+        return JSON_MODE
     if isinstance(wanted, SchemaFormat):
         schema = checked_object(wanted.schema, "text.format.schema")
         return OutputSchema(name=wanted.name, schema=schema, strict=wanted.strict is True)
@@ -202,13 +223,11 @@ def _without_effect(asked: ResponsesBody, *, stored: bool) -> list[str]:
         "metadata": bool(asked.metadata) and not stored,
         "truncation": asked.truncation == "auto",
         "reasoning.effort": reasoning.effort == "none",
-        "reasoning.summary": (reasoning.summary or reasoning.generate_summary) is not None,
         "reasoning.context": reasoning.context not in {None, "auto"},
         "reasoning.mode": reasoning.mode not in {None, "standard"},
-        "text.verbosity": text.verbosity not in {None, "medium"},
         "text.format.description": described,
     }
-    included = [name for name in asked.include or () if name != _SEALED]
+    included = [name for name in asked.include or () if name not in {_SEALED, _LOGPROBS}]
     # Sent in a header, so only values that look like names.
     named = [f"include.{name}" if _NAME.fullmatch(name) else "include" for name in included]
     return [name for name, is_given in found.items() if is_given] + named[:_MAX_NAMED]
@@ -239,7 +258,7 @@ def _echo(
         "text": TextConfig(text.format or TextFormat(), text.verbosity),
         "tool_choice": "auto" if asked.tool_choice is None else asked.tool_choice,
         "tools": asked.tools or [],
-        "top_logprobs": 0,
+        "top_logprobs": asked.top_logprobs or 0,
         "top_p": asked.top_p,
         "truncation": "disabled",
     }

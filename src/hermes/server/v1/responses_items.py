@@ -11,8 +11,16 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import ImagePart, Part, TextPart, ToolCallPart, ToolResultPart
-from hermes.server.v1.image_address import image_media
+from hermes.message.parts import (
+    AudioPart,
+    FilePart,
+    ImagePart,
+    Part,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
+from hermes.server.v1.file_parts import file_at, file_part, image_media, sound_part
 from hermes.server.v1.responses_shape import (
     MAX_QUOTE,
     CallOutput,
@@ -54,6 +62,7 @@ _ELSEWHERE = {
     "compaction": "only its service can read it; send the conversation itself",
     "compaction_summary": "only its service can read it; send the conversation itself",
 }
+_Shown = TextPart | ImagePart | FilePart | AudioPart
 _OTHER = "calls of tools that run at OpenAI cannot be passed on; leave it out, or send its text"
 
 
@@ -191,9 +200,10 @@ class ItemReader:
                 words.append(part.text)
                 continue
             # A result is text on most wires: its pictures follow in a separate message.
-            seen = 1 + sum(isinstance(picture, ImagePart) for picture in self._pictures)
-            words.append(f"[image {seen}, shown below]")
-            self._pictures += [TextPart(f"[image {seen}, from the result of {name}]"), part]
+            seen = 1 + len(self._pictures) // 2
+            kind = "image" if isinstance(part, ImagePart) else "file"
+            words.append(f"[{kind} {seen}, shown below]")
+            self._pictures += [TextPart(f"[{kind} {seen}, from the result of {name}]"), part]
         self._result(call_id, name, text="\n".join(words))
 
     def _take_search_output(self, raw: msgspec.Raw, where: str) -> None:
@@ -243,7 +253,7 @@ class ItemReader:
             self.messages.append(ChatMessage("user", tuple(self._pictures)))
             self._pictures = []
 
-    def _parts(self, content: str | list[Content], where: str) -> Iterator[TextPart | ImagePart]:
+    def _parts(self, content: str | list[Content], where: str) -> Iterator[_Shown]:
         if isinstance(content, str):
             if content:
                 yield TextPart(content)
@@ -251,11 +261,11 @@ class ItemReader:
         for place, block in enumerate(content):
             if isinstance(block, InputImage):
                 yield self._picture(block, f"{where}.content[{place}]")
-            elif isinstance(block, InputFile | InputAudio):
-                raise BadRequest(
-                    f"{where}.content[{place}]: sounds and files cannot be passed on to every"
-                    " model; send their text as input_text, or a picture as input_image."
-                )
+            elif isinstance(block, InputFile):
+                yield _file(block, f"{where}.content[{place}]")
+            elif isinstance(block, InputAudio):
+                sound, field = block.input_audio, f"{where}.content[{place}].input_audio"
+                yield sound_part(sound.data, sound.format, field)
             else:
                 yield TextPart(block.refusal if isinstance(block, Refusal) else block.text)
 
@@ -270,6 +280,12 @@ class ItemReader:
         return ImagePart(image_media(block.image_url, f"{where}.image_url"))
 
 
+def _file(block: InputFile, where: str) -> FilePart:
+    if block.file_url is not None and block.file_data is None:
+        return file_at(block.file_url, f"{where}.file_url", name=block.filename)
+    return file_part(block.file_data, block.filename, f"{where}.file_data")
+
+
 def _id_of(item: ShellCall | SearchCall, where: str) -> str:
     call_id = item.call_id or item.id
     if not call_id:
@@ -277,9 +293,9 @@ def _id_of(item: ShellCall | SearchCall, where: str) -> str:
     return call_id
 
 
-def _only_text(parts: tuple[TextPart | ImagePart, ...], where: str, *, role: str) -> None:
-    if any(isinstance(part, ImagePart) for part in parts):
+def _only_text(parts: tuple[_Shown, ...], where: str, *, role: str) -> None:
+    if not all(isinstance(part, TextPart) for part in parts):
         raise BadRequest(
-            f"{where}: a message with the role {role!r} cannot hold a picture; send it in a"
-            " message with the role 'user'."
+            f"{where}: a message with the role {role!r} cannot hold a picture or a file; send it in"
+            " a message with the role 'user'."
         )

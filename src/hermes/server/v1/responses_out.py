@@ -18,8 +18,10 @@ from hermes.message.parts import (
     ReasoningPart,
     TextPart,
     ToolCallPart,
+    text_of,
 )
 from hermes.message.reply import Usage
+from hermes.ports.options import AltToken, TokenLogprob
 from hermes.ports.provider import StopReason
 from hermes.server.v1.dialect import Stamp, WireCall
 from hermes.server.v1.responses_in import Echo, echo_of, one_line
@@ -87,9 +89,18 @@ def _text(part: Part) -> str:
     return ""
 
 
-def message_item(item_id: str, text: str, *, status: Status, refused: bool = False) -> Json:
+def message_item(
+    item_id: str,
+    text: str,
+    *,
+    status: Status,
+    refused: bool = False,
+    tokens: Sequence[TokenLogprob] = (),
+) -> Json:
     """Return a message of the model; while in progress it is empty."""
-    content = [] if status == "in_progress" else [content_part(text, refused=refused)]
+    content = []
+    if status != "in_progress":
+        content = [content_part(text, refused=refused, tokens=tokens)]
     return {
         "id": item_id,
         "type": "message",
@@ -99,11 +110,24 @@ def message_item(item_id: str, text: str, *, status: Status, refused: bool = Fal
     }
 
 
-def content_part(text: str, *, refused: bool = False) -> Json:
+def content_part(text: str, *, refused: bool = False, tokens: Sequence[TokenLogprob] = ()) -> Json:
     """Return the content of a message."""
     if refused:
         return {"type": "refusal", "refusal": text}
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    return {"type": "output_text", "text": text, "annotations": [], "logprobs": wire_tokens(tokens)}
+
+
+def wire_tokens(tokens: Sequence[TokenLogprob]) -> list[Json]:
+    """Return tokens with their log probabilities, whose bytes this wire requires."""
+    return [
+        _token(one) | {"top_logprobs": [_token(other) for other in one.top_logprobs]}
+        for one in tokens
+    ]
+
+
+def _token(one: TokenLogprob | AltToken) -> Json:
+    spelt = tuple(one.token.encode(errors="replace")) if one.bytes is None else one.bytes
+    return {"token": one.token, "logprob": one.logprob, "bytes": spelt}
 
 
 def reasoning_item(
@@ -206,13 +230,20 @@ def output_items(answer: FullAnswer, echo: Echo, *, ids: Ids) -> list[Json]:
             items.append(reasoning_item(item_id, group.texts, parts=group.parts))
         elif isinstance(group, OutputMessage):
             refused = is_refusal(stop, echo)
+            item_id, tokens = ids.message(place), tokens_of(answer, group)
             items.append(
-                message_item(ids.message(place), group.text, status=status, refused=refused)
+                message_item(item_id, group.text, status=status, refused=refused, tokens=tokens)
             )
         else:
             shape = echo.shapes.get(group.name)
             items.append(call_item(ids.call(place, shape), group, shape=shape, status=status))
     return items
+
+
+def tokens_of(answer: FullAnswer, message: OutputMessage) -> Sequence[TokenLogprob]:
+    """Return the tokens of a message; those of several messages cannot be told apart."""
+    is_only = message.text == text_of(answer.end.parts)
+    return answer.end.logprobs if is_only else ()
 
 
 def usage_of(usage: Usage) -> Json:

@@ -20,6 +20,7 @@ MAX_QUOTE = 80
 T = TypeVar("T")
 Name = Annotated[str, Meta(min_length=1, max_length=128)]
 CallId = Annotated[str, Meta(min_length=1, max_length=512)]
+Summary = Literal["auto", "concise", "detailed", "none"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
@@ -56,11 +57,26 @@ class InputImage(msgspec.Struct, frozen=True, tag_field="type", tag="input_image
 
 
 class InputFile(msgspec.Struct, frozen=True, tag_field="type", tag="input_file"):
-    """A document."""
+    """A document: its bytes as a data URL, its address, or its id at a service."""
+
+    file_data: str | None = None
+    file_url: str | None = None
+    file_id: str | None = None
+    filename: Annotated[str, Meta(max_length=256)] | None = None
+    detail: str | None = None
+
+
+class Sound(msgspec.Struct, frozen=True):
+    """The bytes of a sound in base64, and their format."""
+
+    data: str
+    format: str
 
 
 class InputAudio(msgspec.Struct, frozen=True, tag_field="type", tag="input_audio"):
     """A sound."""
+
+    input_audio: Sound
 
 
 Content = InputText | OutputText | PlainText | Refusal | InputImage | InputFile | InputAudio
@@ -248,15 +264,15 @@ class TextConfig(msgspec.Struct, frozen=True, omit_defaults=True):
     """The format of the answer's text."""
 
     format: TextFormat | ObjectFormat | SchemaFormat | None = None
-    verbosity: str | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
 
 
 class ReasoningConfig(msgspec.Struct, frozen=True):
     """How much the model should think, and what of it is returned."""
 
     effort: Effort | None = None
-    summary: str | None = None
-    generate_summary: str | None = None
+    summary: Summary | None = None
+    generate_summary: Summary | None = None
     context: str | None = None
     mode: str | None = None
 
@@ -282,7 +298,7 @@ class ResponsesBody(msgspec.Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] | None = None
     prompt_cache_key: str | None = None
     background: bool | None = None
-    top_logprobs: int | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     previous_response_id: str | None = None
     conversation: Raw = msgspec.field(default_factory=Raw)
     prompt: Raw = msgspec.field(default_factory=Raw)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hermes.message.parts import ToolCallPart
+from hermes.ports.options import TokenLogprob
 from hermes.server.v1.responses_out import Group, OutputMessage, Thought
 from hermes.server.v1.responses_tools import FunctionShape
 
@@ -28,6 +29,7 @@ class StreamItem:
     id: str
     head: bytes = b""
     pieces: list[str] = field(default_factory=list)
+    tokens: list[TokenLogprob] = field(default_factory=list)
     call: ToolCallPart | None = None
     shape: FunctionShape | None = None
     announced: bool = True

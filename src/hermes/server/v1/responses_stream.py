@@ -34,6 +34,7 @@ from hermes.server.v1.responses_out import (
     is_refusal,
     message_item,
     reasoning_item,
+    wire_tokens,
 )
 from hermes.server.v1.responses_slots import Pair, SlotKind, StreamItem, kind_of, pair_up
 from hermes.server.v1.responses_thoughts import DIALECT, own_id
@@ -73,7 +74,20 @@ class ResponsesStream:
         if slot is None or slot.kind != kind or not slot.head:
             slot, opening = self._open_words(kind)
         slot.pieces.append(piece.text)
+        if isinstance(piece, TextDelta) and piece.logprobs:
+            return opening + self._delta_with_tokens(slot, piece)
         return opening + self._frames.delta(slot.head, piece.text)
+
+    def _delta_with_tokens(self, slot: StreamItem, piece: TextDelta) -> bytes:
+        slot.tokens += piece.logprobs
+        return self._frames.event(
+            "response.output_text.delta",
+            item_id=slot.id,
+            output_index=slot.place,
+            content_index=0,
+            delta=piece.text,
+            logprobs=wire_tokens(piece.logprobs),
+        )
 
     def _feed_seal(self, piece: ReasoningDelta) -> bytes:
         """Assign a place to a finished thought; its seal is sent when all items close."""

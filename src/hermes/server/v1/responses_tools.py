@@ -140,11 +140,10 @@ class Toolbox:
             )
             return
         function = decode_at(_FUNCTION, raw, where=where)
-        if function.strict:
-            self.ignored["tools.strict"] = None
         said = _joined(words, function.description)
         parameters = _parameters(function.parameters, where)
-        spec = ToolSpec(flat_name(function.name, namespace), said, parameters)
+        name, strict = flat_name(function.name, namespace), function.strict is True
+        spec = ToolSpec(name, said, parameters, strict)
         self._put(
             spec, FunctionShape("function", function.name, namespace), where=where, again=again
         )

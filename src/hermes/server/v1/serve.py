@@ -12,6 +12,7 @@ from functools import cached_property, partial
 import msgspec
 
 from hermes.calls.context_fit import request_tokens
+from hermes.calls.demands import demands_of
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
@@ -22,18 +23,19 @@ from hermes.config import Settings
 from hermes.errors import BadRequest, Forbidden, HermesError, Overloaded, StreamTruncated
 from hermes.http.route import Answer, Handler, HttpExchange, refuse_url_credentials
 from hermes.http.sse import EventStream
-from hermes.media.check import FileLimits, check_by_value
+from hermes.media.check import FileLimits, check_by_value, check_files_by_value
 from hermes.media.image_files import is_inline
 from hermes.message.ids import MakeId
-from hermes.message.parts import ImagePart, TextPart
+from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.ports.responses import ResponseStore
-from hermes.routing.plan import CallNeeds, Plan
-from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
+from hermes.routing.plan import CallNeeds, Candidate, Plan
+from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents, refuse_for_agents
 from hermes.server.v1.callers import ApiCaller, Callers, check_model
-from hermes.server.v1.dialect import ApiDialect, Stamp, Storage, StreamWriter, WireCall
+from hermes.server.v1.choices import all_at_once, one_after_another
+from hermes.server.v1.dialect import ApiDialect, ResponseStorage, Stamp, StreamWriter, WireCall
 from hermes.server.v1.presence import CallerLeft, Presence
 from hermes.server.v1.rate_headers import RateHeaders, openai_rate, rate_behind, with_headers
 from hermes.server.v1.record import Record
@@ -46,6 +48,7 @@ _STOP_RETRY_S = 5.0
 # A shorter request fits the context of any model.
 _LONG_CHARS = 20_000
 _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
+_FILES = (ImagePart, FilePart, AudioPart)
 _LEFT = 499  # nobody reads it: the caller has disconnected
 
 
@@ -73,7 +76,7 @@ class WireEndpoint:
         parts: V1Parts,
         *,
         rates: RateHeaders,
-        load_storage: Callable[[], Storage] | None = None,
+        load_storage: Callable[[], ResponseStorage] | None = None,
     ) -> None:
         self._load = load
         self._parts = parts
@@ -85,7 +88,7 @@ class WireEndpoint:
         return self._load()
 
     @cached_property
-    def _storage(self) -> Storage | None:
+    def _storage(self) -> ResponseStorage | None:
         return None if self._load_storage is None else self._load_storage()
 
     async def post(self, exchange: HttpExchange) -> Answer:
@@ -126,8 +129,9 @@ class WireEndpoint:
             raise BadRequest("The model's name contains invalid characters.")
         if call.request.schema is not None:
             check_schema(call.request.schema)
-        await self._check_pictures(call.request)
+        await self._check_files(call.request)
         if call.model.startswith(AGENT):
+            refuse_for_agents(call)
             ignored = (*call.ignored, *ignored_by_agents(call.request))
             call = msgspec.structs.replace(call, ignored=ignored)
         try:
@@ -138,17 +142,17 @@ class WireEndpoint:
             record.write()
             return HttpResponse(status=_LEFT)
 
-    async def _check_pictures(self, request: ModelRequest) -> None:
-        urls = [
-            part.media.url
+    async def _check_files(self, request: ModelRequest) -> None:
+        files = [
+            part
             for message in request.messages
             for part in message.parts
-            if isinstance(part, ImagePart) and part.media.url and is_inline(part.media.url)
+            if isinstance(part, _FILES) and part.media.url and is_inline(part.media.url)
         ]
-        if urls:
+        if files:
             media = self._parts.settings.media
             limits = FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels)
-            await asyncio.to_thread(check_by_value, urls, limits)
+            await asyncio.to_thread(_check_by_value, files, limits)
 
     async def _events(
         self, call: WireCall, caller: ApiCaller, *, exchange: HttpExchange, record: Record
@@ -157,17 +161,24 @@ class WireEndpoint:
         if call.model.startswith(AGENT):
             check_model(caller, call.model)
             return parts.turns.run(call, caller, headers=exchange.headers)
-        plan = allowed_plan(caller, call.model, await parts.planner.plan(ask_of(call)))
+        ask = ask_of(call, fetches=parts.settings.v1.fetch_pictures)
+        plan = allowed_plan(caller, call.model, await parts.planner.plan(ask))
         spec = CallSpec(
             call_id=record.stamp.id,
             request=_limited(call.request, caller),
             payer=caller.payer(),
             whole=not call.stream,
             wait_s=parts.settings.v1.wait_s,
-            remembers=self._remembers(caller, exchange),
+            # Several answers from the cache would all be the same one.
+            remembers=call.choices == 1 and self._remembers(caller, exchange),
             hedges=True,
         )
-        return parts.calls.run(spec, plan, receipt=record.receipt)
+        if call.choices == 1:
+            return parts.calls.run(spec, plan, receipt=record.receipt)
+        start = partial(parts.calls.run, spec, plan, receipt=record.receipt)
+        if call.stream:
+            return one_after_another(start, call.choices)
+        return all_at_once(start, call.choices, record=record)
 
     def _remembers(self, caller: ApiCaller, exchange: HttpExchange) -> bool:
         """Return whether the answer may come from the cache: as the call says, otherwise as the
@@ -201,20 +212,36 @@ class WireEndpoint:
             if storage is not None:
                 await storage.keep(call, body, caller=caller, stamp=record.stamp)
             record.write()
+            call = self._with_vain_hints(call, first.candidate)
             headers = {**headers_of(call, record, answer=first), **rates}
             return HttpResponse(body=body, headers=headers)
+        call = self._with_vain_hints(call, record.candidate)
         if storage is None:
             writer = self._dialect.stream(call, stamp=record.stamp)
         else:
             begun = _from(first, events)
             writer, events = storage.stream(call, begun, caller=caller, stamp=record.stamp)
             first = await _next(events, record)
+        write = _frames if call.choices == 1 else _frames_of_several
         return EventStream(
-            _frames(first, events, writer=writer, record=record),
+            write(first, events, writer=writer, record=record),
             keep_alive_s=_KEEP_ALIVE_S,
             headers={**headers_of(call, record), **rates},
             cut_off=partial(_cut_off, writer, record),
         )
+
+    def _with_vain_hints(self, call: WireCall, candidate: Candidate | None) -> WireCall:
+        """Return the call; hints that its model does not have are listed as without effect."""
+        if not call.hints:
+            return call
+        has = frozenset() if candidate is None else self._parts.planner.options_of(candidate)
+        vain = tuple(field for option, field in call.hints if option not in has)
+        return msgspec.structs.replace(call, ignored=(*call.ignored, *vain))
+
+
+def _check_by_value(files: list[ImagePart | FilePart | AudioPart], limits: FileLimits) -> None:
+    check_by_value([one.media.url or "" for one in files if isinstance(one, ImagePart)], limits)
+    check_files_by_value([one.media for one in files if not isinstance(one, ImagePart)], limits)
 
 
 def stopping() -> Overloaded:
@@ -240,21 +267,27 @@ def handler_of(
     parts: V1Parts,
     *,
     rates: RateHeaders = openai_rate,
-    load_storage: Callable[[], Storage] | None = None,
+    load_storage: Callable[[], ResponseStorage] | None = None,
 ) -> Handler:
     """Return the handler of one wire; `rates` names a key's request rate as its clients do."""
     return WireEndpoint(load, parts, rates=rates, load_storage=load_storage).post
 
 
-def ask_of(call: WireCall) -> CallNeeds:
-    """Return what routing needs to know about a call."""
+def ask_of(call: WireCall, *, fetches: bool = True) -> CallNeeds:
+    """Return what routing needs to know about a call.
+
+    Unless Hermes `fetches` pictures, only a service that does can see those at an address.
+    """
     request = call.request
     last = next((m for m in reversed(request.messages) if m.role == "user"), None)
+    kinds = {type(part) for message in request.messages for part in message.parts}
+    has_files = FilePart in kinds or AudioPart in kinds or (ImagePart in kinds and not fetches)
     return CallNeeds(
         prompt="" if last is None else last.text,
         model=call.model,
         tools=bool(request.tools),
-        images=any(isinstance(p, ImagePart) for m in request.messages for p in m.parts),
+        images=ImagePart in kinds,
+        options=demands_of(request, has_files=has_files, fetches=fetches),
         tokens=_tokens_of(request),
     )
 
@@ -367,6 +400,30 @@ async def _frames(
                 # it.
                 yield b": x-hermes-dropped-calls: %d\n\n" % answer.dropped_calls
             yield writer.end(answer)
+    except HermesError as error:
+        record.failed(error)
+        yield writer.failed(error)
+    finally:
+        record.write()
+
+
+async def _frames_of_several(
+    first: Piece | FullAnswer,
+    events: AsyncGenerator[CallEvent, None],
+    *,
+    writer: StreamWriter,
+    record: Record,
+) -> AsyncGenerator[bytes, None]:
+    """Yield the frames of several answers, one after another."""
+    try:
+        async with aclosing(events):
+            yield writer.end(first) if isinstance(first, FullAnswer) else writer.feed(first)
+            async for event in events:
+                record.hear(event)
+                if isinstance(event, FullAnswer):
+                    yield writer.end(event)
+                elif not isinstance(event, _BEFORE_OUTPUT):
+                    yield writer.feed(event)
     except HermesError as error:
         record.failed(error)
         yield writer.failed(error)

@@ -14,17 +14,18 @@ from hermes.errors import (
     ProviderUnavailable,
     StreamTruncated,
 )
-from hermes.message.chat import user_text
+from hermes.message.chat import ChatMessage, user_text
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import Outcome
-from hermes.message.parts import text_of
+from hermes.message.parts import FilePart, Media, text_of
 from hermes.ports.channel import Acceptance
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey
+from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, TextDelta
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
-from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents
+from hermes.server.v1.agent_turns import AgentTurns, ignored_by_agents, refuse_for_agents
 from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.dialect import WireCall
 from hermes.testing.manual_time import ManualClock
@@ -148,6 +149,8 @@ async def test_what_an_agent_decides_by_itself_is_refused_or_named() -> None:
     request = ModelRequest(model="", messages=(), temperature=0.5, max_output_tokens=5)
 
     assert ignored_by_agents(request) == ("max_tokens", "temperature")
+    rare = ModelRequest(model="", messages=(), seed=7, extras=Extras(top_k=5, verbosity="low"))
+    assert ignored_by_agents(rare) == ("seed", "top_k", "verbosity")
     turns = AgentTurns(cast(GatewayApi, ToldDoor()), clock=ManualClock(), make_id=str)
     with pytest.raises(BadRequest, match="last message"):
         await anext(
@@ -155,3 +158,15 @@ async def test_what_an_agent_decides_by_itself_is_refused_or_named() -> None:
                 WireCall(model="agent:main", request=request), ApiCaller(user="ann"), headers={}
             )
         )
+
+
+@pytest.mark.req("M5")
+def test_an_agent_takes_no_files_and_gives_one_answer() -> None:
+    paper = ChatMessage("user", (FilePart(Media("application/pdf", url="https://a.test/a")),))
+    several = WireCall(model="agent:main", request=ModelRequest(model="", messages=()), choices=2)
+    with pytest.raises(BadRequest, match="documents or sounds"):
+        refuse_for_agents(
+            WireCall(model="agent:main", request=ModelRequest(model="", messages=(paper,)))
+        )
+    with pytest.raises(BadRequest, match="n is 2: an agent gives one answer"):
+        refuse_for_agents(several)

@@ -8,6 +8,7 @@ import pytest
 
 from hermes.errors import BadRequest
 from hermes.message.chat import user_text
+from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.server.v1.chat_in import read_chat
 from hermes.server.v1.dialect import WireCall
@@ -110,7 +111,9 @@ def test_every_effort_has_its_nearest_one(effort: str, reasoning: object) -> Non
 def test_any_object_is_a_schema_that_is_not_strict() -> None:
     schema = read(response_format={"type": "json_object"}).request.schema
     anything = msgspec.Raw(b'{"type":"object"}')
-    assert schema == OutputSchema(name="json_object", schema=anything, strict=False)
+    assert schema == OutputSchema(
+        name="json_object", schema=anything, strict=False, is_json_mode=True
+    )
     assert read(response_format={"type": "text"}).request.schema is None
 
 
@@ -161,19 +164,66 @@ def test_what_has_no_effect_is_listed() -> None:
         user="ann",
         metadata={"a": "b"},
         store=True,
-        seed=7,
         service_tier="flex",
-        verbosity="low",
         prompt_cache_key=None,
         brand_new=1,
+    )
+    assert call.ignored == ("user", "metadata", "store", "service_tier", "brand_new")
+
+
+@pytest.mark.req("M1")
+def test_rare_options_are_passed_on_and_hints_are_named() -> None:
+    call = read(
+        n=3,
+        seed=7,
+        frequency_penalty=0.5,
+        presence_penalty=-0.5,
+        logit_bias={"50256": -100},
+        logprobs=True,
+        top_logprobs=2,
+        top_k=20,
+        min_p=0.05,
+        verbosity="low",
+        prediction={"type": "content", "content": [{"type": "text", "text": "once"}]},
         tools=[tool("a", strict=True)],
         parallel_tool_calls=False,
     )
-    assert call.ignored == (
-        *("user", "metadata", "store", "seed", "service_tier", "verbosity", "brand_new"),
-        "tools.function.strict",
+    request = call.request
+    assert request.extras == Extras(
+        frequency_penalty=0.5,
+        presence_penalty=-0.5,
+        logit_bias={"50256": -100.0},
+        top_logprobs=2,
+        top_k=20,
+        min_p=0.05,
+        verbosity="low",
+        prediction="once",
     )
-    assert not call.request.parallel_tools
+    assert (request.seed, request.tools[0].strict, request.parallel_tools) == (7, True, False)
+    assert (call.ignored, call.choices) == ((), 3)
+    assert [field for _, field in call.hints] == [
+        "tools.function.strict",
+        "verbosity",
+        "prediction",
+    ]
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"n": 9}, r"<= 8 - at `\$.n`"),
+        ({"n": 0}, r">= 1 - at `\$.n`"),
+        ({"logprobs": True, "top_logprobs": 21}, r"at `\$.top_logprobs`"),
+        ({"frequency_penalty": 3}, r"at `\$.frequency_penalty`"),
+        ({"logit_bias": {"1": 101}}, r"at `\$.logit_bias"),
+        ({"logit_bias": {str(n): 1 for n in range(1025)}}, r"at `\$.logit_bias`"),
+        ({"seed": 2**64}, r"at `\$.seed`"),
+    ],
+)
+def test_rare_options_have_limits(fields: dict[str, object], said: str) -> None:
+    with pytest.raises(BadRequest, match=said):
+        read(**fields)
 
 
 @pytest.mark.req("M1")
@@ -185,6 +235,9 @@ def test_values_that_are_the_default_are_no_wishes() -> None:
         logit_bias={},
         frequency_penalty=0,
         presence_penalty=0.0,
+        top_k=-1,
+        min_p=0,
+        seed=None,
         modalities=["text"],
         audio=None,
         functions=[],
@@ -201,12 +254,7 @@ def test_values_that_are_the_default_are_no_wishes() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("n", 2),
-        ("logprobs", True),
         ("top_logprobs", 3),
-        ("logit_bias", {"50256": -100}),
-        ("frequency_penalty", 0.5),
-        ("presence_penalty", -0.5),
         ("modalities", ["text", "audio"]),
         ("audio", {"voice": "alloy", "format": "wav"}),
         ("web_search_options", {}),

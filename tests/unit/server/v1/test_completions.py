@@ -11,6 +11,7 @@ from hermes.errors import BadRequest, StreamTruncated
 from hermes.message.chat import user_text
 from hermes.message.parts import ReasoningPart, TextPart
 from hermes.message.reply import Usage
+from hermes.ports.options import Extras
 from hermes.ports.provider import CallEnd, ModelRequest, ReasoningDelta, StopReason, TextDelta
 from hermes.routing.plan import Candidate
 from hermes.server.v1.completions import CompletionsDialect
@@ -66,9 +67,8 @@ def test_a_prompt_and_its_options_become_a_request() -> None:
         ("echo", True),
         ("suffix", "end"),
         ("logprobs", 0),
-        ("logit_bias", {"50256": -100}),
-        ("frequency_penalty", 0.5),
-        ("presence_penalty", -0.5),
+        ("logit_bias", {"50256": -101}),
+        ("frequency_penalty", 3),
         ("prompt", ["one", "two"]),
         ("prompt", [1212, 318]),
         ("prompt", [[1212, 318]]),
@@ -81,6 +81,15 @@ def test_a_prompt_and_its_options_become_a_request() -> None:
 def test_what_cannot_be_honoured_is_refused_by_its_name(field: str, value: object) -> None:
     with pytest.raises(BadRequest, match=field):
         read(**{field: value})
+
+
+@pytest.mark.req("M1")
+def test_rare_options_are_passed_on() -> None:
+    call = read(seed=7, logit_bias={"50256": -100}, frequency_penalty=0.5, presence_penalty=-0.5)
+    assert call.request.seed == 7
+    assert call.request.extras == Extras(
+        logit_bias={"50256": -100.0}, frequency_penalty=0.5, presence_penalty=-0.5
+    )
 
 
 @pytest.mark.req("M1")

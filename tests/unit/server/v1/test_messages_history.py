@@ -300,18 +300,18 @@ def test_what_an_image_asks_beside_itself_is_named():
             [assistant({"type": "tool_use", "id": "a", "name": "b", "input": [1]})],
             "messages[0].content[0].input: expected a JSON object",
         ),
-        ([user(document({"type": "url", "url": "https://x"}))], "only documents of plain text"),
+        ([user(document({"type": "url", "url": "file:///x"}))], "expected an http(s) address"),
         (
-            [user(document({"type": "base64", "media_type": "application/pdf", "data": "x"}))],
-            "only documents of plain text",
+            [user(document({"type": "base64", "media_type": "text/csv", "data": "x"}))],
+            "expected a PDF document as base64 or by its address, or plain text",
         ),
         (
             [user(document({"type": "text", "data": "x"}, citations={"enabled": True}))],
             "messages[0].content[0].citations: not supported",
         ),
         (
-            [user({"type": "image", "source": {"type": "url", "url": "http://x.example/a"}})],
-            "messages[0].content[0].source.url begins with 'http://x.example/a'",
+            [user({"type": "image", "source": {"type": "url", "url": "ftp://x.example/a"}})],
+            "messages[0].content[0].source.url begins with 'ftp://x.example/a'",
         ),
         (
             [user({"type": "image", "source": PNG | {"media_type": "image/svg+xml"}})],

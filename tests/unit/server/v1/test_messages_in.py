@@ -180,11 +180,12 @@ def test_what_has_no_effect_is_named():
         "context_management",
         "a_new_field",
         "anthropic-beta",
-        "tools.strict",
         "tools.input_examples",
         "output_config.effort",
         "output_config.task_budget",
     }
+    assert call.hints == (("strict_tools", "tools.strict"),)
+    assert call.request.tools[0].strict
 
 
 @pytest.mark.req("M1")
@@ -217,7 +218,7 @@ def test_one_call_at_a_time_is_a_wish_of_the_request(type_):
         ({"messages": [{"role": "user", "content": 5}]}, "$.messages[0].content"),
         ({"model": ""}, "$.model"),
         ({"temperature": 1.5}, "$.temperature"),
-        ({"top_k": 5}, "top_k: cannot be honoured"),
+        ({"top_k": -1}, "$.top_k"),
         ({"container": "c_1"}, "container: cannot be honoured"),
         ({"mcp_servers": [{"url": "x"}]}, "mcp_servers: cannot be honoured"),
         ({"inference_geo": "eu"}, "inference_geo: where a model runs"),
@@ -243,7 +244,7 @@ def test_what_cannot_be_done_is_refused_by_name(fields, told):
 
 @pytest.mark.req("M2")
 @pytest.mark.parametrize(
-    "fields", [{"top_k": None}, {"mcp_servers": []}, {"inference_geo": "global"}]
+    "fields", [{"top_k": None}, {"top_k": 0}, {"mcp_servers": []}, {"inference_geo": "global"}]
 )
 def test_defaults_are_no_wishes(fields):
     assert read(**fields).ignored == ()

@@ -7,7 +7,8 @@ import pytest
 
 from hermes.errors import BadRequest
 from hermes.message.chat import user_text
-from hermes.ports.provider import ModelRequest, OutputSchema
+from hermes.ports.options import Extras
+from hermes.ports.provider import JSON_MODE, ModelRequest
 from hermes.server.v1.responses import ResponsesDialect
 from tests.unit.server.v1.responses_calls import WEATHER, read
 
@@ -78,15 +79,33 @@ def test_what_has_no_effect_is_named():
         "reasoning.context",
         "reasoning.effort",
         "reasoning.mode",
-        "reasoning.summary",
         "service_tier",
         "store",
-        "text.verbosity",
-        "tools.strict",
         "truncation",
         "user",
     ]
     assert not call.request.parallel_tools
+    assert [field for _, field in call.hints] == [
+        "tools.strict",
+        "text.verbosity",
+        "reasoning.summary",
+    ]
+    assert call.request.extras == Extras(verbosity="low", reasoning_summary="auto")
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("fields", "count"),
+    [
+        ({"top_logprobs": 3}, 3),
+        ({"include": ["message.output_text.logprobs"]}, 0),
+        ({"include": ["message.output_text.logprobs"], "top_logprobs": 2}, 2),
+    ],
+)
+def test_log_probabilities_are_asked_for_in_two_ways(fields, count):
+    call = read(**fields)
+    assert call.request.extras == Extras(top_logprobs=count)
+    assert call.ignored == ()
 
 
 @pytest.mark.req("M1")
@@ -98,13 +117,11 @@ def test_what_has_no_effect_is_named():
         ("conversation", {"id": "conv_1"}, "send the whole conversation as `input`"),
         ("prompt", {"id": "pmpt_1"}, "send their text"),
         ("background", True, "use `stream`"),
-        ("top_logprobs", 3, "set it to 0"),
         ("moderation", {"model": "m"}, "leave it out"),
         ("messages", [], "send them as `input`"),
         ("max_tokens", 5, "`max_output_tokens`"),
         ("stop", ["x"], "/v1/chat/completions"),
         ("n", 2, "several times"),
-        ("include", ["message.output_text.logprobs"], "leave it out"),
     ],
 )
 def test_what_cannot_be_honoured_is_refused_by_its_name(field, value, advice):
@@ -154,9 +171,7 @@ def test_schemas():
     assert loose.request.schema is not None
     assert loose.request.schema.strict is False
     assert strict.ignored == ("text.format.description",)
-    assert any_object == OutputSchema(
-        name="json_object", schema=msgspec.Raw(b'{"type":"object"}'), strict=False
-    )
+    assert any_object == JSON_MODE
 
 
 @pytest.mark.req("M3")

@@ -260,8 +260,8 @@ def test_openais_sealed_reasoning_comes_back_as_its_provider_has_it():
         ([result_of("a"), call_of("a")], "input[0].call_id 'a'", "the call first"),
         ([{"role": "robot", "content": "x"}], "input[0].role", "Invalid enum value"),
         ([{"role": "user", "content": [{"type": "hat"}]}], "input[0].content[0]", "hat"),
-        ([{"role": "user", "content": [{"type": "input_file"}]}], "content[0]", "input_text"),
-        ([{"role": "user", "content": [{"type": "input_audio"}]}], "content[0]", "input_text"),
+        ([{"role": "user", "content": [{"type": "input_file"}]}], "content[0]", "uploaded"),
+        ([{"role": "user", "content": [{"type": "input_audio"}]}], "content[0]", "input_audio"),
         (
             [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}],
             "input[0].content[0]",
@@ -270,7 +270,7 @@ def test_openais_sealed_reasoning_comes_back_as_its_provider_has_it():
         (
             [{"role": "user", "content": [{"type": "input_image", "image_url": "file:///x"}]}],
             "input[0].content[0].image_url",
-            "https",
+            "http(s)",
         ),
         (
             [{"role": "system", "content": [{"type": "input_image", "image_url": PIXEL}]}],

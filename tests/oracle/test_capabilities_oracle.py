@@ -1,0 +1,238 @@
+"""The table of options against the types of the services' own SDKs.
+
+An SDK's types are the published description of its service: a row must have what they have, and
+nothing that they lack. What is accepted otherwise is listed with its reason.
+"""
+
+from collections.abc import Iterable
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from anthropic.types import document_block_param, image_block_param, tool_param
+from anthropic.types import message_create_params as messages
+from anthropic.types.tool_choice_auto_param import ToolChoiceAutoParam
+from google.genai import types as gemini
+from openai.types import embedding_create_params
+from openai.types.chat import (
+    chat_completion_content_part_image_param,
+    chat_completion_content_part_param,
+    completion_create_params,
+)
+from openai.types.responses import (
+    response_create_params,
+    response_input_content_param,
+    response_input_file_param,
+    response_input_image_param,
+    response_text_config_param,
+)
+from openai.types.shared_params.function_definition import FunctionDefinition
+from openai.types.shared_params.reasoning import Reasoning
+
+from hermes.ports.options import Option
+from hermes.provider_kit.capabilities import known_services, service_options
+from hermes.providers.openai.presets import presets
+from hermes.testing import ollama_shape
+
+EVERY: frozenset[Option] = frozenset(get_args(Option))
+
+
+# Any: an SDK's class.
+def fields(*kinds: Any) -> set[str]:
+    return {name for kind in kinds for name in get_type_hints(kind)}
+
+
+def words(kind: Any) -> str:
+    """Return everything that a type is made of, as one text."""
+    return str(kind)
+
+
+def those(pairs: Iterable[tuple[Option, bool]]) -> frozenset[Option]:
+    return frozenset(option for option, is_there in pairs if is_there)
+
+
+def openai_has() -> frozenset[Option]:
+    body = fields(completion_create_params.CompletionCreateParamsBase)
+    same: tuple[Option, ...] = (
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_k",
+        "min_p",
+        "verbosity",
+        "prediction",
+    )
+    parts = words(chat_completion_content_part_param.ChatCompletionContentPartParam)
+    formats = words(completion_create_params.ResponseFormat)
+    embedding = get_type_hints(embedding_create_params.EmbeddingCreateParams)
+    picture = fields(chat_completion_content_part_image_param.ImageURL)
+    return those(
+        [
+            *((name, name in body) for name in same),
+            ("parallel_tools", "parallel_tool_calls" in body),
+            ("strict_tools", "strict" in fields(FunctionDefinition)),
+            ("json_mode", "ResponseFormatJSONObject" in formats),
+            ("image_address", "url" in picture),
+            ("pdf", "File" in parts),
+            ("audio", "InputAudio" in parts),
+            ("dimensions", "dimensions" in embedding),
+            ("token_arrays", "int" in words(embedding["input"])),
+        ]
+    )
+
+
+def responses_has() -> frozenset[Option]:
+    body = fields(response_create_params.ResponseCreateParamsBase)
+    text = get_type_hints(response_text_config_param.ResponseTextConfigParam)
+    file = fields(response_input_file_param.ResponseInputFileParam)
+    parts = words(response_input_content_param.ResponseInputContentParam)
+    same: tuple[Option, ...] = (
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "top_k",
+        "min_p",
+        "prediction",
+    )
+    return those(
+        [
+            *((name, name in body) for name in same),
+            ("logprobs", "top_logprobs" in body),
+            ("parallel_tools", "parallel_tool_calls" in body),
+            ("strict_tools", True),  # the field is required on this wire
+            ("json_mode", "JSONObject" in words(text["format"])),
+            ("verbosity", "verbosity" in text),
+            ("reasoning_summary", "summary" in fields(Reasoning)),
+            (
+                "image_address",
+                "image_url" in fields(response_input_image_param.ResponseInputImageParam),
+            ),
+            ("pdf", "file_data" in file),
+            ("pdf_address", "file_url" in file),
+            ("audio", "Audio" in parts),
+        ]
+    )
+
+
+def anthropic_has() -> frozenset[Option]:
+    body = fields(messages.MessageCreateParamsBase)
+    document = words(get_type_hints(document_block_param.DocumentBlockParam)["source"])
+    picture = words(get_type_hints(image_block_param.ImageBlockParam)["source"])
+    same: tuple[Option, ...] = ("seed", "frequency_penalty", "presence_penalty", "top_k")
+    return those(
+        [
+            *((name, name in body) for name in same),
+            ("strict_tools", "strict" in fields(tool_param.ToolParam)),
+            ("parallel_tools", "disable_parallel_tool_use" in fields(ToolChoiceAutoParam)),
+            ("image_address", "URLImageSource" in picture),
+            ("pdf", "Base64PDFSource" in document),
+            ("pdf_address", "URLPDFSource" in document),
+        ]
+    )
+
+
+def gemini_has() -> frozenset[Option]:
+    body = set(gemini.GenerateContentConfig.model_fields)
+    same: tuple[Option, ...] = (
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "logit_bias",
+        "logprobs",
+        "top_k",
+        "min_p",
+    )
+    blob = "inline_data" in gemini.Part.model_fields
+    return those(
+        [
+            *((name, name in body) for name in same),
+            ("json_mode", "response_mime_type" in body),
+            ("image_address", "file_data" in gemini.Part.model_fields),
+            ("pdf", blob),
+            ("audio", blob),
+            ("dimensions", "output_dimensionality" in gemini.EmbedContentConfig.model_fields),
+        ]
+    )
+
+
+def ollama_has() -> frozenset[Option]:
+    """Return what the stand-in takes, which has the fields of the published description."""
+    options = fields(ollama_shape.Options)
+    chat = get_type_hints(ollama_shape.ChatRequest)
+    same: tuple[Option, ...] = ("seed", "frequency_penalty", "presence_penalty", "top_k", "min_p")
+    return those(
+        [
+            *((name, name in options) for name in same),
+            ("logprobs", "logprobs" in chat),
+            ("json_mode", "json" in words(chat["format"])),
+            ("dimensions", "dimensions" in fields(ollama_shape.EmbedRequest)),
+        ]
+    )
+
+
+# What the table has and the SDK's types lack, and why it is right.
+BEYOND: dict[tuple[str, str], dict[Option, str]] = {
+    ("anthropic", ""): {
+        "top_k": "the published description has it for models up to 4.6; the SDK left out sampling"
+    },
+}
+
+
+@pytest.mark.req("M1", "P1")
+@pytest.mark.parametrize(
+    ("wire", "service", "published"),
+    [
+        ("openai", "openai", openai_has()),
+        ("responses", "openai", responses_has()),
+        ("anthropic", "", anthropic_has()),
+        ("gemini", "", gemini_has()),
+        ("ollama", "", ollama_has()),
+    ],
+)
+def test_a_row_has_what_its_service_publishes(
+    wire: str, service: str, published: frozenset[Option]
+) -> None:
+    table = service_options(wire, service)
+    everything = table.has.union(*(rule.adds for rule in table.rules))
+    assert everything - BEYOND.get((wire, service), {}).keys() == published
+
+
+@pytest.mark.req("P1")
+def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
+    rows = {service for wire, service in known_services() if wire == "openai" and service}
+    assert rows == set(presets())
+
+
+@pytest.mark.req("P1")
+@pytest.mark.parametrize(
+    ("wire", "service", "model", "has", "lacks"),
+    [
+        ("openai", "openai", "gpt-4o-mini", "logprobs prediction pdf", "verbosity audio"),
+        ("openai", "openai", "gpt-4o-audio-preview", "audio", "verbosity"),
+        ("openai", "openai", "gpt-5-mini", "verbosity seed", "logprobs frequency_penalty"),
+        ("openai", "openai", "gpt-5.2", "verbosity logprobs", "frequency_penalty"),
+        ("openai", "openai", "gpt-5-chat-latest", "logprobs logit_bias", "prediction"),
+        ("openai", "openai", "o3-mini", "seed", "logprobs pdf parallel_tools"),
+        ("openai", "groq", "openai/gpt-oss-120b", "seed", "logprobs logit_bias"),
+        ("openai", "vllm", "any", "top_k min_p", "image_address"),
+        ("openai", "", "any", "top_k image_address", "verbosity parallel_tools"),
+        ("responses", "openai", "gpt-4o", "logprobs", "reasoning_summary verbosity seed"),
+        ("responses", "openai", "gpt-5-mini", "reasoning_summary verbosity", "logprobs"),
+        ("anthropic", "", "claude-sonnet-4-5", "top_k strict_tools pdf", "seed logprobs"),
+        ("anthropic", "", "claude-opus-4-1-20250805", "top_k", "strict_tools"),
+        ("anthropic", "", "claude-opus-5-5", "strict_tools", "top_k"),
+        ("anthropic", "", "MiniMax-M2", "top_k", "strict_tools"),
+        ("gemini", "", "models/gemini-2.0-flash", "seed audio", "image_address logit_bias"),
+        ("gemini", "", "gemini-3-pro-preview", "image_address", "logit_bias"),
+        ("of a plugin", "", "any", "", "seed"),
+    ],
+)
+def test_models_of_a_service_differ(
+    wire: str, service: str, model: str, has: str, lacks: str
+) -> None:
+    found = service_options(wire, service).of(model)
+    assert found >= set(has.split())
+    assert not found & set(lacks.split())
+    assert found <= EVERY

@@ -1,0 +1,61 @@
+"""What a request cannot do without, and what its files may take."""
+
+import pytest
+
+from hermes.calls.demands import demands_of
+from hermes.calls.memory import can_be_kept
+from hermes.calls.token_estimate import input_tokens
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import AudioPart, FilePart, Media, Part
+from hermes.ports.options import Extras
+from hermes.ports.provider import ModelRequest
+
+PAPER = FilePart(Media("application/pdf", url="data:application/pdf;base64,JVBERi0="))
+LINKED = FilePart(Media("application/pdf", url="https://a.test/a.pdf"))
+RECEIVED = FilePart(Media("application/pdf", path="/cache/a.pdf"))
+SOUND = AudioPart(Media("audio/wav", url="data:audio/wav;base64," + "A" * 4000))
+
+
+def asking(*parts: Part, **fields: object) -> ModelRequest:
+    # Any field of the request.
+    message = ChatMessage("user", parts) if parts else user_text("hi")
+    return ModelRequest(model="m", messages=(message,), **fields)  # type: ignore[arg-type]
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("request_", "demands"),
+    [
+        (asking(), ()),
+        (asking(seed=0), ("seed",)),
+        (asking(extras=Extras(verbosity="low", prediction="x", reasoning_summary="auto")), ()),
+        (
+            asking(extras=Extras(top_logprobs=0, top_k=1, min_p=0.1)),
+            ("logprobs", "top_k", "min_p"),
+        ),
+        (
+            asking(extras=Extras(frequency_penalty=1, presence_penalty=1, logit_bias={"1": 1})),
+            ("frequency_penalty", "presence_penalty", "logit_bias"),
+        ),
+        (asking(PAPER, LINKED, PAPER, SOUND, RECEIVED), ("pdf", "pdf_address", "audio")),
+        (asking(RECEIVED), ()),
+    ],
+)
+def test_only_what_changes_the_answer_is_a_demand(
+    request_: ModelRequest, demands: tuple[str, ...]
+) -> None:
+    assert demands_of(request_, has_files=True) == demands
+
+
+@pytest.mark.req("M8")
+def test_files_that_are_sent_count_as_input() -> None:
+    assert input_tokens(asking(PAPER)) == 2_500
+    assert input_tokens(asking(LINKED)) == 25_000
+    assert input_tokens(asking(SOUND)) == 7
+    assert input_tokens(asking(RECEIVED)) == 1
+
+
+@pytest.mark.req("M1")
+def test_an_answer_with_log_probabilities_is_not_cached() -> None:
+    assert can_be_kept(asking(extras=Extras(top_k=3)))
+    assert not can_be_kept(asking(extras=Extras(top_logprobs=0)))
