@@ -51,6 +51,14 @@ def model_server(*, delay_ms: float = 0) -> Iterator[Model]:
 
 
 @contextmanager
+def small_model(context_tokens: int) -> Iterator[Model]:
+    """Run a scripted model that refuses prompts which it cannot hold in a process of its own."""
+    arguments = ["--context-tokens", str(context_tokens)]
+    arguments += ["--text", "The ferry leaves at seven; take the blue bag with the tickets."]
+    yield from _run_model("hermes.testing.model_server", *arguments)
+
+
+@contextmanager
 def echo_server() -> Iterator[Model]:
     """Run the model that repeats what it is told in a process of its own."""
     yield from _run_model("hermes.testing.model_server")

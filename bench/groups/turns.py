@@ -38,7 +38,6 @@ _SHOWN = (
     "store.synchronous",
     "store.group_commit_max",
     "turns.max_concurrent_calls",
-    "turns.history_messages",
     "lanes.max_running",
     "inbox.max_waiting",
     "busy.platforms.rest",

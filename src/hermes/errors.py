@@ -33,6 +33,7 @@ HermesError
 │   ├── ProviderUnavailable connect failure, 429, 5xx: another candidate may do
 │   │   └── ProviderCooling it failed before and is not called for a while
 │   ├── ProviderRejected    this service refuses; `everywhere`: so would every other
+│   │   └── PromptTooLong   the request does not fit the model's context
 │   ├── ProviderTimeout     no output in time
 │   ├── StreamTruncated     the stream ended before its end marker
 │   └── AnswerInvalid       the answer does not fit the schema that was asked for
@@ -332,6 +333,23 @@ class ProviderRejected(ProviderError):
     def __init__(self, text: str, *, everywhere: bool = False, status: int | None = None) -> None:
         super().__init__(text, status=status)
         self.everywhere = everywhere
+
+
+class PromptTooLong(ProviderRejected):
+    """The request does not fit the context of the model: what cannot be left out is too long.
+
+    With a `status` the service said so; without one nobody was asked, and `needed` and `limit` are
+    the estimated tokens of the request and the most that the model can take.
+    """
+
+    code = "prompt_too_long"
+
+    def __init__(
+        self, text: str, *, needed: int = 0, limit: int = 0, status: int | None = None
+    ) -> None:
+        super().__init__(text, status=status)
+        self.needed = needed
+        self.limit = limit
 
 
 class ProviderTimeout(ProviderError):

@@ -57,6 +57,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.erase",
         "store.end_session",
         "store.expire_deliveries",
+        "store.finish_compaction",
         "store.finish_dream",
         "store.delete_response",
         "store.forget_answers",

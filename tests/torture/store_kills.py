@@ -24,7 +24,7 @@ from hermes.message.reply import Usage
 from hermes.ports.channel import Target
 from hermes.ports.dreams import DREAM, Dream
 from hermes.ports.keys import CallerKey, KeptAnswer
-from hermes.ports.memory import Fact, FactChange, NewJob
+from hermes.ports.memory import EXTRACT, Fact, FactChange, NewJob
 from hermes.ports.sends import NewSend
 from hermes.ports.spend import PLATFORM, Account, CallLine, KillSwitch, SpendEntry
 from hermes.ports.store import Store
@@ -35,6 +35,7 @@ from tests.stores.engine import Options
 from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
     channel_units,
+    compaction_units,
     cron_units,
     directory_units,
     fleet_units,
@@ -204,14 +205,15 @@ async def _renew_vectors(store: Store, clock: ManualClock) -> None:
 
 
 async def _finish_job(store: Store, clock: ManualClock) -> None:
-    person_id, jobs = await _ann(store), await store.jobs.due(clock.now() + WEEK_S, limit=1)
+    person_id = await _ann(store)
+    jobs = await store.jobs.due(clock.now() + WEEK_S, limit=1, kinds=(EXTRACT,))
     change = FactChange(put=(_fact("f_job", person_id),))
     for job in jobs:
         await store.jobs.finish(job, lambda _: change, covered=1, spent=())
 
 
 async def _put_off_job(store: Store, clock: ManualClock) -> None:
-    for job in await store.jobs.due(clock.now() + WEEK_S, limit=1):
+    for job in await store.jobs.due(clock.now() + WEEK_S, limit=1, kinds=(EXTRACT,)):
         await store.jobs.put_off(job, due_at=None, reason="no model", spent=())
 
 
@@ -312,6 +314,7 @@ UNITS: dict[str, Act] = {
     **cron_units.UNITS,
     **operator_units.UNITS,
     **pruning_units.UNITS,
+    **compaction_units.UNITS,
     **directory_units.UNITS,
     **channel_units.UNITS,
     **fleet_units.UNITS,
@@ -355,6 +358,7 @@ async def _fill(folder: Path, seed: int) -> None:
         latest_at=1.0,
     )
     await pruning_units.prepare_old(store, clock)
+    await compaction_units.prepare_long(store, clock)
     await directory_units.prepare_chats(store, clock)
     await channel_units.prepare_state(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)

@@ -115,4 +115,6 @@ async def answer(
     await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
     end = ending(message, clock=clock, platform=platform)
-    await store.turns.commit(lease, msgspec.structs.replace(end, job=job))
+    await store.turns.commit(
+        lease, msgspec.structs.replace(end, jobs=() if job is None else (job,))
+    )

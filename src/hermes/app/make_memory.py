@@ -119,6 +119,7 @@ def make_memory_layer(
             JobServices(
                 jobs=store.jobs,
                 dreams=store.dreams,
+                compactions=store.compactions,
                 facts=facts,
                 planner=models.planner,
                 calls=models.calls,

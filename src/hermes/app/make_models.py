@@ -11,6 +11,7 @@ from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
 from hermes.calls.circuits import MemoryCircuits
+from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Costs
 from hermes.calls.counter import LedgerCounter
 from hermes.calls.days import Calendar
@@ -90,6 +91,7 @@ def make_model_layer(
         memory=memory,
         times=_times(settings),
         sampling=_sampling(settings),
+        contexts=ContextSizes(providers, facts),
         continues=settings.routing.continue_on_failure,
         deployments=deployments,
         retry_wait=retry_wait(settings.routing.retry_s, draw),

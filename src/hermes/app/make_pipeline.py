@@ -221,6 +221,7 @@ def make_services(
         put_child=put_child,
         follow=entrance.gateway_api.watch,
         wake_outbox=base.signals.wake_outbox,
+        wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),

@@ -15,6 +15,7 @@ from hermes.calls.events import Piece
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.errors import (
     AnswerInvalid,
+    PromptTooLong,
     ProviderCooling,
     ProviderError,
     ProviderRejected,
@@ -59,6 +60,7 @@ class Failover:
         self._is_prefilled = False
         self._no_prefill = False
         self._has_shown_other = False
+        self._is_cut = False
         self._way: schema_ways.Way | None = None
         self.asks_in_words = False
 
@@ -148,6 +150,10 @@ class Failover:
             # A model that thinks may take no prefill: it is asked to repeat the text instead.
             self._is_prefilled, self._no_prefill = False, True
             return 0.0
+        if self._can_cut(error) and not has_shown:
+            # It is asked once more with less, by what its refusal taught.
+            self._is_cut = True
+            return 0.0
         if self._may_mean_json_mode(error) and not has_shown:
             self.asks_in_words = True
             return 0.0
@@ -168,8 +174,14 @@ class Failover:
         self._tries = 1
         self._tried = frozenset()
         self._repair = None
-        self._is_prefilled = self._no_prefill = self.asks_in_words = False
+        self._is_prefilled = self._no_prefill = self._is_cut = False
+        self.asks_in_words = False
         return 0.0
+
+    def _can_cut(self, error: ProviderError) -> bool:
+        """Return whether a service found a prompt too long of which older parts may go."""
+        is_too_long = isinstance(error, PromptTooLong) and error.status is not None
+        return is_too_long and self._wanted.cut_history and not self._is_cut
 
     def _may_do_elsewhere(self, error: ProviderError) -> bool:
         """Return whether another deployment of the same model may do better."""

@@ -15,6 +15,8 @@ from hermes import failpoints
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
+from hermes.calls.context_fit import FittedContext, fit_context, request_tokens
+from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Cost
 from hermes.calls.deployments import CallPass, Deployments
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
@@ -27,6 +29,7 @@ from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import (
+    PromptTooLong,
     ProviderCooling,
     ProviderError,
     ProviderTimeout,
@@ -54,6 +57,7 @@ from hermes.ports.provider import (
     ReasoningDelta,
 )
 from hermes.ports.spend import SpendEntry
+from hermes.routing.fitness import prompt_room
 from hermes.routing.plan import Candidate, Plan
 from hermes.schema.unfinished_json import is_unfinished
 
@@ -179,6 +183,7 @@ class ModelCaller:
         memory: AnswerMemory,
         times: CallTimes,
         sampling: Callable[[Candidate], Sampling],
+        contexts: ContextSizes,
         continues: bool,
         deployments: Deployments,
         retry_wait: Callable[[], float] | None = None,
@@ -192,6 +197,7 @@ class ModelCaller:
         self._memory = memory
         self._times = times
         self._sampling = sampling
+        self.contexts = contexts
         self._continues = continues
         self._deployments = deployments
         self._retry_wait = retry_wait
@@ -230,6 +236,7 @@ class ModelCaller:
                 is_made = not isinstance(error, ProviderCooling)
                 if is_made:
                     self._meter.failed(_name(candidate), spec.payer.tier)
+                self._learn(spec, candidate, error)
                 has_other = self._deployments.has_other(candidate, walk.tried)
                 wait = walk.after(error, has_other=has_other)
                 failure = error
@@ -239,6 +246,18 @@ class ModelCaller:
                 yield CallFailure(candidate, failure)
             if wait:
                 await self._sleep(wait)
+
+    @property
+    def largest_context(self) -> int:
+        """The tokens that the largest of the models holds."""
+        return self.contexts.largest
+
+    def room_of(self, candidate: Candidate) -> int | None:
+        """Return how many tokens a prompt for a candidate may have; None if it cuts by itself."""
+        provider = self._providers.get(candidate.provider)
+        if provider is None or provider.info.demonstration:
+            return None
+        return prompt_room(self.contexts.of(candidate), self._sampling(candidate).max_output_tokens)
 
     def cost_of(self, name: str, usage: Usage) -> Cost:
         """Return what a usage costs at `provider:model`."""
@@ -264,7 +283,7 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        fitted = _fitted(wanted, info, walk=walk, whole=spec.whole)
+        context, fitted = self._fitted(wanted, walk, whole=spec.whole)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if await self._must_wait(asker):
@@ -296,13 +315,35 @@ class ModelCaller:
                         timeout.start_wait()
                     else:
                         raise StreamTruncated(f"{info.name} ended its stream without an end")
-        end = read(fitted, end, wanted=wanted)
+        end = _told(read(fitted, end, wanted=wanted), context)
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        is_whole = fitted.request is wanted and is_shown_whole(wanted, info)
-        end = _as_sample(_kept(end, spec), is_whole=is_whole, has_thought=has_thought)
+        end = _as_sample(_kept(end, spec), has_thought, is_whole=_is_whole(fitted, context, info))
         yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
+
+    def _fitted(
+        self, wanted: ModelRequest, walk: Failover, *, whole: bool
+    ) -> tuple[FittedContext, FittedRequest]:
+        """Return the request that fits the candidate's context, and as its model can be asked."""
+        info = self._deployments.info_of(walk.candidate.provider)
+        context = self._in_context(wanted, walk.candidate)
+        fitted = fit(context.request, info, whole=whole, in_words=walk.asks_in_words)
+        walk.sent(fitted.way)
+        return context, fitted
+
+    def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
+        """Return the request cut to what the candidate holds; the built-in model cuts by itself."""
+        if not wanted.cut_history or self._deployments.info_of(candidate.provider).demonstration:
+            return FittedContext(wanted)
+        room = prompt_room(self.contexts.of(candidate), wanted.max_output_tokens)
+        return fit_context(wanted, room=room)
+
+    def _learn(self, spec: CallSpec, candidate: Candidate, error: ProviderError) -> None:
+        """Remember the size of a model whose service said that the prompt is too long."""
+        if isinstance(error, PromptTooLong) and error.status and spec.request.cut_history:
+            sent = min(request_tokens(spec.request), self.contexts.of(candidate))
+            self.contexts.learn(candidate, sent)
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""
@@ -400,15 +441,6 @@ def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
 
 
-def _fitted(
-    wanted: ModelRequest, info: ProviderInfo, *, walk: Failover, whole: bool
-) -> FittedRequest:
-    """Return the request as the candidate gets it; the walk learns how it asks for JSON."""
-    fitted = fit(wanted, info, whole=whole, in_words=walk.asks_in_words)
-    walk.sent(fitted.way)
-    return fitted
-
-
 def _check_answer(end: CallEnd, walk: Failover) -> None:
     """Raise if the next candidate may do better: the answer is empty, or a tool call breaks off."""
     if walk.is_last:
@@ -431,7 +463,21 @@ def _kept(end: CallEnd, spec: CallSpec) -> CallEnd:
     return msgspec.structs.replace(end, parts=kept)
 
 
-def _as_sample(end: CallEnd, *, is_whole: bool, has_thought: bool) -> CallEnd:
+def _told(end: CallEnd, context: FittedContext) -> CallEnd:
+    """Return the end with what the model was not shown, or not as it was."""
+    if context.is_shortened:
+        end = msgspec.structs.replace(end, is_verbatim=False)
+    if not context.left_out:
+        return end
+    return msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
+
+
+def _is_whole(fitted: FittedRequest, context: FittedContext, info: ProviderInfo) -> bool:
+    """Return whether the model is shown what fits its context, and nothing else."""
+    return fitted.request is context.request and is_shown_whole(context.request, info)
+
+
+def _as_sample(end: CallEnd, has_thought: bool, *, is_whole: bool) -> CallEnd:
     """Return the end; verbatim only if the model saw the whole request and all output is kept."""
     if not end.is_verbatim or (is_whole and is_kept_whole(end, has_thought=has_thought)):
         return end

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from hermes.errors import BadRequest, NotFound, ProviderError, ProviderUnavailable
+from hermes.errors import BadRequest, NotFound, PromptTooLong, ProviderError, ProviderUnavailable
 from hermes.ports.options import Option
 from hermes.ports.provider import Provider
 from hermes.routing.catalogue import note_on
@@ -60,6 +60,8 @@ class Planner:
             raise BadRequest(_nobody_has(ask, offers))
         if decision.is_unfit:
             raise BadRequest(decision.problem)
+        if decision.most_tokens:
+            raise PromptTooLong(decision.problem, needed=ask.tokens, limit=decision.most_tokens)
         raise ProviderUnavailable(decision.problem)
 
     async def plan_or(self, ask: CallNeeds, smaller: CallNeeds) -> tuple[Plan, bool]:

@@ -60,8 +60,6 @@ class TurnSettings(Section):
     message; 0 leaves it to the person, who can say "continue"."""
     tool_timeout_s: Seconds = 60
     """A tool call fails after this long."""
-    history_messages: Whole = 200
-    """At most this many earlier messages are sent to the model."""
 
 
 class ModelSettings(Section):
@@ -158,7 +156,8 @@ class ProviderSettings(SamplingSettings):
     max_output_tokens: Count | None = None
     """The maximum length of a reply in tokens; default: the model's own limit."""
     context_tokens: Count = 128_000
-    """The context size of the model in tokens."""
+    """The context size of the model in tokens, to which conversations are fitted; default: what is
+    known of the model."""
     threads: Whole = 0
     """Threads of the built-in model; 0: all cores but one."""
     idle_unload_s: Seconds = 600
@@ -173,6 +172,42 @@ class ProviderSettings(SamplingSettings):
     def has_credential(self) -> bool:
         """Whether the provider has a key or a token."""
         return self.has_key or self.oauth_token is not None
+
+
+class CompactionSettings(Section):
+    """How long conversations are summed up before they fill the context of their model."""
+
+    on: bool = True
+    """Whether older messages are summed up by a model; otherwise they are left out once the context
+    is full."""
+    at: Share = 0.7
+    """Messages are summed up when a conversation takes this share of what its model's context has
+    for a prompt."""
+    keep: Share = 0.3
+    """This share stays word for word: the newest messages."""
+    max_tokens: Count = 200_000
+    """They are summed up at this length at the latest, however large the context is."""
+    summary_tokens: Count = 1_500
+    """The maximum length of a summary in tokens."""
+    own_model: bool = True
+    """Whether the model of the conversation sums it up if routing allows none for summaries."""
+    model: ModelName | None = None
+    """The model that sums up; default: models.summaries, or what routing allows for summaries."""
+
+
+class AgentCompactionSettings(Section):
+    """What one agent does differently; unset, it follows `compaction`."""
+
+    on: bool | None = None
+    """As compaction.on."""
+    at: Share | None = None
+    """As compaction.at."""
+    keep: Share | None = None
+    """As compaction.keep."""
+    own_model: bool | None = None
+    """As compaction.own_model."""
+    model: ModelName | None = None
+    """As compaction.model."""
 
 
 class AgentSettings(SamplingSettings):
@@ -205,6 +240,8 @@ class AgentSettings(SamplingSettings):
     max_output_tokens: Count | None = None
     """The maximum length of one of its answers in tokens; default: that of the provider. A longer
     answer is continued (`turns.continuations`)."""
+    compaction: AgentCompactionSettings = Field(default_factory=AgentCompactionSettings)
+    """How its long conversations are summed up."""
 
 
 TASKS: tuple[str, ...] = get_args(TaskType)

@@ -29,6 +29,7 @@ from hermes.config.model_settings import (
     BudgetSettings,
     CacheSettings,
     CallSettings,
+    CompactionSettings,
     CreditSettings,
     ModelSettings,
     ProviderSettings,
@@ -77,6 +78,7 @@ class Settings(Section):
     memory: MemorySettings = Field(default_factory=MemorySettings)
     search: SearchSettings = Field(default_factory=SearchSettings)
     models: ModelSettings = Field(default_factory=ModelSettings)
+    compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
     hooks: HookSettings = Field(default_factory=HookSettings)

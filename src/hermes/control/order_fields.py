@@ -27,6 +27,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "default_model": "the default model of the agent or of the gateway",
     "first_day": "the first day to include, such as `2026-11-01`",
     "images": "whether the call contains images",
+    "tokens": "how many tokens cannot be left out of the call; 0 if any model holds them",
     "is_everything": "whether to forget all facts; omit `key` in this case",
     "is_on": "whether to stop model calls",
     "label": "a display name",

@@ -26,6 +26,15 @@ def user_text(text: str) -> ChatMessage:
     return ChatMessage("user", (TextPart(text),))
 
 
+UNANSWERED = NotePart("\n\n[This message got no answer.]")
+"""What stands beside a message whose turn failed before a model had said anything."""
+
+
+def is_unanswered(message: ChatMessage) -> bool:
+    """Return whether a message's turn failed before a model had said anything."""
+    return len(message.parts) > 1 and message.parts[-1] == UNANSWERED
+
+
 def has_note(message: ChatMessage) -> bool:
     """Return whether a message carries a note."""
     return any(isinstance(part, NotePart) for part in message.parts)

@@ -50,7 +50,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     `code` is the error's, if one ended the turn. `usage` and `model` are those of a call that was
     cut off, as far as known; `platform_usage` is what the platform pays of it. `note` is what the model must know on its next turn about a command
     that it never saw. `choices` are what the session's people chose with that command. `rewind` is
-    how that command changes the earlier conversation. If `ends` is set, the session ends with it
+    how that command changes the earlier conversation; with `compacts` it is summed up. If `ends` is set, the session ends with it
     for a reason that its next message is told.
     """
 
@@ -66,6 +66,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
     choices: SessionChoices | None = None
     rewind: Rewind | None = None
+    compacts: bool = False
     ends: Literal["restarts"] | None = None
 
     @property

@@ -6,14 +6,18 @@ it is too small to know when to call a tool.
 
 import msgspec
 
+from hermes.calls.context_fit import fixed_tokens, message_tokens
 from hermes.memory.soul import is_earlier
 from hermes.message.parts import ImagePart
 from hermes.pipeline.accounts import ModelContext
+from hermes.pipeline.history_fit import fit_history, without_unanswered
+from hermes.pipeline.stages.load_history import history_bytes
 from hermes.pipeline.turn import PreparedTurn, Turn
-from hermes.routing.plan import CallNeeds
+from hermes.routing.plan import CallNeeds, Plan
 from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
 
+_LONG_CHARS = 6_000
 _TOO_SMALL = "this model gets no built-in tools"
 _BE_SHORT = (
     "{name} is a computer program. Be brief and factual: answer in two or three short sentences."
@@ -32,6 +36,7 @@ async def choose_model(turn: Turn, ctx: ModelContext) -> Turn:
         turn = _with_given_tools(turn, ctx, given)
     if planner.is_demonstration(plan):
         turn = _made_short(turn)
+    turn = _fitted(turn, ctx, plan)
     ctx.journal.note(
         "routed",
         wanted=ask.default_model if ask.tier is None else f"tier {ask.tier}",
@@ -42,6 +47,21 @@ async def choose_model(turn: Turn, ctx: ModelContext) -> Turn:
         dropped=[{"provider": item.provider, "reason": item.reason} for item in plan.dropped],
     )
     return msgspec.structs.replace(turn, plan=plan)
+
+
+def _fitted(turn: Turn, ctx: ModelContext, plan: Plan) -> Turn:
+    """Return the turn with as much of its history as the first model of its plan holds."""
+    room = ctx.services.calls.room_of(plan.candidates[0])
+    fitted = turn if room is None else fit_history(turn, room)
+    stop = _new_stop(fitted)
+    if stop is not None:
+        ctx.journal.note(
+            "left_out",
+            messages=stop - turn.base,
+            room=room,
+            model=plan.candidates[0].model,
+        )
+    return without_unanswered(fitted)
 
 
 def _given(turn: Turn, ctx: ModelContext) -> frozenset[str]:
@@ -91,7 +111,22 @@ def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
         tools=bool(turn.tools),
         images=any(isinstance(part, ImagePart) for part in parts)
         and not (turn.pending_images is not None and turn.pending_images.blind),
+        tokens=_own_tokens(turn),
     )
+
+
+def _own_tokens(turn: Turn) -> int:
+    """Return the tokens that cannot be left out; 0 for a short message, which any model holds."""
+    asked = turn.asked
+    if asked is None or len(asked.text) < _LONG_CHARS:
+        return 0
+    return fixed_tokens(turn.system, turn.tools) + message_tokens(asked)
+
+
+def _new_stop(turn: Turn) -> int | None:
+    """Return before which message of the graph this turn itself leaves out what was said."""
+    made = turn.compaction
+    return made.stop if made is not None and made.version is None else None
 
 
 def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
@@ -102,7 +137,9 @@ def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
         agent=turn.agent.key,
         epoch=turn.epoch,
         head=turn.head,
-        history_limit=ctx.services.settings.turns.history_messages,
+        history_limit=history_bytes(ctx.services.calls.largest_context),
+        compaction=turn.compacted,
+        left_out=_new_stop(turn),
         system=turn.system,
         user=turn.user,
         tools=tuple(spec.name for spec in turn.tools),

@@ -22,16 +22,18 @@ def note_call(turn: Turn, step: Step) -> Turn:
     """Return the turn with the model call of `step`, whose answer is not processed yet."""
     facts = step.facts or _UNKNOWN
     system = tuple(ChatMessage("system", (TextPart(block),)) for block in turn.system if block)
-    before = () if turn.start is not None else turn.history[facts.left_out :]
-    own = max(0, len(before) - len(turn.event.history))
+    summary, left_out = _summary(turn, facts.left_out)
+    before = () if turn.start is not None else turn.history[left_out:]
+    own = max(0, len(before) - len(turn.event.history)) + len(summary)
+    before = (*summary, *before)
     call = NewCall(
         id=f"{turn.id}.{step.ordinal}",
         model=facts.model or step.name,
         seen=len(turn.exchanged) + (turn.user is not None),
         lead=(*system, *before),
         known=(len(system), len(system) + own),
-        start=None if turn.start is None else turn.start + facts.left_out,
-        skipped=max(0, facts.left_out - len(turn.history)),
+        start=None if turn.start is None else turn.start + left_out,
+        skipped=max(0, left_out - len(turn.history)),
         at=step.ended_at or step.at,
         tools=turn.tools if facts.had_tools else (),
         sampling=facts.sampling,
@@ -43,6 +45,13 @@ def note_call(turn: Turn, step: Step) -> Turn:
     return msgspec.structs.replace(
         turn, calls=(*turn.calls, call), stop_reason=facts.stop_reason, rest=facts.rest
     )
+
+
+def _summary(turn: Turn, left_out: int) -> tuple[tuple[ChatMessage, ...], int]:
+    """Return the summary that a call saw, and how many of the messages after it it did not see."""
+    if turn.compaction is None:
+        return (), left_out
+    return (() if left_out else (turn.compaction.message,)), max(0, left_out - 1)
 
 
 def note_tool(turn: Turn, tool_call_id: str, step: Step) -> Turn:

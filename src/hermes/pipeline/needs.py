@@ -29,7 +29,7 @@ from hermes.ports.steps import Lease, PaidBy, Step, StepKind, TimelineEvent
 from hermes.ports.upward import Progress, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.ports.wallet import Wallet
-from hermes.routing.plan import CallNeeds, Plan
+from hermes.routing.plan import CallNeeds, Candidate, Plan
 from hermes.sessions.commands import CommandBook
 from hermes.tools.tool_sets import ToolSets
 
@@ -248,6 +248,9 @@ class ModelPlanner(Protocol):
 class ModelRunner(Protocol):
     """Runs model calls."""
 
+    @property
+    def largest_context(self) -> int: ...
+    def room_of(self, candidate: Candidate) -> int | None: ...
     def run(
         self, spec: CallSpec, plan: Plan, *, receipt: SpendLog
     ) -> AsyncGenerator[CallEvent, None]: ...

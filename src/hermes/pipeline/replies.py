@@ -6,6 +6,7 @@ from hermes.errors import (
     AnswerInvalid,
     ModelsStopped,
     OverBudget,
+    PromptTooLong,
     ProviderError,
     ProviderRejected,
     ProviderTimeout,
@@ -22,6 +23,7 @@ from hermes.ports.provider import StopReason
 
 _TOOL_CHARS = 3_000
 _DAY_S = 86_400.0
+_WORDS_PER_TOKEN_TENTHS = 7
 
 
 _UNREACHED = "I could not reach my model just now. Please try again in a moment."
@@ -56,6 +58,8 @@ _BY_KIND: tuple[tuple[type[ProviderError], str], ...] = (
 
 def model_failed(turn: Turn, error: ProviderError) -> Reply:
     """Return the friendly failure, or the raw tool output when tools had already run."""
+    if isinstance(error, PromptTooLong):
+        return too_long(turn, error)
     return _tool_output(turn, str(error)) or failed(_words_for(error), str(error))
 
 
@@ -93,6 +97,19 @@ def empty_answer(turn: Turn, stop_reason: StopReason) -> Reply:
         stop_reason, ("My model gave an empty answer. Please ask again.", "empty answer")
     )
     return _tool_output(turn, cause) or failed(text, cause)
+
+
+def too_long(turn: Turn, error: PromptTooLong) -> Reply:
+    """Return the end of a turn whose message no model can hold."""
+    text = "That is too long for my model. Please send it in smaller parts."
+    if error.limit:
+        words = error.limit * _WORDS_PER_TOKEN_TENTHS // 10
+        text = (
+            f"That is too long for my model: it takes about {words:,} words at a time. Please send "
+            "less, or in smaller parts."
+        )
+    refused = msgspec.structs.replace(failed(text, str(error)), code=error.code)
+    return _tool_output(turn, str(error)) or refused
 
 
 def not_now(turn: Turn, error: TryLater) -> Reply:

@@ -10,9 +10,10 @@ from hermes.pipeline.children import children_of
 from hermes.pipeline.exchange import call_number, pending_calls, with_answer, with_result
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
+from hermes.pipeline.history_fit import leave_out, without_unanswered
 from hermes.pipeline.pending_images import without_pending_images
 from hermes.pipeline.services import Services, TurnContext
-from hermes.pipeline.stages.load_history import use_session
+from hermes.pipeline.stages.load_history import history_bytes, use_session
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import PreparedTurn, Turn, estimate
 from hermes.ports.sends import NewSend
@@ -87,11 +88,16 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
         turn.lane,
         epoch=frozen.epoch,
         head=frozen.head,
-        limit=frozen.history_limit,
+        limit=_limit_of(frozen, services),
         cut=frozen.retry or 0,
+        compaction=frozen.compaction,
     )
+    turn = turn.after(said).since(frozen.shared_from)
+    if frozen.left_out is not None and turn.start is not None:
+        turn = leave_out(turn, frozen.left_out)
+    turn = without_unanswered(msgspec.structs.replace(turn, retry=frozen.retry))
     return msgspec.structs.replace(
-        turn.after(said).since(frozen.shared_from),
+        turn,
         agent=services.roster.find(frozen.agent) or turn.agent,
         epoch=frozen.epoch,
         head=frozen.head,
@@ -105,9 +111,15 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
         soul=frozen.soul,
         has_recalled=frozen.has_recalled,
         pending_images=frozen.pending_images,
-        retry=frozen.retry,
         missed=frozen.missed,
     )
+
+
+def _limit_of(frozen: PreparedTurn, services: Services) -> int:
+    """Return how much of the session to read; an older Hermes counted messages."""
+    if frozen.compaction is None:
+        return history_bytes(services.calls.largest_context)
+    return frozen.history_limit
 
 
 def _is_as_it_was(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> bool:

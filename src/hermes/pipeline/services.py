@@ -83,6 +83,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     put_child: PutChild
     follow: Follow
     wake_outbox: Callable[[str], None]
+    wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
     # Platforms on which messages that wait behind one another are answered as one.

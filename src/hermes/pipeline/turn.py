@@ -11,8 +11,9 @@ from hermes.message.reply import Usage
 from hermes.ports.memory import Soul
 from hermes.ports.people import Person
 from hermes.ports.provider import ToolSpec
+from hermes.ports.session_history import NO_COMPACTION
 from hermes.ports.steps import Rest
-from hermes.ports.transcripts import NewCall, TranscriptEntry, VisibleHistory
+from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry, VisibleHistory
 from hermes.ports.turns import CreditHold, ToolUse
 from hermes.routing.plan import Plan
 
@@ -35,7 +36,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     `exchanged` is what the turn itself has added after the user's message: model answers, tool
     results and messages that were steered in, each with the step that holds it. `start` is where
-    `history` begins in the session's graph; None if it is no run of messages there. What is known
+    `history` begins in the session's graph; None if it is no run of messages there. A `compaction`
+    takes the place of what was said before it; one without a version is new, `compacted` is the version of the one that was there. What is known
     of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
     session that others joined is shown from message `shared_from` on. `pending_images` is there while pictures
     wait to be dealt with, `unseen` is what the person is told of those that nobody could look at, `missed` of attachments
@@ -60,6 +62,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     system: tuple[str, ...] = ()
     history: tuple[ChatMessage, ...] = ()
     start: int | None = 0
+    compaction: Compaction | None = None
+    compacted: int = NO_COMPACTION
     user: ChatMessage | None = None
     tools: tuple[ToolSpec, ...] = ()
     plan: Plan | None = None
@@ -106,13 +110,26 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         """Return the turn with what was said before it, here and in what it brought along."""
         brought = self.event.history
         start = None if brought else said.start
-        return msgspec.structs.replace(self, history=(*said.messages, *brought), start=start)
+        return msgspec.structs.replace(
+            self,
+            history=(*said.messages, *brought),
+            start=start,
+            compaction=said.compaction,
+            compacted=_version_of(said.compaction),
+        )
+
+    @property
+    def base(self) -> int:
+        """The first message of the graph that nothing has taken the place of."""
+        return self.shared_from if self.compaction is None else self.compaction.stop
 
     def since(self, shared_from: int) -> "Turn":
         """Return the turn without what was said while the session was one person's alone."""
         if not shared_from:
             return self
         turn = msgspec.structs.replace(self, shared_from=shared_from)
+        if turn.compaction is not None and turn.compaction.start < shared_from:
+            turn = msgspec.structs.replace(turn, compaction=None)
         if turn.start is None:
             return msgspec.structs.replace(turn, history=turn.event.history)
         cut = max(0, shared_from - turn.start)
@@ -121,7 +138,14 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     def context(self) -> tuple[ChatMessage, ...]:
         """Return the messages that the next model call sees."""
         said = () if self.user is None else (self.user,)
-        return (*self.history, *said, *(entry.message for entry in self.exchanged))
+        before = () if self.compaction is None else (self.compaction.message,)
+        return (*before, *self.history, *said, *(entry.message for entry in self.exchanged))
+
+
+def _version_of(compaction: Compaction | None) -> int:
+    if compaction is None or compaction.version is None:
+        return NO_COMPACTION
+    return compaction.version
 
 
 def estimate(turn: Turn, written: str = "") -> Usage:
@@ -141,7 +165,12 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     agent: str
     epoch: int
     head: int
+    # How many bytes of the session were read; in the steps of an older Hermes, messages.
     history_limit: int
+    # The version of the compaction that was there; None in the steps of an older Hermes.
+    compaction: int | None = None
+    # Before which message of the graph this turn itself has left out what was said.
+    left_out: int | None = None
     system: tuple[str, ...]
     user: ChatMessage | None
     tools: tuple[str, ...]

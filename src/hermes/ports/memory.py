@@ -188,7 +188,8 @@ EXTRACT = "extract"
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     """Work that a turn leaves behind, at `due_at`; the same `key` is one job.
 
-    A later turn puts it off, but never beyond `latest_at` of the first.
+    A later turn puts it off, but never beyond `latest_at` of the first. With `is_patient` it does not
+    change when a job that failed is tried again.
     """
 
     kind: str
@@ -198,6 +199,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
     due_at: float
     latest_at: float
+    is_patient: bool = False
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

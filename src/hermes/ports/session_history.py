@@ -8,6 +8,9 @@ from hermes.message.chat import ChatMessage
 from hermes.ports.transcripts import VisibleHistory
 from hermes.ports.turns import MessageRecord, TurnResult
 
+ALL_BYTES = 1 << 40
+NO_COMPACTION = -1
+
 
 class PastExchange(msgspec.Struct, frozen=True, kw_only=True):
     """A person's message and everything up to the next one, `length` messages from `start` on.
@@ -68,12 +71,20 @@ class TranscriptStore(PastStore, Protocol):
         ...
 
     async def history(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int = ALL_BYTES,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> VisibleHistory:
-        """Return what a turn sees of an epoch: at most `limit` of its newest messages.
+        """Return what a turn sees of an epoch: its newest messages, about `limit` bytes of them.
 
-        `head` is where the lane stands; the last `cut` messages are left out. A long conversation is cut in steps, so that what is sent
-        begins alike for many turns.
+        `head` is where the lane stands; the last `cut` messages are left out. What a compaction
+        replaces is not there: the newest one that holds, or the one with the version `compaction`
+        (`NO_COMPACTION`: none).
         """
         ...
 

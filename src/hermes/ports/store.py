@@ -12,6 +12,7 @@ from hermes.ports.access import AccessStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
 from hermes.ports.channel_state import ChannelState
+from hermes.ports.compaction import CompactionStore
 from hermes.ports.cron import CronStore
 from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
@@ -172,6 +173,11 @@ class Store(Protocol):
     @property
     def cron(self) -> CronStore:
         """Jobs that time starts."""
+        ...
+
+    @property
+    def compactions(self) -> CompactionStore:
+        """Conversations that are summed up."""
         ...
 
     @property

@@ -16,14 +16,30 @@ class TranscriptEntry(msgspec.Struct, frozen=True):
     ordinal: int | None = None
 
 
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What models see in the place of messages `start` to `stop` of a session.
+
+    `version` is its number in the graph; None until it is written. `by` is the model that summed
+    the messages up; empty if they were left out without one.
+    """
+
+    start: int
+    stop: int
+    message: ChatMessage
+    version: int | None = None
+    by: str = ""
+
+
 class VisibleHistory(msgspec.Struct, frozen=True):
     """What a turn sees of its session: messages of its graph from `start` on.
 
-    `start` is None when some of them are gone, so that the rest is no run of messages.
+    `start` is None when some of them are gone, so that the rest is no run of messages. A
+    `compaction` takes the place of what was said before them.
     """
 
     start: int | None
     messages: tuple[ChatMessage, ...]
+    compaction: Compaction | None = None
 
 
 class NewCall(msgspec.Struct, frozen=True, kw_only=True):

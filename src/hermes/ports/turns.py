@@ -16,7 +16,7 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.sessions import EndReason
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
-from hermes.ports.transcripts import NewCall, TranscriptEntry
+from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry
 
 # The event in the timeline of a message whose model call waits for a free place.
 WAITS_FOR_PLACE = "waits_for_place"
@@ -157,8 +157,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn, whole: either all of this becomes true, or none of it.
 
     `reply` is what the person gets; `reply_entry` is its index in `entries` when it is one of
-    them. `calls` and `links` are what the graph keeps of the turn beside its entries. `soul` are
-    the system blocks of a session that begins, `job` the work that the turn leaves behind. `merged` are the steered-in messages that the turn used; others that it had
+    them. `compaction` is what turns see from now on in the place of older messages. `calls` and `links` are what the graph keeps of the turn beside its entries. `soul` are
+    the system blocks of a session that begins, `jobs` the work that the turn leaves behind. `merged` are the steered-in messages that the turn used; others that it had
     claimed become new again. `reset_lane` starts a fresh epoch on that lane (`/new`), and its next
     message is told the `end_reason`, if there is one. `choices` are what the session's people chose
     for it from now on; `interrupts` names a running message that has to end (`/stop`), and with
@@ -193,7 +193,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     mirrors: tuple[str, ...] = ()
     events: tuple[TimelineEvent, ...] = ()
     soul: Soul | None = None
-    job: NewJob | None = None
+    jobs: tuple[NewJob, ...] = ()
+    compaction: Compaction | None = None
     is_resumed: bool = False
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.errors import PromptTooLong, ProviderError, ProviderRejected, ProviderUnavailable
 from hermes.net.retry_after import finite_number, retry_after
 
 MAX_ERROR_BYTES = 65_536
@@ -18,6 +18,7 @@ _MAX_TEXT = 500
 _NOT_NOW = frozenset({402, 408, 409, 425, 429})
 _OF_THE_REQUEST = frozenset({400, 413, 422})
 _NOT_FOUND = 404
+_BAD_REQUEST = 400
 _LOWEST_FAILURE, _HIGHEST_FAILURE = 400, 599
 _KEY_LOOK = re.compile(r"\b(?:sk|rk|pk)-[\w*.-]{4,}|(?<=[Bb]earer )\S+")
 _TAG = re.compile(r"<[^<>]*>")
@@ -35,6 +36,19 @@ _OWN_MATTER = re.compile(
     r"|filter|polic(?:y|ies)|safety|moderat|flagged|key|account|billing|credit|balance|quota"
     r"|organi[sz]ation|region|location|country",
     re.IGNORECASE,
+)
+
+# How services name a prompt that exceeds the context: by a code or a type, or else by their exact words.
+_TOO_LONG_CODES = frozenset(
+    {'"context_length_exceeded"', '"exceed_context_size_error"', '"context_window_exceeded"'}
+)
+_TOO_LONG_WORDS = (
+    "prompt is too long",  # Anthropic
+    "exceed context limit",  # Anthropic: prompt and max_tokens together
+    "exceeds the maximum number of tokens allowed",  # Gemini
+    "maximum context length is",  # servers with OpenAI's words and no code
+    "exceeds the available context size",  # llama.cpp
+    "exceeds the context length",  # Ollama
 )
 
 
@@ -67,6 +81,19 @@ class _Body(msgspec.Struct):
             return self.words
         named = (bytes(raw).decode(errors="replace") for raw in (told.code, told.type, told.param))
         return " ".join((self.words, *named)).strip()
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the service refuses a prompt because its model cannot hold it."""
+        told = self.error
+        if isinstance(told, _Detail):
+            named = {
+                bytes(told.code).decode(errors="replace"),
+                bytes(told.type).decode(errors="replace"),
+            }
+            if named & _TOO_LONG_CODES:
+                return True
+        return any(words in self.words for words in _TOO_LONG_WORDS)
 
 
 def failure(
@@ -106,6 +133,10 @@ def _failure(
     if status == _NOT_FOUND:
         said = f"{said}; {absent or f'check the name of the model and providers.{name}.base_url'}"
     found = _read(body)
+    if found is not None and status in _OF_THE_REQUEST and found.is_too_long:
+        return PromptTooLong(
+            f"{name}: the service refused the request with {status}: {said}", status=status
+        )
     return ProviderRejected(
         f"{name}: the service refused the request with {status}: {said}",
         everywhere=found is not None and is_refused_everywhere(status, found.reason),
@@ -120,7 +151,12 @@ def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
     if code is not None:
         return failure(name, code, headers={}, body=body, secret=secret)
     said = mask("" if found is None else found.words, secret=secret) or "it gave no reason"
-    error = ProviderUnavailable(f"{name}: the service reported an error inside its answer: {said}")
+    error: ProviderError = ProviderUnavailable(
+        f"{name}: the service reported an error inside its answer: {said}"
+    )
+    if found is not None and found.is_too_long:
+        text = f"{name}: the service reported an error: {said}"
+        error = PromptTooLong(text, status=_BAD_REQUEST)
     return _with_names(error, found, secret=secret)
 
 

@@ -20,6 +20,7 @@ from hermes.routing.fitness import (
     has_ability,
     lacks_options,
     needs_of,
+    prompt_room,
 )
 from hermes.routing.plan import CallNeeds, Candidate, DroppedProvider, Plan, ProviderOffer
 from hermes.routing.policy import Policy
@@ -44,6 +45,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
     is_unknown: bool = False
     is_unfit: bool = False
+    # The most that a model could hold of a call that none can hold; 0 for any other problem.
+    most_tokens: int = 0
 
 
 def make_plan(ask: CallNeeds, offers: Sequence[ProviderOffer], *, policy: Policy) -> Plan:
@@ -263,7 +266,18 @@ def _finished(draft: PlanDraft, otherwise: str) -> Decision:
         complexity=draft.complexity,
         task=draft.task,
         problem=None if plan.candidates else _nobody(draft.ask, plan),
+        most_tokens=0 if plan.candidates else _most_tokens(draft),
     )
+
+
+def _most_tokens(draft: PlanDraft) -> int:
+    """Return what the largest model holds that was refused for its size alone; 0 if none was."""
+    if not draft.ask.tokens:
+        return 0
+    facts = draft.policy.facts
+    there = [one.info for one in (*draft.offers, *draft.demonstrations) if one.available]
+    rooms = [prompt_room(facts.context_of(info, info.model)) for info in there]
+    return max(rooms, default=0) if draft.ask.tokens > max(rooms, default=0) else 0
 
 
 def _nobody(ask: CallNeeds, plan: Plan) -> str:

@@ -45,7 +45,9 @@ class PlanDraft:
         self._needs = needs_of(ask)
         # Most calls need nothing that only some models have.
         self._is_picky = (
-            bool(self._needs or ask.options) or policy.offline or ask.capability in AT_HOME
+            bool(self._needs or ask.options or ask.tokens)
+            or policy.offline
+            or ask.capability in AT_HOME
         )
         self._candidates: list[Candidate] = []
         self._cooling: list[Candidate] = []

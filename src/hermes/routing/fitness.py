@@ -24,6 +24,10 @@ OPTION_WORDS: dict[Option, str] = {
     "token_arrays": "input as token numbers",
 }
 """The options whose name is not that of the field that asks for them."""
+# Estimates may be wrong by this much, and an answer needs room, at most a quarter of a context.
+_SAFE_SHARE = 0.9
+_ANSWER_SHARE = 4
+_MOST_ANSWER = 8_192
 
 ONLY_EMBEDS = "only makes embeddings"
 
@@ -68,7 +72,22 @@ def reason_unfit(
         for ability in needs:
             if not getattr(info, ability) or (known is not None and ability not in known.what):
                 return LACKS[ability]
-    return lacks_options(info, model, ask.options) if ask.options else None
+    if ask.options and (missing := lacks_options(info, model, ask.options)) is not None:
+        return missing
+    return _too_small(info, model, ask=ask, policy=policy) if ask.tokens else None
+
+
+def _too_small(info: ProviderInfo, model: str, *, ask: CallNeeds, policy: Policy) -> str | None:
+    room = prompt_room(policy.facts.context_of(info, model))
+    if ask.tokens <= room:
+        return None
+    return f"takes about {room} tokens, and the message needs about {ask.tokens}"
+
+
+def prompt_room(context: int, max_output_tokens: int | None = None) -> int:
+    """Return how many estimated tokens of a context a prompt may take."""
+    answer = min(max_output_tokens or _MOST_ANSWER, _MOST_ANSWER, context // _ANSWER_SHARE)
+    return max(1, int((context - answer) * _SAFE_SHARE))
 
 
 def lacks_options(info: ProviderInfo, model: str, options: tuple[Option, ...]) -> str | None:

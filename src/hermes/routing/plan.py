@@ -21,6 +21,12 @@ class Candidate(msgspec.Struct, frozen=True):
     rule: str
 
 
+def candidate_named(name: str, rule: str = "") -> Candidate:
+    """Return the candidate of a `provider:model`."""
+    provider, _, model = name.partition(":")
+    return Candidate(provider, model, rule)
+
+
 class DroppedProvider(msgspec.Struct, frozen=True):
     """A provider that is not tried, and why not."""
 
@@ -78,7 +84,8 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
 
     `model` is named for this call, `session_model` for the session, `default_model` for the agent
     or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `options` are those
-    without which the answer would not be what the caller asked for.
+    without which the answer would not be what the caller asked for, `tokens` about how many cannot
+    be left out of the call; 0 if any model holds them.
     """
 
     prompt: str = ""
@@ -90,4 +97,5 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     tools: bool = False
     images: bool = False
+    tokens: int = 0
     options: tuple[Option, ...] = ()

@@ -137,6 +137,11 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
     return None if service is None else _listed(model, service)
 
 
+def undated(model: str) -> str:
+    """Return a model's name without the date that some services add to it."""
+    return _DATE.sub("", model)
+
+
 def service_of(info: ProviderInfo, table: ProviderSettings | None) -> str | None:
     """Return the service that a provider calls; None if it is not a known one."""
     if table is None:

@@ -15,6 +15,7 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.message.ids import MakeId
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
+from hermes.ports.compaction import CompactionStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.memory import JobStore
 from hermes.ports.provider import Capability, ModelRequest
@@ -28,6 +29,7 @@ class JobServices(msgspec.Struct, frozen=True, kw_only=True):
 
     jobs: JobStore
     dreams: DreamStore
+    compactions: CompactionStore
     facts: PeoplesFacts
     planner: Planner
     calls: ModelCaller
@@ -76,6 +78,14 @@ async def ask_model(
 ) -> str:
     """Return a model's answer for a job of this kind, under the cap and the kill switch."""
     plan = await plan_job(shop, model, capability=capability)
+    text, _ = await answer_of(shop, request, plan=plan, kind=kind, receipt=receipt)
+    return text
+
+
+async def answer_of(
+    shop: JobServices, request: ModelRequest, *, plan: Plan, kind: str, receipt: SpendLog
+) -> tuple[str, str]:
+    """Return the answer by a plan for a job of this kind, and the model that gave it."""
     payer = Payer(account=Account(person_id=PLATFORM, channel=kind))
     spec = CallSpec(
         call_id=shop.make_id("c"), request=request, payer=payer, whole=True, hedges=True
@@ -83,5 +93,5 @@ async def ask_model(
     async with aclosing(shop.calls.run(spec, plan, receipt=receipt)) as events:
         async for event in events:
             if isinstance(event, FullAnswer):
-                return text_of(event.end.parts)
+                return text_of(event.end.parts), f"{event.candidate.provider}:{event.end.model}"
     raise ProviderRejected(f"the model of the job {kind!r} gave no answer")

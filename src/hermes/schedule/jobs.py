@@ -14,11 +14,14 @@ from hermes.calls.call_charge import SpendLog
 from hermes.errors import Conflict, HermesError, NoSummaryModel, TryLater
 from hermes.memory.dream import dream_request, facts_for, read_dream
 from hermes.memory.extraction import ExtractedFacts, extraction_request, read_extraction
+from hermes.ports.compaction import COMPACT
 from hermes.ports.dreams import DREAM, Dream, dream_key
 from hermes.ports.memory import EXTRACT, Job
 from hermes.ports.spend import SpendEntry
+from hermes.schedule.compaction import Compactor
 from hermes.schedule.job_services import JobServices, ask_model
 from hermes.schedule.rounds import Rounds
+from hermes.sessions.compaction_rules import is_on_anywhere
 
 _MOST_FAILURES = 5
 _RETRY_S = 60.0
@@ -35,6 +38,7 @@ class JobWorker:
     def __init__(self, job_services: JobServices, *, every_s: float = LOOK_S) -> None:
         self._shop = job_services
         self._dreamer = Dreamer(job_services)
+        self._compactor = Compactor(job_services)
         self._rounds = Rounds("jobs", self._all, every_s=every_s)
         self._doing: set[str] = set()
         self._has_told = False
@@ -44,13 +48,22 @@ class JobWorker:
         if self._kinds():
             self._rounds.start()
 
+    def wake(self) -> None:
+        """Look for jobs now: one became due."""
+        self._rounds.wake()
+
     async def stop(self) -> None:
         """Stop; the next process repeats a job that is cut off."""
         await self._rounds.stop()
 
     def _kinds(self) -> tuple[str, ...]:
-        memory = self._shop.settings.memory
-        return tuple(kind for kind, on in ((EXTRACT, memory.extract), (DREAM, memory.dream)) if on)
+        settings = self._shop.settings
+        kinds = (
+            (EXTRACT, settings.memory.extract),
+            (DREAM, settings.memory.dream),
+            (COMPACT, is_on_anywhere(settings)),
+        )
+        return tuple(kind for kind, on in kinds if on)
 
     async def _all(self) -> None:
         """Run all due jobs."""
@@ -106,6 +119,8 @@ class JobWorker:
     async def _do(self, job: Job, receipt: SpendLog) -> None:
         if job.kind == DREAM:
             await self._dreamer.do(job, receipt)
+        elif job.kind == COMPACT:
+            await self._compactor.do(job, receipt)
         else:
             await self._learn(job, receipt)
 

@@ -1,7 +1,8 @@
-"""A task that repeats its work with pauses; an exception does not stop it."""
+"""A task that repeats its work with pauses, or when it is woken; an exception does not stop it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import structlog
 
@@ -16,10 +17,15 @@ class Rounds:
         self._work = work
         self._every_s = every_s
         self._task: asyncio.Task[None] | None = None
+        self._woken = asyncio.Event()
 
     def start(self) -> None:
         """Start the rounds."""
         self._task = asyncio.create_task(self._run(), name=self._name)
+
+    def wake(self) -> None:
+        """End the pause: there is work now."""
+        self._woken.set()
 
     async def stop(self) -> None:
         """Stop the rounds; one under way is cancelled."""
@@ -29,8 +35,11 @@ class Rounds:
 
     async def _run(self) -> None:
         while True:
+            self._woken.clear()
             try:
                 await self._work()
             except Exception:  # noqa: BLE001  task boundary: the next round tries again
                 _log.exception(f"{self._name}_failed")
-            await asyncio.sleep(self._every_s)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._every_s):
+                    await self._woken.wait()

@@ -115,6 +115,7 @@ BUILT_IN: tuple[CommandSpec, ...] = (
         examples=("/undo", "/undo 3"),
     ),
     CommandSpec(name="retry", about="have me answer the last message again"),
+    CommandSpec(name="compact", about="sum up what was said before the last message"),
     CommandSpec(
         name="branch",
         about="keep this state of the conversation under a name, or go back to one",

@@ -72,6 +72,11 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def _prompt_tokens(request: ChatRequest) -> int:
+    """Return the tokens of a prompt, at four characters each."""
+    return sum(len(text_of(message.content)) for message in request.messages) // 4
+
+
 class ModelServer:
     """The server; used in a test as `async with ModelServer() as server`."""
 
@@ -83,6 +88,7 @@ class ModelServer:
         count_file: Path | None = None,
         sleep: Sleep = asyncio.sleep,
         created: int = 1_700_000_000,
+        context_tokens: int | None = None,
     ) -> None:
         self._script = script
         self._authorization = f"Bearer {key}".encode() if key else None
@@ -90,6 +96,7 @@ class ModelServer:
         if count_file is not None:
             self._count_fd = os.open(count_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._created = created
+        self._context_tokens = context_tokens
         self._server: asyncio.Server | None = None
         self._connections: set[_Connection] = set()
         self.sleep = sleep
@@ -131,6 +138,16 @@ class ModelServer:
         """Return whether the caller sent the right key."""
         return self._authorization is None or authorization == self._authorization
 
+    def too_long(self, request: ChatRequest) -> str | None:
+        """Return the refusal of a prompt that exceeds the context, if it has a limit."""
+        held = self._context_tokens
+        if held is None or _prompt_tokens(request) <= held:
+            return None
+        return (
+            f"This model's maximum context length is {held} tokens. However, your messages resulted "
+            f"in {_prompt_tokens(request)} tokens. Please reduce the length of the messages."
+        )
+
     def invoke(self, request: ChatRequest) -> frames.Answer:
         """Count the call, on disk first, and return its answer."""
         seen = seen_in(request)
@@ -149,6 +166,8 @@ class ModelServer:
             os.write(self._count_fd, msgspec.json.encode(made) + b"\n")
         self.invocations.append(made)
         words = sum(text_of(message.content).count(" ") + 1 for message in request.messages)
+        if self._context_tokens is not None:
+            words = _prompt_tokens(request)
         return frames.Answer(
             turn=turn,
             id=f"chatcmpl-{number}",
@@ -225,6 +244,12 @@ class _Connection(asyncio.Protocol):
             request = read_request(b"".join(self._body))
         except ShapeError as error:
             self._write(frames.error(400, str(error), param=error.param, code=error.code))
+            return
+        problem = self._server.too_long(request)
+        if problem is not None:
+            self._write(
+                frames.error(400, problem, param="messages", code="context_length_exceeded")
+            )
             return
         answer = self._server.invoke(request)
         turn = answer.turn
@@ -333,6 +358,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--gap-ms", type=float, default=0, help="wait after every delta")
     parser.add_argument("--deltas", type=int, default=1, help="number of pieces of a text")
     parser.add_argument("--text", help="the answer to every message without a directive")
+    parser.add_argument(
+        "--context-tokens", type=int, help="refuse longer prompts, at four characters to a token"
+    )
     parser.add_argument("--key", help="the API key that callers must send")
     parser.add_argument(
         "--count-file", type=Path, help="the file to which every call appends a JSON line"
@@ -355,6 +383,7 @@ async def serve(options: argparse.Namespace) -> None:
         key=options.key,
         count_file=options.count_file,
         created=int(SystemClock().now()),
+        context_tokens=options.context_tokens,
     )
     await server.start(options.port)
     where = {"port": server.port, "base_url": server.base_url, "pid": os.getpid()}

@@ -11,7 +11,7 @@ from contextlib import aclosing
 
 import msgspec
 
-from hermes.errors import ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.errors import PromptTooLong, ProviderRejected, ProviderUnavailable, StreamTruncated
 from hermes.message.parts import Part, TextPart, ToolCallPart, ToolResultPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import (
@@ -52,6 +52,8 @@ class Invocation(msgspec.Struct, frozen=True):
 class ScriptedProvider:
     """A model that answers by `script`: turns in order, a callable, or the directives in
     the text.
+
+    If `holds` is given, a longer prompt is refused, at four characters to a token.
     """
 
     def __init__(
@@ -60,10 +62,12 @@ class ScriptedProvider:
         *,
         info: ProviderInfo = SCRIPTED_INFO,
         sleep: Sleep = asyncio.sleep,
+        holds: int | None = None,
     ) -> None:
         self._script = script if callable(script) else in_order(script)
         self._info = info
         self._sleep = sleep
+        self._holds = holds
         self.calls: list[Invocation] = []
         self.ended = 0
         self.cancelled = 0
@@ -80,6 +84,7 @@ class ScriptedProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         number = len(self.calls) + 1
         self.calls.append(Invocation(number, request))
+        self._check_length(request)
         turn = self._script(seen_in(request), number)
         try:
             if turn.delay_s:
@@ -93,6 +98,13 @@ class ScriptedProvider:
 
     async def close(self) -> None:
         self.closed = True
+
+    def _check_length(self, request: ModelRequest) -> None:
+        sent = chars_of_request(request) // 4
+        if self._holds is not None and sent > self._holds:
+            raise PromptTooLong(
+                f"scripted: {sent} tokens exceed the context of {self._holds}", status=400
+            )
 
     async def _answer(self, turn: ScriptedTurn, number: int) -> AsyncGenerator[ModelEvent, None]:
         if turn.fault == "status":
@@ -147,6 +159,16 @@ def tokens_of_request(request: ModelRequest) -> int:
     """Return a count that grows with the request, as a tokenizer's would."""
     words = sum(len(message.text.split()) for message in request.messages)
     return max(1, words + sum(len(block.split()) for block in request.system))
+
+
+def chars_of_request(request: ModelRequest) -> int:
+    """Return how many characters a model has to read."""
+    chars = sum(len(block) for block in request.system)
+    chars += sum(len(bytes(tool.parameters)) + len(tool.description) for tool in request.tools)
+    for message in request.messages:
+        for part in message.parts:
+            chars += len(getattr(part, "text", "")) + len(getattr(part, "arguments", ""))
+    return chars
 
 
 def _status_error(turn: ScriptedTurn) -> ProviderUnavailable | ProviderRejected:

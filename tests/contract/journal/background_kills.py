@@ -68,7 +68,7 @@ async def _finish(home: Path) -> None:
 async def _check(rig: Rig, command: str) -> None:
     assert rig.push.texts("ann").count(RESULT) == 1
     lane = rig.lane("ann", "push")
-    said = await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)
+    said = await rig.store.transcripts.history(lane, epoch=0, head=99)
     assert [message.text for message in said.messages] == ["hello", "hi", RESULT]
     tasks = [e.data["task"] for e in (await rig.timeline(command)).events if e.kind == "background"]
     (task,) = set(tasks)

@@ -77,7 +77,7 @@ async def _check(rig: Rig, sent: tuple[str, ...], outcomes: Counter[str]) -> Non
     paid = [line["kind"] for one in sent for line in (await rig.timeline(one)).ledger]
     assert paid == ["capture"] * outcomes["answered"], paid
     lane = rig.lane(platform="push")
-    history = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
+    history = (await rig.store.transcripts.history(lane, epoch=0, head=99)).messages
     users = [message.text for message in history if message.role == "user"]
     assert "\n".join(users).split("\n") == list(NAMES), users
     for message_id in sent:

@@ -89,9 +89,7 @@ async def _check(rig: Rig, message_id: str) -> None:
     ids = [one.id for one in deliveries if one.purpose == "tool"]
     assert ids == [f"o_{message_id[2:]}.1", f"o_{child.id[2:]}.1"], ids
     assert sorted(rig.push.texts("ann")) == ["from above", "from below"]
-    pushed = await rig.store.transcripts.history(
-        rig.lane("ann", "push"), epoch=0, head=99, limit=99
-    )
+    pushed = await rig.store.transcripts.history(rig.lane("ann", "push"), epoch=0, head=99)
     texts = [message.text for message in pushed.messages]
     assert sorted(texts) == sorted(["hello", "#1 hello", "from above", "from below"]), texts
     graph = rig.store.graphs.open(graph_name(rig.lane(), 1))

@@ -90,7 +90,7 @@ async def _check(rig: Rig, host: str, others: list[str]) -> None:
     paid = [line["kind"] for one in (host, *others) for line in (await rig.timeline(one)).ledger]
     assert paid == ["capture"], paid
     history = (
-        await rig.store.transcripts.history(rig.lane(platform="push"), epoch=0, head=99, limit=99)
+        await rig.store.transcripts.history(rig.lane(platform="push"), epoch=0, head=99)
     ).messages
     assert [message.role for message in history] == ["user", "assistant"], history
     shown = [part.media.url for part in history[0].parts if isinstance(part, ImagePart)]

@@ -102,7 +102,7 @@ async def _finish(home: Path, command: str) -> None:
 
 
 async def _texts(rig: Rig) -> list[str]:
-    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99)
     return [message.text for message in said.messages]
 
 

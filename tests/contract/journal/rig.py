@@ -298,16 +298,17 @@ async def open_rig(
     meter: CallMeter | None = None,
     media: MakeMedia | None = None,
     own_chats: bool = False,
+    model: ScriptedProvider | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
-    The scripted model may be `blind` for pictures; `beside` are more providers. With `own_tools` the
+    The scripted model (another one is given as `model`) may be `blind` for pictures; `beside` are more providers. With `own_tools` the
     built-in tools of a gateway are there, too, and with `courier` other chats can be sent to; with `search` what is said is indexed. With `own_chats` a
     name of a direct chat belongs to its sender, as over REST.
     """
     clock = clock or ManualClock()
     info = msgspec.structs.replace(SCRIPTED_INFO, vision=not blind)
-    model = ScriptedProvider(script, info=info)
+    model = model or ScriptedProvider(script, info=info)
     more = {**(beside or {}), **({} if embedder is None else {"embedder": embedder})}
     push = push or MemoryChannel(PUSH, name="push")
     watch, notes = WatchHub(), Notes()

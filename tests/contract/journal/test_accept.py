@@ -59,9 +59,7 @@ async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
 
         assert kept is not None
         assert await rig.store.inbox.get(message_id) is None
-        history = (
-            await rig.store.transcripts.history(rig.lane(), epoch=0, head=2, limit=10)
-        ).messages
+        history = (await rig.store.transcripts.history(rig.lane(), epoch=0, head=2)).messages
         assert [entry.text for entry in history] == ["hello", "#1 hello"]
 
 

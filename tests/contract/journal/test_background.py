@@ -34,7 +34,7 @@ class Gate:
 async def texts(rig: Rig, platform: str = "push") -> list[str]:
     lane = rig.lane("ann", platform)
     view = await rig.store.turns.view(lane)
-    said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=99)
+    said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head)
     return [message.text for message in said.messages]
 
 

@@ -534,9 +534,7 @@ async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> Non
         assert push.texts("ann")[-1] == (await texts(rig))[-1]
         told = await rig.answer("what was that?", platform="push")
         said = (
-            await rig.store.transcripts.history(
-                rig.lane(platform="push"), epoch=1, head=4, limit=10
-            )
+            await rig.store.transcripts.history(rig.lane(platform="push"), epoch=1, head=4)
         ).messages
         assert any([message.text == (await texts(rig))[-1] for message in said]), told
 

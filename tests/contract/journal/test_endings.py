@@ -20,7 +20,7 @@ async def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
 
 
 async def spoken(rig: Rig) -> list[tuple[str, str, bool]]:
-    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
+    said = await rig.store.transcripts.history(rig.lane(), epoch=0, head=99)
     graph = rig.store.graphs.open(graph_name(rig.lane(), 0))
     return [
         (message.role, message.text, graph.is_sampled(index))

@@ -33,7 +33,7 @@ async def said(rig: Rig, lane: str = "") -> list[str]:
     """What stands in the transcript as said by people."""
     lane = lane or rig.lane(platform="push")
     view = await rig.store.turns.view(lane)
-    history = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=50)
+    history = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head)
     return [one.text for one in history.messages if one.role == "user"]
 
 

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hermes.graph import MessageGraph
@@ -14,6 +15,7 @@ from hermes.message.session_key import graph_name
 from hermes.ports.provider import ModelRequest
 from hermes.ports.tool import ToolTraits
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, answer_by_text
+from hermes.testing.scripted_model import SCRIPTED_INFO, ScriptedProvider
 from tests.contract.journal.rig import Rig, RunTool, open_rig
 
 STEERING = {"TURNS__BUSY": "steer"}
@@ -159,18 +161,17 @@ async def test_a_remembered_answer_is_a_call_that_sampled_nothing(tmp_path: Path
 async def test_a_long_conversation_is_cut_seldom_and_recorded_as_it_was_sent(
     tmp_path: Path,
 ) -> None:
-    async with open_rig(tmp_path, settings={"TURNS__HISTORY_MESSAGES": "8"}) as rig:
+    small = ScriptedProvider(info=msgspec.structs.replace(SCRIPTED_INFO, context_tokens=2_000))
+    async with open_rig(tmp_path, model=small) as rig:
         for number in range(12):
-            await rig.answer(f"message {number}")
+            await rig.answer(f"message {number} {'word ' * 80}")
         graph = graph_of(rig)
 
         assert_recorded(rig, graph)
         assert len(graph) == 24
         firsts = [made.request.messages[0].text for made in rig.model.calls]
-        # It moves by a quarter of the limit: two messages, each time it is full.
-        assert len(set(firsts)) < len(firsts)
-        lengths = [len(made.request.messages) for made in rig.model.calls]
-        assert max(lengths) == 9
+        # Each time the context is full, half of it is left.
+        assert 1 < len(set(firsts)) < len(firsts) // 2
         assert [call.start for call in graph.calls()] == sorted(
             call.start for call in graph.calls()
         )

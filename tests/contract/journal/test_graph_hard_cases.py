@@ -32,7 +32,7 @@ async def erase(rig: Rig, message_id: str) -> None:
 
 
 async def readable(rig: Rig) -> list[str]:
-    said = await rig.store.transcripts.history(LANE, epoch=0, head=99, limit=99)
+    said = await rig.store.transcripts.history(LANE, epoch=0, head=99)
     return [message.text for message in said.messages]
 
 

@@ -239,5 +239,5 @@ async def test_what_another_person_wanted_to_steer_in_goes_with_their_key(tmp_pa
         await rig.store.people.erase(record.person_id, at=rig.clock.now())
 
         lane = "agent:main:rest:thread:room:7"
-        history = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
+        history = (await rig.store.transcripts.history(lane, epoch=0, head=99)).messages
         assert "bobs word" not in [entry.text for entry in history if entry.role == "user"]

@@ -52,9 +52,7 @@ async def test_j4_messages_of_one_session_are_answered_in_order_one_at_a_time(
         assert outcomes == ["answered"] * 5
         asked = [call.request.messages[-1].text for call in rig.model.calls]
         assert asked == [f"number {number}" for number in range(5)]
-        history = (
-            await rig.store.transcripts.history(rig.lane(), epoch=0, head=10, limit=10)
-        ).messages
+        history = (await rig.store.transcripts.history(rig.lane(), epoch=0, head=10)).messages
         assert [entry.text for entry in history][1::2] == [
             f"#{number + 1} number {number}" for number in range(5)
         ]
@@ -139,7 +137,7 @@ async def test_j5_a_reset_beside_a_running_turn_does_not_lose_it(tmp_path: Path)
 
         assert await rig.outcome(running) == "interrupted"
         assert await rig.answer("after") == "#1 after"
-        old = (await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)).messages
+        old = (await rig.store.transcripts.history(rig.lane(), epoch=0, head=99)).messages
         assert [entry.text for entry in old] == ["before", "#1 before", "[[hang:0]] during"]
 
 

@@ -284,7 +284,7 @@ async def test_photos_that_a_stopped_album_did_not_use_are_fetched_for_their_own
 
         lane = rig.lane(platform="push")
         view = await rig.store.turns.view(lane)
-        said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head, limit=9)
+        said = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head)
         media = [
             part.media for one in said.messages for part in one.parts if isinstance(part, ImagePart)
         ]
@@ -398,9 +398,7 @@ async def test_files_that_an_answer_names_are_attached_to_it(tmp_path: Path) -> 
         # What the model wrote stays as it wrote it.
         lane = rig.lane(platform="push")
         view = await rig.store.turns.view(lane)
-        history = await rig.store.transcripts.history(
-            lane, epoch=view.epoch, head=view.head, limit=9
-        )
+        history = await rig.store.transcripts.history(lane, epoch=view.epoch, head=view.head)
         assert history.messages[-1].text == text
 
 

@@ -36,9 +36,7 @@ def desk_of(store: Store, home: Path, clock: ManualClock, rig: Rig | None = None
 
 async def said(rig: Rig, lane: str) -> list[str]:
     view = await rig.store.turns.view(lane)
-    messages = (
-        await rig.store.transcripts.history(lane, epoch=0, head=view.head, limit=99)
-    ).messages
+    messages = (await rig.store.transcripts.history(lane, epoch=0, head=view.head)).messages
     return [message.text for message in messages]
 
 

@@ -66,9 +66,7 @@ async def reply(rig: Rig, message_id: str) -> str:
 
 async def entries(rig: Rig) -> list[tuple[str, tuple[Part, ...]]]:
     view = await rig.store.turns.view(rig.lane())
-    said = await rig.store.transcripts.history(
-        rig.lane(), epoch=view.epoch, head=view.head, limit=50
-    )
+    said = await rig.store.transcripts.history(rig.lane(), epoch=view.epoch, head=view.head)
     return [(message.role, message.parts) for message in said.messages]
 
 

@@ -32,9 +32,7 @@ def counted(seen: SeenConversation, number: int) -> ScriptedTurn:
 
 async def texts(rig: Rig, chat: str = "ann") -> list[str]:
     view = await rig.store.turns.view(rig.lane(chat))
-    said = await rig.store.transcripts.history(
-        rig.lane(chat), epoch=view.epoch, head=view.head, limit=999
-    )
+    said = await rig.store.transcripts.history(rig.lane(chat), epoch=view.epoch, head=view.head)
     return [message.text for message in said.messages]
 
 

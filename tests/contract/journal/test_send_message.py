@@ -27,7 +27,7 @@ async def sent(rig: Rig, message_id: str) -> list[DeliveryRecord]:
 
 async def said(rig: Rig, lane: str) -> list[tuple[str, str]]:
     """Return who said what in a session."""
-    messages = (await rig.store.transcripts.history(lane, epoch=0, head=99, limit=99)).messages
+    messages = (await rig.store.transcripts.history(lane, epoch=0, head=99)).messages
     return [(message.role, message.text) for message in messages]
 
 

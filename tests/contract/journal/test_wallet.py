@@ -152,9 +152,7 @@ async def test_a_refused_message_says_why_and_leaves_no_words_behind(tmp_path: P
             "because no credits are left for it: it costs 1, the balance is 0; nothing was charged"
         ) in story.answer
         assert await rig.kinds(message_id) == ["routed", "no_credits", "ended"]
-        assert (
-            await rig.store.transcripts.history(rig.lane(), epoch=0, head=9, limit=9)
-        ).messages == ()
+        assert (await rig.store.transcripts.history(rig.lane(), epoch=0, head=9)).messages == ()
         assert rig.model.calls == []
 
 

@@ -107,9 +107,7 @@ async def _finish(home: Path) -> None:
 async def _check(rig: Rig, message_id: str, runs: list[str]) -> list[str]:
     results = [
         part
-        for message in (
-            await rig.store.transcripts.history(rig.lane(), epoch=0, head=99, limit=99)
-        ).messages
+        for message in (await rig.store.transcripts.history(rig.lane(), epoch=0, head=99)).messages
         for part in message.parts
         if isinstance(part, ToolResultPart)
     ]

@@ -84,13 +84,13 @@ async def test_conversations_move_onto_the_graph(tmp_path: Path) -> None:
 
     store = await old.reopen()
     try:
-        said = await store.transcripts.history(LANE, epoch=0, head=0, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=0)
         assert [message.text for message in said.messages] == [
             *("hello", "hi there"),
             *("hello", "again"),
         ]
         assert said.start == 0
-        later = await store.transcripts.history(LANE, epoch=1, head=6, limit=9)
+        later = await store.transcripts.history(LANE, epoch=1, head=6)
         assert [message.text for message in later.messages] == ["afresh", "yes"]
         for epoch, turns in ((0, 2), (1, 1)):
             graph = store.graphs.open(f"{LANE}#{epoch}")
@@ -113,7 +113,7 @@ async def test_what_was_an_erased_persons_keeps_its_place(tmp_path: Path) -> Non
 
     store = await old.reopen()
     try:
-        said = await store.transcripts.history(LANE, epoch=0, head=4, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=4)
         assert [message.text for message in said.messages] == ["here", "and here"]
         assert said.start is None
         graph = store.graphs.open(f"{LANE}#0")
@@ -131,7 +131,7 @@ async def test_a_damaged_message_does_not_keep_the_gateway_down(tmp_path: Path) 
 
     store = await old.reopen()
     try:
-        said = await store.transcripts.history(LANE, epoch=0, head=2, limit=9)
+        said = await store.transcripts.history(LANE, epoch=0, head=2)
         assert [message.text for message in said.messages] == ["hello"]
         assert not store.graphs.open(f"{LANE}#0").verify().ok
     finally:

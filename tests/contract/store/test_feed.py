@@ -66,7 +66,7 @@ async def test_a_revoked_token_and_the_kill_switch_are_heard_of(pair: Pair) -> N
 async def test_an_erasure_elsewhere_leaves_nothing_readable_here(pair: Pair) -> None:
     here, there = pair
     person = await ann(there)
-    before = await there.transcripts.history("ann", epoch=0, head=1, limit=9)
+    before = await there.transcripts.history("ann", epoch=0, head=1)
     tea = Fact(
         id="f",
         person_id=person,
@@ -87,7 +87,7 @@ async def test_an_erasure_elsewhere_leaves_nothing_readable_here(pair: Pair) -> 
         ["said"],
         ["tea"],
     )
-    after = await there.transcripts.history("ann", epoch=0, head=1, limit=9)
+    after = await there.transcripts.history("ann", epoch=0, head=1)
     assert (after.messages, await there.facts.of(person)) == ((), ())
     erased = await there.people.get(person)
     assert erased is not None

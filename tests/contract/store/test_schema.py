@@ -25,6 +25,7 @@ TOPICS = (
     "approvals",
     "audit",
     "channel_state",
+    "compactions",
     "cron",
     "directory",
     "dreams",

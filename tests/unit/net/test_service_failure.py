@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.errors import PromptTooLong, ProviderError, ProviderRejected, ProviderUnavailable
 from hermes.net.retry_after import rest_after, retry_after
 from hermes.provider_kit.service_failure import failure, reported, unusable
 
@@ -117,6 +117,49 @@ def test_a_200_that_is_no_answer_says_what_it_is_or_what_it_says():
         " is the address of its API"
     )
     assert str(met(said("no hidden thing"))).endswith("inside its answer: no **** thing")
+
+
+@pytest.mark.req("G5", "A6")
+@pytest.mark.parametrize(
+    "body",
+    [
+        said("no", code="context_length_exceeded"),
+        said("no", type="exceed_context_size_error"),
+        said("prompt is too long: 210000 tokens > 200000 maximum", type="invalid_request_error"),
+        said("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000"),
+        said(
+            "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."
+        ),
+        said("This model's maximum context length is 32000 tokens. However, you requested 40000."),
+        b'{"error":"the input length exceeds the context length"}',
+    ],
+)
+def test_a_prompt_that_a_service_calls_too_long_is_known_as_that(body):
+    error = rejected(400, body)
+
+    assert isinstance(error, PromptTooLong)
+    assert (error.status, error.everywhere) == (400, False)
+
+
+@pytest.mark.req("G5")
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, said("max_tokens is too large: 9000", code="invalid_value")),
+        (429, said("Limit 30000 tokens per minute", code="context_length_exceeded")),
+        (404, said("maximum context length is unknown: there is no such model")),
+    ],
+)
+def test_no_other_refusal_is_taken_for_that(status, body):
+    assert not isinstance(failure("m", status, headers={}, body=body, secret=None), PromptTooLong)
+
+
+@pytest.mark.req("G5")
+def test_a_prompt_that_is_called_too_long_inside_a_200_is_known_as_that():
+    error = reported("m", said("no", code="context_length_exceeded"), secret=None)
+
+    assert isinstance(error, PromptTooLong)
+    assert error.status == 400
 
 
 @pytest.mark.req("A23", "M1")

@@ -51,6 +51,12 @@ class Caller:
         self._scripts = list(scripts)
         self.specs: list[CallSpec] = []
         self.plans: list[Plan] = []
+        self.room: int | None = None
+
+    largest_context = 128_000
+
+    def room_of(self, candidate: Candidate) -> int | None:
+        return self.room
 
     @property
     def requests(self) -> list[ModelRequest]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from hermes.config import Settings, TurnSettings
+from hermes.config import Settings
 from hermes.message.chat import ChatMessage
 from hermes.pipeline.session_keep import Signature
 from hermes.pipeline.stages.load_history import load_history
@@ -23,7 +23,14 @@ class Transcripts:
         self.asked: list[tuple[str, int, int, int, int]] = []
 
     async def history(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> VisibleHistory:
         self.asked.append((lane, epoch, head, limit, cut))
         return self._history
@@ -48,14 +55,18 @@ class Planner:
 
 
 @dataclass(frozen=True)
+class Sizes:
+    largest_context: int = 10
+
+
+@dataclass(frozen=True)
 class Services:
     store: Store = field(default_factory=Store)
     session_keep: Keep = field(default_factory=Keep)
     planner: Planner = Planner()
     tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
-    settings: Settings = field(
-        default_factory=lambda: Settings(turns=TurnSettings(history_messages=50))
-    )
+    calls: Sizes = Sizes()
+    settings: Settings = field(default_factory=Settings)
 
 
 @pytest.mark.req("A4", "A15")

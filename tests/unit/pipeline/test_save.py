@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from hermes.config import MemorySettings, Settings
+from hermes.config import CompactionSettings, MemorySettings, Settings
 from hermes.errors import LeaseLost, StorageFull, StoreError, StoreRejected
+from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.event import ScheduledRun
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart, ToolCallPart
@@ -18,7 +19,9 @@ from hermes.pipeline.stages.save import save
 from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
+from hermes.ports.transcripts import NewCall
 from hermes.ports.turns import Charge, Commit, CreditHold, TurnResult
+from hermes.routing.plan import Candidate
 from hermes.testing.manual_time import ManualClock
 from tests.unit.pipeline.stage_parts import (
     LANE,
@@ -35,6 +38,7 @@ from tests.unit.pipeline.stage_parts import (
 )
 
 HELLO = said("assistant", "Hello Ann")
+UNANSWERED_HELLO = ChatMessage("user", (TextPart("hello"), UNANSWERED))
 ANSWER = Reply(parts=HELLO.parts, earned=True)
 HOLD = CreditHold("p_ann", 3)
 LEARNING = Settings(memory=MemorySettings(extract=True))
@@ -87,6 +91,13 @@ def _pulled(_platform: str) -> DeliveryState:
     return DeliveryState.SENT
 
 
+class Rooms:
+    """Every model has room for a prompt of so many tokens."""
+
+    def room_of(self, candidate: Candidate) -> int | None:
+        return 1_000
+
+
 @dataclass(frozen=True)
 class Services:
     store: Store = field(default_factory=Store)
@@ -98,6 +109,11 @@ class Services:
     woken: list[str] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     first_state: Callable[[str], DeliveryState] = _pushed
+    calls: Rooms = field(default_factory=Rooms)
+
+    @property
+    def wake_jobs(self) -> Callable[[], None]:
+        return lambda: self.woken.append("jobs")
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:
@@ -153,8 +169,7 @@ async def test_a14_what_the_person_said_is_left_to_be_learnt_from() -> None:
 
     await save(answered(), ANSWER, ctx)
 
-    job = committed(ctx).job
-    assert job is not None
+    (job,) = committed(ctx).jobs
     assert (job.key, job.due_at) == (
         f"extract:{LANE}#0:p_ann",
         NOW + LEARNING.memory.extract_pause_s,
@@ -176,7 +191,7 @@ async def test_a14_nothing_is_learnt_from_programs_subagents_jobs_or_where_it_is
     for services, event in runs:
         ctx = context(services=services)
         await save(answered(make_turn(event)), ANSWER, ctx)
-        assert committed(ctx).job is None
+        assert committed(ctx).jobs == ()
 
 
 @pytest.mark.req("W19", "W36")
@@ -220,7 +235,7 @@ async def test_j13_messages_that_a_failed_turn_did_not_use_become_new_again() ->
 
     commit = committed(ctx)
     assert commit.merged == ()
-    assert [entry.message for entry in commit.entries] == [said("user", "hello")]
+    assert [entry.message for entry in commit.entries] == [UNANSWERED_HELLO]
 
 
 @pytest.mark.req("A6", "J11")
@@ -232,7 +247,7 @@ async def test_a6_where_nothing_was_earned_the_credit_goes_back() -> None:
 
     commit = committed(ctx)
     assert commit.charge == Charge(person_id="p_ann", amount=3, captured=False)
-    assert [entry.message for entry in commit.entries] == [said("user", "hello")]
+    assert [entry.message for entry in commit.entries] == [UNANSWERED_HELLO]
 
 
 @pytest.mark.req("J11")
@@ -244,7 +259,7 @@ async def test_j11_a_turn_that_never_began_is_begun_without_a_hold() -> None:
 
     assert [one.hold for one in ctx.journal.begins] == [None]
     commit = committed(ctx)
-    assert (commit.charge, commit.entries, commit.job) == (None, (), None)
+    assert (commit.charge, commit.entries, commit.jobs) == (None, (), ())
 
 
 @pytest.mark.req("J12")
@@ -383,3 +398,34 @@ async def test_w27_a_scheduled_reply_answers_no_message_of_its_chat() -> None:
     await save(answered(make_turn(event)), ANSWER, ctx)
 
     assert delivery_of(committed(ctx)).target.reply_to is None
+
+
+@pytest.mark.req("G5", "J23")
+async def test_g5_a_call_that_nearly_filled_the_context_leaves_the_job_that_sums_up() -> None:
+    full = Usage(tokens_in=690, tokens_out=20)
+    turn = answered()
+    call = NewCall(id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=full)
+    ctx = context()
+
+    await save(msgspec.structs.replace(turn, calls=(call,)), ANSWER, ctx)
+
+    job = committed(ctx).jobs[-1]
+    assert (job.kind, job.key, job.due_at) == ("compact", f"compact:{LANE}#0", NOW)
+    assert "jobs" in ctx.services.woken
+
+
+@pytest.mark.req("G5")
+async def test_g5_a_short_conversation_and_an_agent_that_sums_nothing_up_leave_no_such_job() -> (
+    None
+):
+    short, full = Usage(tokens_in=600, tokens_out=20), Usage(tokens_in=900)
+    off = Settings(compaction=CompactionSettings(on=False))
+    for usage, settings in ((short, LEARNING), (full, off)):
+        call = NewCall(
+            id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=usage
+        )
+        ctx = context(services=Services(settings=settings))
+
+        await save(msgspec.structs.replace(answered(), calls=(call,)), ANSWER, ctx)
+
+        assert [job.kind for job in committed(ctx).jobs if job.kind == "compact"] == []

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from hermes.message.reply import Reply
 from hermes.pipeline.commands.approvals import approve, deny
 from hermes.pipeline.commands.choices import choose_model, choose_reasoning
+from hermes.pipeline.commands.compact import compact
 from hermes.pipeline.commands.credits import tell_credits
 from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.commands.help import help_with, whoami
@@ -59,5 +60,6 @@ IN_LANE: Mapping[str, ActInLane] = {
     "undo": undo,
     "retry": retry,
     "branch": branch,
+    "compact": compact,
     "reload-mcp": reload_mcp,
 }

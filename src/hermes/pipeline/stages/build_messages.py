@@ -10,7 +10,7 @@ import msgspec
 from hermes.memory.recall import RECALLED, RecalledFacts
 from hermes.memory.session_context import place_news
 from hermes.memory.soul import CHANGED, changed_lines
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import ChatMessage, is_unanswered
 from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
 from hermes.pipeline.message_notes import said_parts, told_beside
@@ -91,7 +91,7 @@ def _notes(turn: Turn) -> tuple[str, ...]:
     return tuple(
         part.text
         for message in turn.history
-        if len(message.parts) > 1
+        if len(message.parts) > 1 and not is_unanswered(message)
         for part in message.parts
         if isinstance(part, NotePart)
     )

@@ -17,6 +17,7 @@ from hermes.errors import (
     NoCredits,
     NoPlace,
     OverBudget,
+    PromptTooLong,
     ProviderError,
     TryLater,
     TurnInterrupted,
@@ -52,6 +53,7 @@ from hermes.pipeline.replies import (
     no_model,
     no_place,
     not_now,
+    too_long,
 )
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.try_costs import TryCosts
@@ -70,6 +72,8 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Return the turn with the model's answer, or the reply that ends it."""
     try:
         turn = await choose_model(turn, ctx)
+    except PromptTooLong as error:
+        return too_long(turn, error)
     except ProviderError as error:
         return no_model(turn, str(error))
     call = _Call(turn, ctx)
@@ -143,6 +147,7 @@ class _Call:
                 self._turn, "model", name=self._name, prepared=freeze(self._turn, self._ctx)
             )
         elif isinstance(event, CallFailure):
+            self._candidate = event.candidate
             self._note_failure(event.error)
             await self._end_failed()
 
@@ -189,6 +194,8 @@ class _Call:
         facts = _facts(event, request, message, rest=self._rest(end, request))
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
+        if end.left_out:
+            self._ctx.journal.note("left_out", messages=end.left_out, model=facts.model)
         is_from_memory = event.cached_from is not None
         if is_from_memory:
             self._ctx.journal.note("from_memory", cached_from=event.cached_from)

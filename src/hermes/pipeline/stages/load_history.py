@@ -13,7 +13,14 @@ class HistoryRecords(Protocol):
     """Reads the messages of a session."""
 
     async def history(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> VisibleHistory: ...
 
 
@@ -37,6 +44,13 @@ class HasDefaultModel(Protocol):
     def default_model(self) -> str | None: ...
 
 
+class HasContextSizes(Protocol):
+    """Knows how much the models hold."""
+
+    @property
+    def largest_context(self) -> int: ...
+
+
 class HistoryServices(HasSettings, HasToolSets, Protocol):
     """What `load_history` uses: the transcript, and what is kept ready of sessions."""
 
@@ -46,8 +60,12 @@ class HistoryServices(HasSettings, HasToolSets, Protocol):
     def session_keep(self) -> KeepsSessions: ...
     @property
     def planner(self) -> HasDefaultModel: ...
+    @property
+    def calls(self) -> HasContextSizes: ...
 
 
+# As much as a model with the largest context could hold of a text that is easy to read.
+_BYTES_PER_TOKEN = 5
 _Context = StageContext[HistoryServices, object]
 
 
@@ -58,10 +76,15 @@ async def load_history(turn: Turn, ctx: _Context) -> Turn | Reply:
         turn.lane,
         epoch=turn.epoch,
         head=turn.head,
-        limit=ctx.services.settings.turns.history_messages,
+        limit=history_bytes(ctx.services.calls.largest_context),
         cut=turn.retry or 0,
     )
     return turn.after(said)
+
+
+def history_bytes(context: int) -> int:
+    """Return how many bytes of a session a turn reads, for a context of so many tokens."""
+    return context * _BYTES_PER_TOKEN
 
 
 def use_session(turn: Turn, ctx: _Context) -> None:

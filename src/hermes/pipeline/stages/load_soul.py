@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.memory.session_context import group_block, is_only_news, is_place, place_block
 from hermes.memory.soul import dream_block, earlier_block, soul_blocks
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.continuations import is_go_on
 from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
@@ -121,7 +121,8 @@ def _shared_from(turn: Turn, frozen: Soul | None) -> int:
     own = len(turn.history) - len(turn.event.history)
     if frozen is None:
         return 0
-    if all(map(is_place, frozen.blocks)) and not any(map(_has_facts, turn.history)):
+    has_facts = turn.compaction is not None or any(map(_has_facts, turn.history))
+    if all(map(is_place, frozen.blocks)) and not has_facts:
         return 0
     # Where some messages are gone nobody can count them; the lane's head is never too small.
     return turn.head if turn.start is None else turn.start + own
@@ -133,7 +134,8 @@ def _has_facts(message: ChatMessage) -> bool:
         message.role == "user"
         and not is_go_on(message)
         and any(
-            isinstance(part, NotePart) and not is_only_news(part.text) for part in message.parts
+            isinstance(part, NotePart) and part != UNANSWERED and not is_only_news(part.text)
+            for part in message.parts
         )
     )
 

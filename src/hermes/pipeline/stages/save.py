@@ -1,5 +1,6 @@
 """Stage: ends a turn in one transaction, then notifies the watchers."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -7,7 +8,7 @@ import structlog
 
 from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import UNANSWERED, ChatMessage
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import STOPPED, Reply
@@ -39,17 +40,22 @@ from hermes.pipeline.observer import Trace
 from hermes.pipeline.scheduled_replies import for_schedule
 from hermes.pipeline.targets import reply_id, target_of
 from hermes.pipeline.turn import Turn
+from hermes.ports.compaction import ASKED, COMPACT
 from hermes.ports.memory import EXTRACT, NewJob
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
 from hermes.ports.steps import Lease, Step, StepFacts, TimelineEvent
-from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.transcripts import Compaction, TranscriptEntry
 from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
+from hermes.routing.plan import Candidate, candidate_named
+from hermes.sessions.compaction_rules import rules_of
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
 _CUT: dict[str, CutReason] = {"length": "length", "refusal": "refusal"}
+# No context is so small that fewer tokens are worth a summary.
+_LEAST_TOKENS = 500
 _log = structlog.get_logger(__name__)
 
 
@@ -97,11 +103,21 @@ class EndHooks(Protocol):
     def session_ended(self, lane: str, reason: str, /) -> None: ...
 
 
+class HasRooms(Protocol):
+    """Knows how much of a model's context a prompt may take."""
+
+    def room_of(self, candidate: Candidate, /) -> int | None: ...
+
+
 class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
     """What `save` uses: the store, and the observers of the end."""
 
     @property
     def store(self) -> CommitStore: ...
+    @property
+    def calls(self) -> HasRooms: ...
+    @property
+    def wake_jobs(self) -> Callable[[], None]: ...
     @property
     def sleep(self) -> Sleep: ...
     @property
@@ -125,6 +141,9 @@ async def save(turn: Turn, reply: Reply, ctx: _Context) -> None:
     await commit_patiently(ctx, ctx.journal.lease, commit)
     if any(delivery.state is DeliveryState.PENDING for delivery in commit.deliveries):
         services.wake_outbox(turn.event.source.platform)
+    if any(job.kind == COMPACT for job in commit.jobs):
+        # The conversation may go on at once, and the context is nearly full.
+        services.wake_jobs()
     result = msgspec.structs.replace(commit.result, text=reply.text)
     done = Progress(kind="done", outcome=reply.outcome, result=result)
     services.watch.publish(turn.id, done)
@@ -206,7 +225,8 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         rewind=reply.rewind if turn.retry is None or not entries else Rewind(cut=turn.retry),
         mirrors=mirrors_of(turn, reply),
         soul=turn.soul,
-        job=_extraction(turn, ctx.services) if entries else None,
+        jobs=_jobs(turn, reply, ctx.services, has_entries=bool(entries)),
+        compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
 
@@ -253,9 +273,13 @@ def _opening(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...] | None:
 def _asked(turn: Turn, reply: Reply) -> ChatMessage:
     """Return the turn's own message; messages that it did not use get their own turns."""
     assert turn.user is not None
-    if turn.own is None or has_used_joined(turn, reply):
-        return turn.user
-    return ChatMessage("user", said_parts(turn.own))
+    user = turn.user
+    if turn.own is not None and not has_used_joined(turn, reply):
+        user = ChatMessage("user", said_parts(turn.own))
+    if reply.outcome is Outcome.FAILED and not turn.exchanged and not turn.calls:
+        # Later prompts need not repeat it; people still find it.
+        return ChatMessage("user", (*user.parts, UNANSWERED))
+    return user
 
 
 def _used(exchanged: tuple[TranscriptEntry, ...]) -> tuple[TranscriptEntry, ...]:
@@ -318,6 +342,54 @@ def _interaction(turn: Turn) -> Interaction:
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,
         platform_usage=turn.platform_usage,
+    )
+
+
+def _new_compaction(turn: Turn) -> Compaction | None:
+    """Return what the turn put in the place of older messages, if it did that itself."""
+    made = turn.compaction
+    return made if made is not None and made.version is None else None
+
+
+def _jobs(
+    turn: Turn, reply: Reply, services: SaveServices, *, has_entries: bool
+) -> tuple[NewJob, ...]:
+    """Return the work that the turn leaves behind."""
+    if reply.compacts:
+        return (compaction_job(turn, at=services.clock.now(), asked=True),)
+    if not has_entries:
+        return ()
+    jobs = (_extraction(turn, services), _compacting(turn, services))
+    return tuple(job for job in jobs if job is not None)
+
+
+def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
+    """Return the job that sums up a conversation whose last call nearly filled the context."""
+    if not turn.calls or turn.event.internal or turn.event.history:
+        return None
+    usage, model = turn.calls[-1].usage, turn.calls[-1].model
+    tokens = usage.tokens_in + usage.tokens_out
+    if tokens < _LEAST_TOKENS:
+        return None
+    room = services.calls.room_of(candidate_named(model))
+    rules = rules_of(services.settings, turn.agent.key)
+    if room is None or not rules.is_due(tokens, room):
+        return None
+    return compaction_job(turn, at=services.clock.now())
+
+
+def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:
+    """Return the job that sums up a turn's conversation."""
+    key = f"{COMPACT}:{graph_name(turn.lane, turn.epoch)}"
+    return NewJob(
+        kind=COMPACT,
+        key=f"{key}:{ASKED}" if asked else key,
+        lane=turn.lane,
+        epoch=turn.epoch,
+        person_id=turn.person_id,
+        due_at=at,
+        latest_at=at,
+        is_patient=not asked,
     )
 
 

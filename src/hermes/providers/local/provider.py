@@ -12,7 +12,13 @@ from typing import Any
 import msgspec
 import structlog
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable, StreamTruncated
+from hermes.errors import (
+    PromptTooLong,
+    ProviderError,
+    ProviderRejected,
+    ProviderUnavailable,
+    StreamTruncated,
+)
 from hermes.message.ids import MakeId, make_id
 from hermes.message.parts import tool_calls_of
 from hermes.message.reply import Usage
@@ -215,11 +221,13 @@ class LocalProvider:
         allowed = max(1, min(room, self._settings.max_prompt_tokens))
         return PromptFit(lines, allowed=allowed, may_cut=request.cut_history)
 
-    def _too_long(self, counted: int) -> ProviderRejected:
+    def _too_long(self, counted: int) -> PromptTooLong:
         name, held = self._settings.name, self._settings.context_tokens
-        return ProviderRejected(
+        return PromptTooLong(
             f"{name}: {counted} tokens do not fit the demonstration model's context length of {held}"
             " tokens: send fewer or shorter messages, or configure a larger model",
+            needed=counted,
+            limit=held,
             status=400,
         )
 

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.errors import PromptTooLong, ProviderError, ProviderRejected, ProviderUnavailable
 
 Blame = Literal["request", "length", "model", "rate", "later", "service"]
 
@@ -22,6 +22,8 @@ def blame_of(error: ProviderError) -> Blame:
     """Return what the service rejected: the request, its length, the model's name, or the
     moment.
     """
+    if isinstance(error, PromptTooLong):
+        return "length"
     if isinstance(error, ProviderRejected):
         if error.status in OF_THE_REQUEST and _TOO_LONG.search(str(error)):
             return "length"

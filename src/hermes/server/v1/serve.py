@@ -11,6 +11,7 @@ from functools import cached_property, partial
 
 import msgspec
 
+from hermes.calls.context_fit import request_tokens
 from hermes.calls.demands import demands_of
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
@@ -25,7 +26,7 @@ from hermes.http.sse import EventStream
 from hermes.media.check import FileLimits, check_by_value, check_files_by_value
 from hermes.media.image_files import is_inline
 from hermes.message.ids import MakeId
-from hermes.message.parts import AudioPart, FilePart, ImagePart
+from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.provider import ModelName, ModelRequest, TextDelta
@@ -44,6 +45,8 @@ AUTO = "auto"
 _BODY_S = 60.0
 _KEEP_ALIVE_S = 15.0
 _STOP_RETRY_S = 5.0
+# A shorter request fits the context of any model.
+_LONG_CHARS = 20_000
 _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure, ModelName)
 _FILES = (ImagePart, FilePart, AudioPart)
 _LEFT = 499  # nobody reads it: the caller has disconnected
@@ -287,7 +290,17 @@ def ask_of(call: WireCall, *, fetches: bool = True) -> CallNeeds:
         tools=bool(request.tools),
         images=ImagePart in kinds,
         options=demands_of(request, has_files=has_files, fetches=fetches),
+        tokens=_tokens_of(request),
     )
+
+
+def _tokens_of(request: ModelRequest) -> int:
+    """Return at least how many tokens a long request has; 0 for one that any model holds.
+
+    The estimate is high: a third less never keeps a call from a model that could have held it.
+    """
+    chars = sum(len(p.text) for m in request.messages for p in m.parts if isinstance(p, TextPart))
+    return request_tokens(request) * 2 // 3 if chars > _LONG_CHARS else 0
 
 
 def allowed_plan(caller: ApiCaller, wanted: str, plan: Plan) -> Plan:

@@ -107,7 +107,8 @@ class CommitUnit:
         add_spent(tx, commit.spent)
         await self._deliver(tx, reply_body)
         await self._souls.write(tx, self._lease.lane, commit)
-        put_job(tx, commit.job)
+        for job in commit.jobs:
+            put_job(tx, job)
         if commit.interaction is not None:
             self._write_interaction(tx, commit.interaction)
         self._engine.add_events(tx, commit.message_id, commit.events)

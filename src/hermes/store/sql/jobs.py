@@ -125,16 +125,15 @@ def _heard(move: Move, said: list[ChatMessage]) -> list[ReadExchange]:
     return [ReadExchange(message_id=move.edit.reason, text=text, answer=answer, at=move.at or 0.0)]
 
 
-def put_job(tx: Tx, job: NewJob | None) -> None:
+def put_job(tx: Tx, job: NewJob) -> None:
     """Write a job, inside the commit of the turn that creates it."""
-    if job is not None:
-        tx.put(
-            _SQL["put_job"],
-            job.key,
-            job.kind,
-            job.lane,
-            job.epoch,
-            job.person_id,
-            job.due_at,
-            job.latest_at,
-        )
+    tx.put(
+        _SQL["put_patient_job" if job.is_patient else "put_job"],
+        job.key,
+        job.kind,
+        job.lane,
+        job.epoch,
+        job.person_id,
+        job.due_at,
+        job.latest_at,
+    )

@@ -6,6 +6,7 @@ from hermes.errors import Unauthenticated
 from hermes.ports.access import Credential, Role, credential_id
 from hermes.ports.people import Person
 from hermes.store.sql.answers import drop_answers
+from hermes.store.sql.compactions import forget_summaries
 from hermes.store.sql.cron import forget_cron
 from hermes.store.sql.directory import forget_chats
 from hermes.store.sql.engine import Engine
@@ -96,6 +97,7 @@ class SqlPeople:
             forget_cron(tx, person_id)
             forget_chats(tx, person_id)
             await forget_overheard(tx, person_id)
+            await forget_summaries(tx, person_id, sealer=self._engine.sealer)
             await drop_answers(tx, await tx.rows(_ANSWERS["of_person"], person_id))
             erase_responses(tx, person_id)
             tx.put(_SQL["mark_erased"], person_id, at)

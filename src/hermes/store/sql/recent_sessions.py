@@ -5,6 +5,7 @@ all.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,14 +20,11 @@ _MESSAGE_WEIGHT = 300
 # more.
 _NAME_WEIGHT = 210
 _SESSION_WEIGHT = 2_500
-# The window over a long conversation moves by a quarter: most of what is sent stays the same from
-# turn to turn.
-_STEPS = 4
 _encode = msgspec.json.Encoder().encode
 
 
 class RecentSession(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A session at the lane's `head`: what turns see of it, and where it grows."""
+    """A session at the lane's `head`: what turns see of it, about `limit` bytes, and where it grows."""
 
     epoch: int
     head: int
@@ -59,7 +57,7 @@ class RecentTranscripts:
     def put(self, lane: str, session: RecentSession) -> None:
         """Cache a session that was read."""
         weight = _SESSION_WEIGHT + _NAME_WEIGHT * len(session.tip)
-        self._replace(lane, session, weight + _weigh(session.said.messages))
+        self._replace(lane, session, weight + weigh(session.said.messages))
 
     def extend(
         self,
@@ -80,8 +78,12 @@ class RecentTranscripts:
         if session.head + len(entries) != head or session.said.start is None:
             self._drop(lane)
             return
-        said, surplus = _moved_on(session, entries, len(tip))
-        weight += _weigh(entries) + _NAME_WEIGHT * len(entries) - _weigh(surplus)
+        said = msgspec.structs.replace(session.said, messages=(*session.said.messages, *entries))
+        weight += weigh(entries) + _NAME_WEIGHT * len(entries)
+        if weight > _NAME_WEIGHT * len(tip) + 2 * session.limit:
+            # It is read again, and only as much of it as a turn can use.
+            self._drop(lane)
+            return
         grown = msgspec.structs.replace(
             session, head=head, said=said, tip=tip, graph=graph, calls=calls
         )
@@ -110,14 +112,6 @@ class RecentTranscripts:
         self._weight -= weight
 
 
-def window_start(length: int, limit: int) -> int:
-    """Return the index of the first of `length` messages that a turn sees, at most `limit`."""
-    if length <= limit:
-        return 0
-    step = max(1, limit // _STEPS)
-    return -(-(length - limit) // step) * step
-
-
 def without_answers(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
     """Return messages without leading tool results whose calls are before the cut."""
     cut = 0
@@ -126,16 +120,6 @@ def without_answers(messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...
     return messages[cut:]
 
 
-def _moved_on(
-    session: RecentSession, entries: tuple[ChatMessage, ...], length: int
-) -> tuple[VisibleHistory, tuple[ChatMessage, ...]]:
-    """Return what the next turn sees, and the messages that it no longer sees."""
-    start, messages = session.said.start or 0, (*session.said.messages, *entries)
-    cut = max(0, window_start(length, session.limit) - start)
-    kept = without_answers(messages[cut:]) if cut else messages
-    gone = len(messages) - len(kept)
-    return VisibleHistory(start + gone, kept), messages[:gone]
-
-
-def _weigh(messages: tuple[ChatMessage, ...]) -> int:
+def weigh(messages: Sequence[ChatMessage]) -> int:
+    """Return about how much memory messages take."""
     return sum(_MESSAGE_WEIGHT + len(_encode(message)) for message in messages)

@@ -15,6 +15,7 @@ from hermes.store.sql.answers import SqlAnswers
 from hermes.store.sql.approvals import SqlApprovals
 from hermes.store.sql.audit import SqlAudit
 from hermes.store.sql.channel_state import SqlChannelState
+from hermes.store.sql.compaction_jobs import SqlCompactions
 from hermes.store.sql.cron import SqlCron
 from hermes.store.sql.directory import SqlDirectory
 from hermes.store.sql.dreams import SqlDreams
@@ -92,6 +93,7 @@ class SqlStore:
         self.souls = SqlSouls(engine)
         self.jobs = SqlJobs(engine, facts=self.facts)
         self.dreams = SqlDreams(engine)
+        self.compactions = SqlCompactions(engine, transcripts=self.transcripts, souls=self.souls)
         self.sessions = SqlSessions(engine)
         self.pruning = SqlPruning(engine)
         self.turns = SqlTurns(

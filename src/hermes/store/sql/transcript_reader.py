@@ -1,6 +1,7 @@
 """Reads conversations out of their message graphs, plainly: it follows names as it reads."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import structlog
@@ -11,15 +12,28 @@ from hermes.graph.hasher import Hasher
 from hermes.graph.reader import ObjectReader
 from hermes.message.chat import ChatMessage
 from hermes.message.session_key import graph_name
-from hermes.ports.transcripts import VisibleHistory
+from hermes.ports.transcripts import Compaction, VisibleHistory
+from hermes.store.sql.compactions import SessionCompactions
 from hermes.store.sql.graph_storage import SqlGraphStorage
-from hermes.store.sql.recent_sessions import RecentSession, window_start, without_answers
+from hermes.store.sql.recent_sessions import RecentSession, weigh, without_answers
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.session_history import MAIN, SessionHistory
 from hermes.store.sql.tx import Rows
 
 _log = structlog.get_logger(__name__)
 _decode = msgspec.json.Decoder(ChatMessage).decode
+# How many messages are read at once, from the newest on, until there are enough.
+_AT_ONCE = 128
+
+
+class SessionView(NamedTuple):
+    """The messages of a session from `start` on, and the compaction before them."""
+
+    storage: SqlGraphStorage
+    tip: Tip
+    held: Compaction | None
+    start: int
+    found: list[ChatMessage | None]
 
 
 class TranscriptReader:
@@ -53,29 +67,71 @@ class TranscriptReader:
         )
 
     def session(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> RecentSession:
-        """Return a session with at most `limit` of its newest messages, without the last `cut`."""
-        name = graph_name(lane, epoch)
-        storage = self.storage(name)
-        tip = self.tip(name, storage)
-        stop = max(0, len(tip) - cut)
-        start = window_start(stop, limit)
-        names = [blob.id for blob in tip.sequence.names(start, stop)]
-        found = self.messages(storage, names, lane=lane)
+        """Return a session with about `limit` bytes of its newest messages, without the last `cut`.
+
+        What is older than a compaction is not read; `compaction` asks for one by its version.
+        """
+        view = self.view(lane, epoch=epoch, limit=limit, cut=cut, compaction=compaction)
+        held, found = view.held, view.found
         readable = tuple(message for message in found if message is not None)
-        messages = without_answers(readable) if start else readable
-        first = start + len(readable) - len(messages)
-        said = VisibleHistory(first if len(readable) == len(names) else None, messages)
+        is_cut = view.start > (0 if held is None else held.stop)
+        messages = without_answers(readable) if is_cut else readable
+        first = view.start + len(readable) - len(messages)
+        said = VisibleHistory(first if len(readable) == len(found) else None, messages, held)
         return RecentSession(
             epoch=epoch,
             head=head,
             limit=limit,
             said=said,
-            tip=tip,
-            graph=storage.number,
-            calls=storage.calls_made(MAIN),
+            tip=view.tip,
+            graph=view.storage.number,
+            calls=view.storage.calls_made(MAIN),
         )
+
+    def view(
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        limit: int,
+        cut: int = 0,
+        compaction: int | None = None,
+    ) -> SessionView:
+        """Return what models see of a session, with None for every message that is gone."""
+        name = graph_name(lane, epoch)
+        storage = self.storage(name)
+        tip = self.tip(name, storage)
+        stop = max(0, len(tip) - cut)
+        held = SessionCompactions(storage, tip).newest(stop, version=compaction)
+        base = 0 if held is None else held.stop
+        start, found = self._newest(storage, tip, span=range(base, stop), limit=limit)
+        return SessionView(storage, tip, held, start, found)
+
+    def _newest(
+        self, storage: SqlGraphStorage, tip: Tip, *, span: range, limit: int
+    ) -> tuple[int, list[ChatMessage | None]]:
+        """Return the newest messages of a span with about `limit` bytes, and where they begin."""
+        start, found, weight = span.stop, list[ChatMessage | None](), 0
+        while start > span.start and weight < limit:
+            stop, start = start, max(span.start, start - _AT_ONCE)
+            names = [blob.id for blob in tip.sequence.names(start, stop)]
+            read = self.messages(storage, names, lane=tip.graph)
+            found[:0] = read
+            weight += weigh([one for one in read if one is not None])
+        while weight > limit and len(found) > 1:
+            weight -= 0 if found[0] is None else weigh([found[0]])
+            found.pop(0)
+            start += 1
+        return start, found
 
     def first_message(self, name: str, *, lane: str) -> ChatMessage | None:
         """Return the first message of a graph."""

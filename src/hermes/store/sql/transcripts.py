@@ -13,19 +13,24 @@ import structlog
 
 from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow
+from hermes.graph.rewind import ChangeAuthor
+from hermes.graph.storage import Batch
 from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
-from hermes.ports.session_history import ConversationPage, PastExchange
-from hermes.ports.transcripts import VisibleHistory
+from hermes.ports.compaction import LongConversation, OlderPart
+from hermes.ports.memory import Job
+from hermes.ports.session_history import ALL_BYTES, ConversationPage, PastExchange
+from hermes.ports.transcripts import Compaction, VisibleHistory
 from hermes.ports.turns import Commit
+from hermes.store.sql.compactions import SessionCompactions
 from hermes.store.sql.conversation_pages import ConversationPages, read_place
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.graph_names import GraphNames, call_views
 from hermes.store.sql.graph_writer import GraphWriter
 from hermes.store.sql.queries import load
 from hermes.store.sql.recent_sessions import RecentSession, RecentTranscripts
-from hermes.store.sql.session_history import SessionHistory
-from hermes.store.sql.transcript_reader import TranscriptReader
+from hermes.store.sql.session_history import MAIN, SessionHistory
+from hermes.store.sql.transcript_reader import SessionView, TranscriptReader
 from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("transcripts")
@@ -66,21 +71,42 @@ class SqlTranscripts:
         return TranscriptReader(db, sealer=self._engine.sealer, hasher=self._names.hasher)
 
     async def history(
-        self, lane: str, *, epoch: int, head: int, limit: int, cut: int = 0
+        self,
+        lane: str,
+        *,
+        epoch: int,
+        head: int,
+        limit: int = ALL_BYTES,
+        cut: int = 0,
+        compaction: int | None = None,
     ) -> VisibleHistory:
-        """Return what a turn sees of an epoch: at most `limit` of its newest messages."""
-        session = None if cut else self._recent.get(lane, epoch=epoch, head=head)
+        """Return what a turn sees of an epoch: about `limit` bytes of its newest messages."""
+        is_usual = not cut and compaction is None
+        session = self._recent.get(lane, epoch=epoch, head=head) if is_usual else None
         if session is not None and session.limit == limit:
             return session.said
         stamp = self._recent.stamp
 
         def read(db: Rows) -> RecentSession:
-            return self._reader(db).session(lane, epoch=epoch, head=head, limit=limit, cut=cut)
+            return self._reader(db).session(
+                lane, epoch=epoch, head=head, limit=limit, cut=cut, compaction=compaction
+            )
 
         session = await self._engine.reads.look(read)
-        if not cut and stamp == self._recent.stamp:
+        if is_usual and stamp == self._recent.stamp:
             self._recent.put(lane, session)
         return session.said
+
+    async def older(
+        self, job: Job, cut: Callable[[LongConversation], int], *, shared_from: int, limit: int
+    ) -> OlderPart | None:
+        """Return the part of a conversation that `cut` says is older, if there is one."""
+
+        def read(db: Rows) -> OlderPart | None:
+            view = self._reader(db).view(job.lane, epoch=job.epoch, limit=limit)
+            return _older(view, cut, shared_from=shared_from)
+
+        return await self._engine.reads.look(read)
 
     async def exchanges(
         self, lane: str, *, epoch: int, since: int = 0, limit: int
@@ -110,6 +136,7 @@ class SqlTranscripts:
         """
         rewind = commit.rewind
         assert rewind is not None
+        await self._compact(tx, lane, commit)
         writer = self._writer(tx, lane, commit)
         past = await tx.look(lambda db: self._reader(db).past(lane, commit.epoch))
         if rewind.keeps:
@@ -152,6 +179,7 @@ class SqlTranscripts:
 
         The commit stores the entries' content: it has it already or knows whose it is.
         """
+        await self._compact(tx, lane, commit)
         known = self._recent.get(lane, epoch=commit.epoch, head=head - len(commit.entries))
         if known is None:
             tip = await tx.look(lambda db: self._reader(db).tip(graph_name(lane, commit.epoch)))
@@ -165,6 +193,41 @@ class SqlTranscripts:
         if known is not None and known.calls is not None:
             calls = known.calls + len(growth.batch.calls)
         return GraphWrite(growth, await writer.number(), calls, head)
+
+    async def _compact(self, tx: Tx, lane: str, commit: Commit) -> None:
+        """Write what turns see from now on in the place of older messages, if there is news."""
+        if commit.compaction is not None:
+            who = ChangeAuthor(commit.person_id, commit.message_id, commit.at)
+            await self.compact(tx, lane, commit.epoch, made=commit.compaction, who=who)
+
+    async def compact(
+        self,
+        tx: Tx,
+        lane: str,
+        epoch: int,
+        *,
+        made: Compaction,
+        who: ChangeAuthor,
+        source: bytes | None = None,
+    ) -> None:
+        """Write a compaction; raises `Conflict` if its messages are no longer there."""
+        name = graph_name(lane, epoch)
+
+        def plan(db: Rows) -> Batch:
+            reader = self._reader(db)
+            storage = reader.storage(name)
+            past = SessionCompactions(storage, reader.tip(name, storage))
+            return past.batch(made, names=self._names, who=who, source=source)
+
+        batch = await tx.look(plan)
+        writer = GraphWriter(
+            tx,
+            name,
+            sealer=self._engine.sealer,
+            numbers=self._engine.graph_numbers,
+            person_id=who.actor,
+        )
+        await writer.put(batch)
 
     def _grow(self, tip: Tip, commit: Commit) -> Growth:
         blobs = [self._names.kept(entry.message) for entry in commit.entries]
@@ -190,7 +253,7 @@ class SqlTranscripts:
         """Record that what `write` wrote is on disk."""
         self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()
-        if commit.rewind is not None:
+        if commit.rewind is not None or commit.compaction is not None:
             self._recent.drop(lane)
         entries = tuple(entry.message for entry in commit.entries)
         self._recent.extend(
@@ -264,3 +327,35 @@ class SqlTranscripts:
             return pages.page(limit, place)
 
         return await self._engine.reads.look(read)
+
+
+def _older(
+    view: SessionView, cut: Callable[[LongConversation], int], *, shared_from: int
+) -> OlderPart | None:
+    """Return the older part of a session; None if nothing is to be summed up."""
+    held, last = view.held, next(view.storage.calls_back(MAIN), None)
+    if held is not None and held.start < shared_from:
+        held = None
+    # Messages of erased persons are missing; the others keep their places.
+    placed = [
+        (index, message)
+        for index, message in enumerate(view.found, start=view.start)
+        if message is not None and index >= shared_from
+    ]
+    messages = tuple(message for _, message in placed)
+    found = LongConversation(
+        summary=None if held is None else held.message,
+        messages=messages,
+        model="" if last is None else last.model,
+    )
+    count = cut(found)
+    if not 0 < count < len(placed):
+        return None
+    stop = placed[count][0]
+    return OlderPart(
+        start=shared_from,
+        stop=stop,
+        source=view.tip.sequence.take(stop).root,
+        conversation=found,
+        messages=messages[:count],
+    )

@@ -47,6 +47,14 @@ ON CONFLICT (key) DO UPDATE SET
         OR excluded.due_at < jobs.latest_at THEN excluded.due_at ELSE jobs.latest_at END,
     attempts = 0, touched = jobs.touched + 1, failure = NULL;
 
+-- name: put_patient_job
+-- A job that stays as it is if it waits already; one that was given up is tried again.
+INSERT INTO jobs (key, kind, lane, epoch, person_id, due_at, latest_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+ON CONFLICT (key) DO UPDATE SET
+    attempts = CASE WHEN jobs.due_at IS NULL THEN 0 ELSE jobs.attempts END,
+    due_at = coalesce(jobs.due_at, excluded.due_at);
+
 -- name: due_jobs
 -- Jobs of some kinds, or of all, that are due, the longest first.
 SELECT key, kind, lane, epoch, person_id, attempts, touched, covered FROM jobs

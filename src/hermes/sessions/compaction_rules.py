@@ -1,0 +1,47 @@
+"""When a conversation is summed up and by what, for one agent; pure."""
+
+import msgspec
+
+from hermes.config import AgentSettings, Settings
+
+
+class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings `compaction` with what the agent does differently."""
+
+    on: bool
+    at: float
+    keep: float
+    max_tokens: int
+    summary_tokens: int
+    own_model: bool
+    model: str | None
+
+    def is_due(self, tokens: int, room: int) -> bool:
+        """Return whether a conversation of so many tokens is to be summed up."""
+        return self.on and tokens >= min(self.at * room, self.max_tokens)
+
+    def kept_tokens(self, room: int) -> int:
+        """Return how many tokens of the newest messages stay word for word."""
+        most = min(self.keep, self.at) * min(room, self.max_tokens)
+        return int(most)
+
+
+def rules_of(settings: Settings, agent: str) -> CompactionRules:
+    """Return the rules of an agent."""
+    common = settings.compaction
+    own = settings.agents.get(agent, AgentSettings()).compaction
+    return CompactionRules(
+        on=common.on if own.on is None else own.on,
+        at=common.at if own.at is None else own.at,
+        keep=common.keep if own.keep is None else own.keep,
+        max_tokens=common.max_tokens,
+        summary_tokens=common.summary_tokens,
+        own_model=common.own_model if own.own_model is None else own.own_model,
+        model=own.model or common.model,
+    )
+
+
+def is_on_anywhere(settings: Settings) -> bool:
+    """Return whether any agent's conversations are summed up."""
+    agents = [one.compaction.on for one in settings.agents.values()]
+    return settings.compaction.on or any(agents)

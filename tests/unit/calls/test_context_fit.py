@@ -1,0 +1,129 @@
+"""G5: a request is cut to what a model holds, the least valuable part first."""
+
+import msgspec
+import pytest
+
+from hermes.calls.context_fit import (
+    fit_context,
+    message_tokens,
+    request_tokens,
+    text_tokens,
+)
+from hermes.errors import PromptTooLong
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
+from hermes.ports.provider import ModelRequest
+
+ROOM = 2_000
+
+
+def assistant(text: str) -> ChatMessage:
+    return ChatMessage("assistant", (TextPart(text),))
+
+
+def talk(exchanges: int, *, chars: int = 1_000) -> tuple[ChatMessage, ...]:
+    said: list[ChatMessage] = []
+    for number in range(exchanges):
+        said += [user_text(f"{number} ".ljust(chars, "a")), assistant("b" * chars)]
+    return tuple(said)
+
+
+def tool_group(number: int, *, chars: int) -> tuple[ChatMessage, ...]:
+    call = ToolCallPart(f"c{number}", "look", "{}")
+    return (
+        user_text(f"look {number}"),
+        ChatMessage("assistant", (call,)),
+        ChatMessage("tool", (ToolResultPart(call.id, "look", "r" * chars),)),
+        assistant("found"),
+    )
+
+
+def request(*messages: ChatMessage) -> ModelRequest:
+    return ModelRequest(model="m", messages=messages, system=("be kind",), cut_history=True)
+
+
+@pytest.mark.req("G5")
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("word " * 100, 125), ("слово " * 100, 300), ("天气怎么样" * 100, 500), ("🙂" * 100, 130)],
+)
+def test_other_scripts_count_for_more_than_english(text: str, least: int) -> None:
+    assert text_tokens(text) >= least
+
+
+@pytest.mark.req("G5")
+def test_what_fits_is_sent_as_it_is() -> None:
+    wanted = request(*talk(2), user_text("now"))
+
+    fitted = fit_context(wanted, room=ROOM)
+
+    assert fitted.request is wanted
+    assert (fitted.left_out, fitted.is_shortened) == (0, False)
+
+
+@pytest.mark.req("G5", "W21")
+def test_the_oldest_exchanges_go_in_steps_so_that_calls_begin_alike() -> None:
+    firsts = []
+    for count in range(2, 40):
+        wanted = request(*talk(count), user_text("now"))
+        fitted = fit_context(wanted, room=ROOM)
+        assert request_tokens(fitted.request) <= ROOM
+        assert fitted.request.messages == wanted.messages[fitted.left_out :]
+        assert fitted.request.messages[0].role == "user"
+        firsts.append(fitted.left_out)
+
+    assert firsts == sorted(firsts)
+    # A step is half of the room: two exchanges of about 500 tokens.
+    assert len(set(firsts)) <= len(firsts) // 2 + 1
+
+
+@pytest.mark.req("G5")
+def test_a_call_is_never_separated_from_its_result() -> None:
+    groups = [message for number in range(12) for message in tool_group(number, chars=1_500)]
+
+    fitted = fit_context(request(*groups, user_text("now")), room=ROOM)
+
+    assert fitted.left_out % 4 == 0
+    assert fitted.left_out > 0
+
+
+@pytest.mark.req("G5")
+def test_large_results_of_earlier_turns_are_shortened_first() -> None:
+    earlier = tool_group(1, chars=9_000)
+
+    fitted = fit_context(request(*earlier, user_text("now")), room=ROOM)
+
+    (result,) = fitted.request.messages[2].parts
+    assert isinstance(result, ToolResultPart)
+    assert (fitted.left_out, fitted.is_shortened) == (0, True)
+    assert "[7000 characters of this result are left out here.]" in result.text
+
+
+@pytest.mark.req("G5")
+def test_results_of_the_turn_itself_are_shortened_when_nothing_else_is_left() -> None:
+    *own, _ = tool_group(1, chars=30_000)
+
+    fitted = fit_context(request(*talk(3), *own), room=ROOM)
+
+    assert fitted.left_out == 6
+    assert [message.role for message in fitted.request.messages] == ["user", "assistant", "tool"]
+    assert request_tokens(fitted.request) <= ROOM
+
+
+@pytest.mark.req("G5", "A6")
+def test_a_message_that_is_too_long_by_itself_is_refused_with_both_numbers() -> None:
+    long = user_text("word " * 4_000)
+
+    with pytest.raises(PromptTooLong) as caught:
+        fit_context(request(*talk(3), long), room=ROOM)
+
+    assert caught.value.limit == ROOM
+    assert caught.value.needed >= message_tokens(long)
+    assert caught.value.status is None
+
+
+@pytest.mark.req("G5")
+def test_a_short_plain_request_is_not_looked_at_closely() -> None:
+    wanted = msgspec.structs.replace(request(user_text("hi")), plain_chars=2)
+
+    assert fit_context(wanted, room=ROOM).request is wanted

@@ -1,0 +1,37 @@
+"""G5: when a conversation is summed up, for everybody and for one agent."""
+
+import pytest
+
+from hermes.config import AgentSettings, CompactionSettings, Settings
+from hermes.config.model_settings import AgentCompactionSettings
+from hermes.sessions.compaction_rules import is_on_anywhere, rules_of
+
+OWN = AgentSettings(compaction=AgentCompactionSettings(on=False, at=0.5, model="house:small"))
+SETTINGS = Settings(agents={"main": AgentSettings(), "calm": OWN})
+
+
+@pytest.mark.req("G5")
+def test_it_is_due_at_its_share_of_the_room_or_at_the_most_tokens() -> None:
+    rules = rules_of(Settings(compaction=CompactionSettings(at=0.5, max_tokens=900)), "main")
+
+    assert [rules.is_due(tokens, 1_000) for tokens in (499, 500)] == [False, True]
+    assert [rules.is_due(tokens, 1_000_000) for tokens in (899, 900)] == [False, True]
+    assert rules.kept_tokens(1_000_000) == 270
+
+
+@pytest.mark.req("G5")
+def test_an_agent_changes_what_it_names_and_follows_the_rest() -> None:
+    calm, main = rules_of(SETTINGS, "calm"), rules_of(SETTINGS, "main")
+
+    assert (calm.on, calm.at, calm.model, calm.keep) == (False, 0.5, "house:small", main.keep)
+    assert (main.on, main.at, main.model) == (True, 0.7, None)
+    assert not calm.is_due(1_000, 1_000)
+
+
+@pytest.mark.req("G5")
+def test_one_agent_is_enough_for_jobs_to_run() -> None:
+    on = AgentSettings(compaction=AgentCompactionSettings(on=True))
+    off = CompactionSettings(on=False)
+
+    assert is_on_anywhere(Settings(compaction=off, agents={"main": AgentSettings(), "a": on}))
+    assert not is_on_anywhere(Settings(compaction=off))
