@@ -36,7 +36,8 @@ from hermes.ops.instance import RunningGateway
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock
-from hermes.providers.minilm.settings import is_installed
+from hermes.providers.minilm.settings import is_installed as has_minilm
+from hermes.providers.wordllama.model import is_installed as has_wordllama
 from hermes.server.listen import bind
 from hermes.store.search.file import UnusableIndex, check_header
 from hermes.store.sqlite.inspection import Inspection, inspect
@@ -223,7 +224,7 @@ def _search_checks(home: Path, settings: Settings) -> Iterator[Check]:
 def _recall_checks(settings: Settings) -> Iterator[Check]:
     if not settings.memory.recall:
         yield Check(name="recall", status="ok", what="recall by meaning is off (memory.recall)")
-    elif settings.memory.embedder is not None or is_installed():
+    elif settings.memory.embedder is not None or has_wordllama() or has_minilm():
         yield Check(name="recall", status="ok", what="a model for recall by meaning is installed")
     else:
         yield Check(

@@ -75,6 +75,8 @@ PROVIDERS: Mapping[str, Entry] = {
 ALWAYS_THERE = ("openai", "local")
 EMBEDDER = "minilm"
 """Always present unless it is disabled; it answers nobody."""
+OWN_EMBEDDER = "wordllama"
+"""What makes the vectors of recall where its package is installed; it is no provider."""
 AGENTS: Mapping[str, Entry] = {"main": {"description": "Answers everyone."}}
 TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

@@ -23,6 +23,7 @@ class WordEmbed:
     """A vector is which of a few words a text has; fits `memory.recall.Embed`."""
 
     model = "words:1"
+    least = 0.15
 
     def __init__(self, problem: Exception | None = None, words: tuple[str, ...] = WORDS) -> None:
         self.texts: list[str] = []
