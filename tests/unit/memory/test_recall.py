@@ -145,6 +145,27 @@ async def test_without_an_embedder_or_when_it_fails_nothing_is_recalled(
         assert (looking.problem is None) == (why == "failed")
 
 
+class StrictEmbed(WordEmbed):
+    """Calls related only what is nearly the same."""
+
+    least = 0.9
+
+
+@pytest.mark.req("A12")
+async def test_the_embedder_says_how_similar_related_texts_are(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, pet="a dog", drink="wine")
+
+        half = await recall(store, WordEmbed()).of(ann, "dog, wine and bali")
+        none = await recall(store, StrictEmbed()).of(ann, "dog, wine and bali")
+        same = await recall(store, StrictEmbed()).of(ann, "dog")
+
+        assert len(half.lines) == 2
+        assert none.lines == ()
+        assert same.lines == ("- pet: a dog",)
+
+
 class SlowEmbed(WordEmbed):
     """Makes the vectors of facts only when it is allowed to."""
 
