@@ -5,7 +5,7 @@ import math
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -24,25 +24,6 @@ import hermes.providers.wordllama.embedder
 hermes.providers.wordllama.embedder.WordLlamaEmbedder()
 print(sorted({"numpy", "tokenizers", "threadpoolctl", "wordllama"} & set(sys.modules)))
 """
-
-
-class Later:
-    """A clock that a test moves: it keeps what should happen later."""
-
-    def __init__(self) -> None:
-        self.delay = 0.0
-        self.waiting: Callable[[], None] | None = None
-
-    def __call__(self, delay: float, then: Callable[[], None]) -> "Later":
-        self.delay, self.waiting = delay, then
-        return self
-
-    def cancel(self) -> None:
-        self.waiting = None
-
-    def pass_by(self) -> None:
-        assert self.waiting is not None
-        self.waiting()
 
 
 class ThreadNames:
@@ -124,21 +105,6 @@ def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     )
 
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
-
-
-@pytest.mark.req("A12")
-async def test_it_leaves_memory_when_idle_and_comes_back() -> None:
-    later = Later()
-    embed = WordLlamaEmbedder(idle_unload_s=7, call_later=later)
-    first = await embed(("tea",))
-    assert (embed.is_loaded, later.delay) == (True, 7)
-
-    later.pass_by()
-
-    assert not embed.is_loaded
-    assert await embed(("tea",)) == first
-    await embed.close()
-    assert later.waiting is None
 
 
 @pytest.mark.req("A12")

@@ -2,7 +2,8 @@
 
 A message takes less time here than a thread takes to start on it, so short texts are embedded
 where they are asked for. The table is loaded, and long texts are embedded, on a thread. It fits
-`memory.fact_vectors.TextEmbedder`; it answers nobody and is no provider of `/v1`.
+`memory.fact_vectors.TextEmbedder`; it answers nobody and is no provider of `/v1`. It stays loaded:
+unloading would give 4 of its 37 MB back, since numpy and the heap keep the rest.
 """
 
 import asyncio
@@ -11,17 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from hermes.errors import ProviderUnavailable
-from hermes.provider_kit.idle_timer import CallLater, IdleTimer
 from hermes.providers.wordllama.model import MAX_CHARS, WordLlama
 
 NAME = "wordllama"
 MODEL_NAME = "l2-supercat-256"
 # About 0.15 ms of work.
 _INLINE_CHARS = 1_024
-_IDLE_UNLOAD_S = 600.0
 
 
-class Model(Protocol):
+class WordTable(Protocol):
     """Computes vectors."""
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
@@ -30,23 +29,16 @@ class Model(Protocol):
 
 
 class WordLlamaEmbedder:
-    """The embedder of recall; loads on its first text and leaves memory when it was idle."""
+    """The embedder of recall; loads on its first text."""
 
     model = f"{NAME}:{MODEL_NAME}"
     # Its unrelated texts lie further apart than those of a model with layers.
     least = 0.05
 
-    def __init__(
-        self,
-        *,
-        idle_unload_s: float = _IDLE_UNLOAD_S,
-        call_later: CallLater | None = None,
-        load: Callable[[], Model] = WordLlama.load,
-    ) -> None:
+    def __init__(self, *, load: Callable[[], WordTable] = WordLlama.load) -> None:
         self._load = load
-        self._model: Model | None = None
+        self._model: WordTable | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=NAME)
-        self._timer = IdleTimer(idle_unload_s, self._unload, call_later=call_later)
         self._closed = False
 
     @property
@@ -58,32 +50,19 @@ class WordLlamaEmbedder:
         """Return a vector for each text."""
         if self._closed:
             raise ProviderUnavailable(f"{NAME}: the gateway is stopping")
-        self._timer.stop()
-        try:
-            if self._model is not None and _size(texts) <= _INLINE_CHARS:
-                return self._model.vectors(texts)
-            return await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._vectors, texts
-            )
-        finally:
-            if not self._closed:
-                self._timer.start()
+        if self._model is not None and _size(texts) <= _INLINE_CHARS:
+            return self._model.vectors(texts)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._vectors, texts)
 
     async def close(self) -> None:
         """Stop for good; what the thread has begun ends first."""
         self._closed = True
-        self._timer.stop()
-        self._model = None
         self._thread.shutdown(wait=False)
 
     def _vectors(self, texts: tuple[str, ...]) -> list[list[float]]:
-        model = self._model
-        if model is None:
-            model = self._model = self._load()
-        return model.vectors(texts)
-
-    def _unload(self) -> None:
-        self._model = None
+        if self._model is None:
+            self._model = self._load()
+        return self._model.vectors(texts)
 
 
 def _size(texts: tuple[str, ...]) -> int:
