@@ -4,7 +4,7 @@ message costs it.
 
 import statistics
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import process_time
 
@@ -20,10 +20,14 @@ _FEW = 3
 
 
 class RecallSet(msgspec.Struct, frozen=True):
-    """Facts by their id, and for each kind of message the ids of the facts that it is about."""
+    """Facts by their id, and for each kind of message the ids of the facts that it is about.
+
+    By `queries` the embedders and their limits were chosen; by `held_out` nothing was.
+    """
 
     facts: dict[str, str]
     queries: dict[str, dict[str, list[str]]]
+    held_out: dict[str, list[str]]
 
     @property
     def messages(self) -> dict[str, list[str]]:
@@ -53,11 +57,13 @@ async def index_of(embed: TextEmbedder, labelled: RecallSet) -> bytes:
     return Page.of(entries, embed.model).pack()
 
 
-async def ranks_of(embed: TextEmbedder, labelled: RecallSet) -> list[tuple[list[str], list[str]]]:
-    """Return for every message the ids that are found, nearest first, and those expected."""
+async def ranks_of(
+    embed: TextEmbedder, labelled: RecallSet, messages: Mapping[str, list[str]]
+) -> list[tuple[list[str], list[str]]]:
+    """Return for each of some messages the ids that are found, nearest first, and those expected."""
     page = await index_of(embed, labelled)
     ranks = []
-    for text, expected in labelled.messages.items():
+    for text, expected in messages.items():
         (query,) = await embed((text,))
         found = nearest(query, [page], k=_FOUND, model=embed.model)
         ranks.append(([name for name, score in found if score >= embed.least], expected))

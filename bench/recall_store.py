@@ -14,6 +14,7 @@ import numpy as np
 
 from bench.known_people import sentence
 from bench.registry import Say
+from hermes.app.make_memory import LocalTextEmbedder
 from hermes.config import MemorySettings
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.memory.recall import Recall
@@ -24,12 +25,12 @@ from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Decide, Fact, FactChange
 from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
-from hermes.providers.wordllama.embedder import WordLlamaEmbedder
+from hermes.providers.minilm.settings import MODEL_NAME
 from tests.stores.engine import Options
 from tests.stores.opening import open_store
 
-DIMENSIONS = 256
-NAME = WordLlamaEmbedder.model
+DIMENSIONS = 384
+NAME = f"minilm:{MODEL_NAME}"
 QUESTION = "What should I wear when I walk the dog in the rain this evening?"
 _TOLD_EVERY = 10
 _NEARNESS = 0.2
@@ -46,7 +47,7 @@ class OneVector:
     """Fits `TextEmbedder`: the question's vector, made before, so that only the search counts."""
 
     model = NAME
-    least = WordLlamaEmbedder.least
+    least = LocalTextEmbedder.least
 
     def __init__(self, vector: Sequence[float]) -> None:
         self._vector = vector

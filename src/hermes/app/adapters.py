@@ -132,9 +132,9 @@ def _provider(
 
 
 def make_embedder(settings: Settings) -> WordLlamaEmbedder | None:
-    """Return recall's own embedder, unless another one is named or its package is missing."""
+    """Return the small embedder of recall if it is named and its package is installed."""
     memory = settings.memory
-    is_used = memory.recall and memory.embedder in (None, OWN_EMBEDDER)
+    is_used = memory.recall and memory.embedder == OWN_EMBEDDER
     return WordLlamaEmbedder() if is_used and is_installed() else None
 
 

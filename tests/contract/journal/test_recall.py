@@ -19,6 +19,7 @@ from hermes.ports.vectors import Page
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
 from hermes.providers.wordllama.embedder import WordLlamaEmbedder
+from hermes.providers.wordllama.model import is_installed
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -156,6 +157,7 @@ async def test_another_model_makes_the_pages_anew(tmp_path: Path, embedder: Mini
 
 
 @pytest.mark.req("A12")
+@pytest.mark.skipif(not is_installed(), reason="no package for this machine")
 async def test_the_embedder_of_recall_takes_over_from_a_provider_and_searches_its_own_vectors(
     tmp_path: Path, embedder: MiniLmEmbedder
 ) -> None:

@@ -11,13 +11,13 @@ from hermes.providers.wordllama.model import is_installed
 @pytest.mark.parametrize(
     ("settings", "is_made"),
     [
-        ({}, True),
+        ({}, False),
         ({"HERMES_MEMORY__EMBEDDER": "wordllama"}, True),
         ({"HERMES_MEMORY__EMBEDDER": "minilm"}, False),
-        ({"HERMES_MEMORY__RECALL": "false"}, False),
+        ({"HERMES_MEMORY__EMBEDDER": "wordllama", "HERMES_MEMORY__RECALL": "false"}, False),
     ],
 )
-def test_recall_has_its_own_embedder_unless_another_is_named(
+def test_recall_has_the_small_embedder_only_if_it_is_named(
     settings: dict[str, str], *, is_made: bool
 ) -> None:
     made = make_embedder(load(settings, None).settings)

@@ -78,7 +78,8 @@ async def test_whatever_a_text_is_its_vector_can_be_compared(embed: WordLlamaEmb
 
 @pytest.mark.req("A12")
 async def test_it_finds_the_facts_of_the_labelled_set(embed: WordLlamaEmbedder) -> None:
-    found = score(await ranks_of(embed, read_set()))
+    labelled = read_set()
+    found = score(await ranks_of(embed, labelled, labelled.messages))
 
     assert found.at_10 > 0.8
     assert found.at_3 > 0.65

@@ -1,1 +1,1 @@
-"""The embedder of recall: WordLlama's table of word vectors, averaged with numpy."""
+"""The small embedder of recall: WordLlama's table of word vectors, averaged with numpy."""

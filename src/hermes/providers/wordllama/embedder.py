@@ -1,4 +1,4 @@
-"""`WordLlamaEmbedder`: the vectors of recall at a hundredth of the cost of a model with layers.
+"""`WordLlamaEmbedder`: vectors for recall at a hundredth of the cost of a model with layers.
 
 A message takes less time here than a thread takes to start on it, so short texts are embedded
 where they are asked for. The table is loaded, and long texts are embedded, on a thread. It fits
@@ -21,7 +21,7 @@ _INLINE_CHARS = 1_024
 
 
 class WordTable(Protocol):
-    """Computes vectors."""
+    """Computes vectors; for several threads at once."""
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
         """Return a vector for each text."""
@@ -29,7 +29,7 @@ class WordTable(Protocol):
 
 
 class WordLlamaEmbedder:
-    """The embedder of recall; loads on its first text."""
+    """The small embedder of recall; loads on its first text."""
 
     model = f"{NAME}:{MODEL_NAME}"
     # Its unrelated texts lie further apart than those of a model with layers.
@@ -40,11 +40,6 @@ class WordLlamaEmbedder:
         self._model: WordTable | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=NAME)
         self._closed = False
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the model is in memory."""
-        return self._model is not None
 
     async def __call__(self, texts: tuple[str, ...]) -> list[list[float]]:
         """Return a vector for each text."""

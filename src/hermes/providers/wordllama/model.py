@@ -28,7 +28,7 @@ _UNKNOWN = 0
 
 
 class WordLlama:
-    """The loaded model."""
+    """The loaded model; nothing of it changes, so several threads may use it."""
 
     def __init__(self, table: "NDArray[np.floating[Any]]", tokenizer: "Tokenizer") -> None:
         self._table = table
