@@ -73,7 +73,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class MiniLm:
-    """The loaded model; for one thread at a time."""
+    """The loaded model; `tokens` may be called on any thread, the rest on one at a time."""
 
     def __init__(self, weights: Mapping[str, "Array"], tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
