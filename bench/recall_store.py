@@ -1,5 +1,6 @@
 """Many people's facts and vectors in a real database file, and one recall after another over it."""
 
+import math
 import os
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -13,7 +14,9 @@ import numpy as np
 
 from bench.known_people import sentence
 from bench.registry import Say
+from hermes.app.make_memory import LocalTextEmbedder
 from hermes.config import MemorySettings
+from hermes.memory.fact_vectors import TextEmbedder
 from hermes.memory.recall import Recall
 from hermes.message.ids import make_id
 from hermes.message.trivial import is_trivial
@@ -22,13 +25,12 @@ from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Decide, Fact, FactChange
 from hermes.ports.store import Store
 from hermes.ports.vectors import Page, VectorEntry
-from hermes.providers.minilm.provider import MiniLmEmbedder
-from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings
+from hermes.providers.minilm.settings import MODEL_NAME
 from tests.stores.engine import Options
 from tests.stores.opening import open_store
 
 DIMENSIONS = 384
-NAME = f"bench:{MODEL_NAME}"
+NAME = f"minilm:{MODEL_NAME}"
 QUESTION = "What should I wear when I walk the dog in the rain this evening?"
 _TOLD_EVERY = 10
 _NEARNESS = 0.2
@@ -42,9 +44,10 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 class OneVector:
-    """Fits `memory.placing.Embed`: the question's vector, made before, so that only the search counts."""
+    """Fits `TextEmbedder`: the question's vector, made before, so that only the search counts."""
 
     model = NAME
+    least = LocalTextEmbedder.least
 
     def __init__(self, vector: Sequence[float]) -> None:
         self._vector = vector
@@ -52,19 +55,6 @@ class OneVector:
     async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
         """Return the vector for each text."""
         return [self._vector for _ in texts]
-
-
-class RealVector:
-    """Fits `memory.placing.Embed`: the real model."""
-
-    model = NAME
-
-    def __init__(self, embedder: MiniLmEmbedder) -> None:
-        self._embedder = embedder
-
-    async def __call__(self, texts: tuple[str, ...]) -> Sequence[Sequence[float]]:
-        """Return a vector for each text."""
-        return (await self._embedder.embed(texts, model=MODEL_NAME)).vectors
 
 
 @asynccontextmanager
@@ -130,7 +120,7 @@ def _page(ids: Sequence[str], *, near: Sequence[float], chance: np.random.Genera
     return Page.of(entries, f"{NAME}/{DIMENSIONS}")
 
 
-def recall_of(store: Store, embed: OneVector | RealVector) -> Recall:
+def recall_of(store: Store, embed: TextEmbedder) -> Recall:
     """Return the recall of a gateway over this store."""
     return Recall(
         store.facts,
@@ -151,11 +141,8 @@ async def look(recall: Recall, person_id: str, *, expected: int) -> Taken:
     return taken
 
 
-def real_embedder() -> MiniLmEmbedder:
-    """Return the built-in embedder."""
-    return MiniLmEmbedder(MiniLmSettings())
-
-
-async def question_vector(embedder: MiniLmEmbedder) -> Sequence[float]:
-    """Return where the question stands; loads the model."""
-    return (await embedder.embed((QUESTION,), model=MODEL_NAME)).vectors[0]
+async def question_vector(embed: TextEmbedder) -> Sequence[float]:
+    """Return where the question points, as one step long; loads the model."""
+    (vector,) = await embed((QUESTION,))
+    length = math.hypot(*vector)
+    return [one / length for one in vector]

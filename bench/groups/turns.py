@@ -15,6 +15,7 @@ from bench.gateway import Model, Running, environment, gateway, model_server
 from bench.known_people import tell_facts, wait_idle
 from bench.load import Outcome, run
 from bench.process import rss_mb
+from bench.recall_scores import read_set
 from bench.registry import Group, Say, Settings, Target
 from bench.turn_plan import TurnPlan
 from hermes.config import load, show
@@ -57,6 +58,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
         yield _measure_growth(model, say)
         yield _measure_sessions(model, say)
         yield _measure_recall(model, say)
+        yield _measure_recall(model, say, embedder="wordllama")
     with model_server(delay_ms=_BURST_DELAY_MS) as slow_model:
         yield _measure_burst(slow_model, say)
 
@@ -69,7 +71,15 @@ def measure_small(say: Say) -> Iterator[dict[str, float]]:
             yield from _measure_levels(running, _SMALL_TURNS, rounds=_SMALL_ROUNDS, say=say)
 
 
-def _send(running: Running, name: str, *, workers: int, turns: int, conversation: int) -> Outcome:
+def _send(
+    running: Running,
+    name: str,
+    *,
+    workers: int,
+    turns: int,
+    conversation: int,
+    texts: tuple[str, ...] = (),
+) -> Outcome:
     plan = TurnPlan(
         port=running.port,
         token=running.token,
@@ -78,6 +88,7 @@ def _send(running: Running, name: str, *, workers: int, turns: int, conversation
         workers=workers,
         count=turns,
         conversation_turns=conversation,
+        texts=texts,
     )
     return run(plan)
 
@@ -194,10 +205,12 @@ def _measure_sessions(model: Model, say: Say) -> dict[str, float]:
     return {f"save_cost_ratio_{_MANY}_to_{_FEW}_sessions": ratio}
 
 
-def _measure_recall(model: Model, say: Say) -> dict[str, float]:
-    """What a turn costs for people of whom much is known, with the built-in embedder."""
+def _measure_recall(model: Model, say: Say, *, embedder: str = "") -> dict[str, float]:
+    """What a turn costs for people of whom much is known, with the embedder as shipped or named."""
     workers = _RECALL_PEOPLE
-    with gateway(model) as running:
+    named = {"HERMES_MEMORY__EMBEDDER": embedder} if embedder else {}
+    suffix = f"_{embedder}" if embedder else ""
+    with gateway(model, settings=named) as running:
         say(f"telling {_RECALL_FACTS} facts of each of {workers} people")
         _send(running, "known", workers=workers, turns=workers, conversation=0)
         for worker in range(workers):
@@ -207,12 +220,14 @@ def _measure_recall(model: Model, say: Say) -> dict[str, float]:
         wait_idle(running.pid)
         say(f"{_RECALL_TURNS} turns with recall")
         rounds: Rounds[Outcome] = Rounds()
-        send = partial(_send, running, "known", workers=workers, conversation=0)
+        # Messages that differ: an embedder that remembered one would have no work.
+        texts = tuple(read_set().messages)
+        send = partial(_send, running, "known", workers=workers, conversation=0, texts=texts)
         outcome = rounds.run(partial(send, turns=_RECALL_TURNS))
     return {
-        **cpu_numbers("cpu_ms_per_turn_recall", rounds.read(_cpu_ms)),
-        "p50_ms_recall": outcome.p50_ms,
-        "rss_with_recall_mb": outcome.rss_after_mb,
+        **cpu_numbers(f"cpu_ms_per_turn_recall{suffix}", rounds.read(_cpu_ms)),
+        f"p50_ms_recall{suffix}": outcome.p50_ms,
+        f"rss_with_recall{suffix}_mb": outcome.rss_after_mb,
     }
 
 
@@ -240,7 +255,7 @@ def effective_settings() -> Settings:
         f"and sessions a new one every {_CONVERSATION_TURNS} turns",
         "bytecode": "compiled before the first measured start, as in an installed package",
         "recall only": f"{_RECALL_FACTS} facts of each of {_RECALL_PEOPLE} people, the embedder as "
-        f"shipped; {_RECALL_PEOPLE} turns at a time",
+        f"shipped, then wordllama; {_RECALL_PEOPLE} turns at a time, the messages of bench/recall_set.toml",
         "burst only": f"turns.max_concurrent_calls = {_BURST_LIMIT}",
     }
 
@@ -251,6 +266,8 @@ GROUP = Group(
     about="the whole durable pipeline through the REST channel, zero-delay model on loopback",
     targets={
         "cpu_ms_per_turn_50": Target(at_most=1.5, peer=_HERMES_AGENT + "157 to 258"),
+        "cpu_ms_per_turn_recall": Target(at_most=5),
+        "cpu_ms_per_turn_recall_wordllama": Target(at_most=5),
         "turns_per_s_50": Target(at_least=500, peer=_HERMES_AGENT + "7.3 to 10.3"),
         "cold_start_cpu_s": Target(at_most=1.0, peer=_HERMES_AGENT + "3.0"),
         "idle_rss_mb": Target(at_most=90, peer=_HERMES_AGENT + "150"),

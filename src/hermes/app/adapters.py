@@ -8,7 +8,7 @@ import structlog
 
 from hermes.calls.deployments import DeployedProvider, Deployment
 from hermes.config import ProviderSettings, Settings
-from hermes.config.entries import EMBEDDER
+from hermes.config.entries import EMBEDDER, OWN_EMBEDDER
 from hermes.lazy import lazy
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.net.page_fetch import PageFetch
@@ -20,6 +20,8 @@ from hermes.providers.local.provider import LocalProvider
 from hermes.providers.local.settings import LocalSettings
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
+from hermes.providers.wordllama.embedder import WordLlamaEmbedder
+from hermes.providers.wordllama.model import is_installed
 from hermes.routing.prices import most_output
 from hermes.tools.builtin.web_fetch import WebFetch
 from hermes.tools.mcp.calls import Tell as TellProgress
@@ -128,6 +130,13 @@ def _provider(
         made = registry.make_provider(name, table.kind, settings=own, client=client)
         members.append(Deployment(deployment, one.weight, made))
     return DeployedProvider(members)
+
+
+def make_embedder(settings: Settings) -> WordLlamaEmbedder | None:
+    """Return the small embedder of recall if it is named and its package is installed."""
+    memory = settings.memory
+    is_used = memory.recall and memory.embedder == OWN_EMBEDDER
+    return WordLlamaEmbedder() if is_used and is_installed() else None
 
 
 def _local(name: str, table: ProviderSettings, on_status: Tell) -> Provider:

@@ -15,6 +15,7 @@ from hermes.app.adapters import (
     add_built_in_tools,
     add_providers,
     make_client,
+    make_embedder,
     make_mcp,
     make_registry,
 )
@@ -152,6 +153,9 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     providers: dict[str, Provider] = {}
     lifecycle.own("providers", lambda: stop_all(one.close() for one in providers.values()))
     add_providers(providers, settings, registry=registry, client=client)
+    embedder = make_embedder(settings)
+    if embedder is not None:
+        lifecycle.own("embedder", embedder.close)
     mcp = make_mcp(settings, clock=context.clock, tell=tell_progress)
     return Adapters(
         watch=watch,
@@ -159,6 +163,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
         registry=registry,
         hooks=hooks,
         providers=providers,
+        embedder=embedder,
         mcp=mcp,
         mcp_operations=McpOperations(mcp, context.read_again),
     )
@@ -302,6 +307,7 @@ async def _core(
         make_id=make_id,
         home=context.home,
         models=storage.models,
+        embedder=adapters.embedder,
         own_tools=True,
         meter=storage.observing.metrics,
         reload_mcp=adapters.mcp_operations.reload,

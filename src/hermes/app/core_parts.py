@@ -8,6 +8,7 @@ import msgspec
 from hermes.app.make_memory import MemoryLayer, make_memory_layer
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.config import Settings
+from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.ids import MakeId
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.platforms import PushPlatforms
@@ -55,6 +56,8 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     make_id: MakeId
     home: Path | None = None
     models: ModelLayer | None = None
+    # Makes the vectors of recall; without one a provider does.
+    embedder: TextEmbedder | None = None
     # Whether the built-in tools that work on the core itself are enabled.
     own_tools: bool = False
     counter: SpendCounters | None = None
@@ -114,6 +117,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             settings,
             models=models,
             providers=given.providers,
+            own_embedder=given.embedder,
             clock=given.clock,
             make_id=given.make_id,
         ),

@@ -16,6 +16,7 @@ from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
 from hermes.config import LoadedConfig, Settings
+from hermes.config.entries import OWN_EMBEDDER
 from hermes.control.doctor import (
     Check,
     DoctorReport,
@@ -36,7 +37,8 @@ from hermes.ops.instance import RunningGateway
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock
-from hermes.providers.minilm.settings import is_installed
+from hermes.providers.minilm.settings import is_installed as has_minilm
+from hermes.providers.wordllama.model import is_installed as has_wordllama
 from hermes.server.listen import bind
 from hermes.store.search.file import UnusableIndex, check_header
 from hermes.store.sqlite.inspection import Inspection, inspect
@@ -220,10 +222,16 @@ def _search_checks(home: Path, settings: Settings) -> Iterator[Check]:
             )
 
 
+def _has_embedder(named: str | None) -> bool:
+    if named == OWN_EMBEDDER:
+        return has_wordllama()
+    return named is not None or has_minilm()
+
+
 def _recall_checks(settings: Settings) -> Iterator[Check]:
     if not settings.memory.recall:
         yield Check(name="recall", status="ok", what="recall by meaning is off (memory.recall)")
-    elif settings.memory.embedder is not None or is_installed():
+    elif _has_embedder(settings.memory.embedder):
         yield Check(name="recall", status="ok", what="a model for recall by meaning is installed")
     else:
         yield Check(

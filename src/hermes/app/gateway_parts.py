@@ -20,6 +20,7 @@ from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
 from hermes.http.same_origin import Origins
 from hermes.media.cache import MediaCache
+from hermes.memory.fact_vectors import TextEmbedder
 from hermes.net.client import HttpClient
 from hermes.ops.alerts import Alerts
 from hermes.ops.logs import Level, Logs, secrets_in
@@ -89,6 +90,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     hooks: GatewayHooks
     providers: Mapping[str, Provider]
+    embedder: TextEmbedder | None
     mcp: McpServers
     mcp_operations: McpOperations
 

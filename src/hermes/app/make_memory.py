@@ -25,6 +25,8 @@ from hermes.schedule.job_services import JobServices
 from hermes.schedule.jobs import LOOK_S, JobWorker
 
 _CHANNEL = "recall"
+# Of models with layers, which place every text a little near every other.
+_LEAST = 0.15
 _SHORTEST_LOOK_S = 0.05
 
 
@@ -38,10 +40,12 @@ class MemoryLayer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LocalTextEmbedder:
-    """Fits `memory.fact_vectors.Embed`: a local embedder, which costs nothing and calls no service.
+    """Fits `memory.fact_vectors.TextEmbedder`: a local embedder, which costs nothing and calls no service.
 
     It has its own queue and takes no slot of a model call: recall must not wait for answers.
     """
+
+    least = _LEAST
 
     def __init__(self, embedder: Embedder, info: ProviderInfo) -> None:
         self._embedder = embedder
@@ -54,7 +58,9 @@ class LocalTextEmbedder:
 
 
 class PlatformTextEmbedder:
-    """Fits `memory.fact_vectors.Embed`: a provider whose calls the platform pays for."""
+    """Fits `memory.fact_vectors.TextEmbedder`: a provider whose calls the platform pays for."""
+
+    least = _LEAST
 
     def __init__(
         self, provider: Provider, models: ModelLayer, *, clock: Clock, make_id: MakeId
@@ -91,14 +97,20 @@ def make_memory_layer(
     *,
     models: ModelLayer,
     providers: Mapping[str, Provider],
+    own_embedder: TextEmbedder | None,
     clock: Clock,
     make_id: MakeId,
 ) -> MemoryLayer:
-    """Return the memory layer; recall is off if nothing makes embeddings."""
+    """Return the memory layer; recall is off if nothing makes embeddings.
+
+    `own_embedder` makes the vectors of recall; without one a provider does.
+    """
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
     provider = _embedder(settings.memory, providers)
     embed: TextEmbedder | None = None
-    if provider is not None and provider.info.local and not provider.info.chat:
+    if own_embedder is not None:
+        embed = own_embedder
+    elif provider is not None and provider.info.local and not provider.info.chat:
         # `_embedder` only returns providers that can embed; both are protocols, and no type says
         # so.
         embed = LocalTextEmbedder(cast("Embedder", provider), provider.info)

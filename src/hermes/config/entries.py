@@ -74,6 +74,8 @@ PROVIDERS: Mapping[str, Entry] = {
 ALWAYS_THERE = ("openai", "local")
 EMBEDDER = "minilm"
 """Always present unless it is disabled; it answers nobody."""
+OWN_EMBEDDER = "wordllama"
+"""What makes the vectors of recall if `memory.embedder` names it; it is no provider."""
 AGENTS: Mapping[str, Entry] = {"main": {"description": "Answers everyone."}}
 TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {

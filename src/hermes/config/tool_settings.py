@@ -216,8 +216,8 @@ class MemorySettings(Section):
     recall_facts: Annotated[int, Field(ge=1, le=100)] = 10
     """At most this many facts are recalled for one message."""
     embedder: Name | None = None
-    """The provider of vectors for facts and messages; default: the built-in minilm, or another
-    provider on this machine."""
+    """What makes the vectors of facts and messages: a provider, or `wordllama`, which is built in,
+    costs a sixth and finds less; default: the built-in minilm, or another provider on this machine."""
     recall_timeout_s: Seconds = 2
     """The time limit of recall; after it the message is answered without."""
     extract: bool = False

@@ -27,6 +27,11 @@ class TextEmbedder(Protocol):
         """The name of the model, under which its vectors are stored."""
         ...
 
+    @property
+    def least(self) -> float:
+        """How similar two vectors of this model are at least if their texts are related."""
+        ...
+
     async def __call__(self, texts: tuple[str, ...]) -> Vectors:
         """Return a vector for each text."""
         ...

@@ -12,6 +12,7 @@ from hermes.app.core import Core, build_core
 from hermes.app.core_parts import CoreParts, no_servers
 from hermes.app.lifecycle import Lifecycle
 from hermes.config import Settings, load
+from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.event import MessageEvent, ReplyContext, ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
@@ -284,6 +285,7 @@ async def open_rig(
     settings: Mapping[str, str] | None = None,
     reload_mcp: ReloadMcp | None = None,
     embedder: Provider | None = None,
+    own_embedder: TextEmbedder | None = None,
     keys: bytes = KEYS,
     beside: Mapping[str, Provider] | None = None,
     blind: bool = False,
@@ -339,6 +341,7 @@ async def open_rig(
         clock=clock,
         make_id=make_id,
         home=home if own_tools or courier else None,
+        embedder=own_embedder,
         own_tools=own_tools,
         reload_mcp=reload_mcp or no_servers,
         visions={one.intent: one for one in visions},

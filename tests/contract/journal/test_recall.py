@@ -18,6 +18,8 @@ from hermes.message.parts import TextPart
 from hermes.ports.vectors import Page
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MiniLmSettings
+from hermes.providers.wordllama.embedder import WordLlamaEmbedder
+from hermes.providers.wordllama.model import is_installed
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
@@ -152,6 +154,32 @@ async def test_another_model_makes_the_pages_anew(tmp_path: Path, embedder: Mini
         assert await rig.store.vectors.pages(ann, old) == ()
         assert len(await rig.store.vectors.pages(ann, "other:all-minilm-l6-v2/384")) == 1
         assert await rig.store.vectors.waiting(ann, limit=9) == ()
+
+
+@pytest.mark.req("A12")
+@pytest.mark.skipif(not is_installed(), reason="no package for this machine")
+async def test_the_embedder_of_recall_takes_over_from_a_provider_and_searches_its_own_vectors(
+    tmp_path: Path, embedder: MiniLmEmbedder
+) -> None:
+    # given ann, whose vectors a provider made
+    async with open_rig(tmp_path, embedder=embedder, settings=PATIENT) as rig:
+        await know(rig, "ann", ANN)
+        await ask(rig, QUESTION, user="ann", chat="before")
+
+    # when the next gateway has an embedder of its own
+    own = WordLlamaEmbedder()
+    async with open_rig(tmp_path, embedder=embedder, own_embedder=own, settings=PATIENT) as rig:
+        await ask(rig, QUESTION, user="ann", chat="after")
+        await own.close()
+        person = await rig.store.people.find("rest", "ann")
+        assert person is not None
+
+        # then her facts have its vectors alone, and the question finds what it is about
+        assert f"- pet: {ANN['pet']}" in noted(rig)
+        old = await rig.store.vectors.pages(person.id, "minilm:all-minilm-l6-v2/384")
+        (page,) = await rig.store.vectors.pages(person.id, f"{own.model}/256")
+        assert old == ()
+        assert len(Page.unpack(page).ids) == len(ANN)
 
 
 @pytest.mark.req("A12", "J22", "J24")

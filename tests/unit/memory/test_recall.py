@@ -23,6 +23,7 @@ class WordEmbed:
     """A vector is which of a few words a text has; fits `memory.recall.Embed`."""
 
     model = "words:1"
+    least = 0.15
 
     def __init__(self, problem: Exception | None = None, words: tuple[str, ...] = WORDS) -> None:
         self.texts: list[str] = []
@@ -142,6 +143,27 @@ async def test_without_an_embedder_or_when_it_fails_nothing_is_recalled(
 
         assert await looking.of(ann, "dog") == RecalledFacts((), why)
         assert (looking.problem is None) == (why == "failed")
+
+
+class StrictEmbed(WordEmbed):
+    """Calls related only what is nearly the same."""
+
+    least = 0.9
+
+
+@pytest.mark.req("A12")
+async def test_the_embedder_says_how_similar_related_texts_are(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await person(store, "ann")
+        await learn(store, ann, pet="a dog", drink="wine")
+
+        half = await recall(store, WordEmbed()).of(ann, "dog, wine and bali")
+        none = await recall(store, StrictEmbed()).of(ann, "dog, wine and bali")
+        same = await recall(store, StrictEmbed()).of(ann, "dog")
+
+        assert len(half.lines) == 2
+        assert none.lines == ()
+        assert same.lines == ("- pet: a dog",)
 
 
 class SlowEmbed(WordEmbed):

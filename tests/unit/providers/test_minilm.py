@@ -19,11 +19,11 @@ import pytest
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.chat import user_text
 from hermes.ports.provider import Embedder, ModelRequest, Provider
+from hermes.provider_kit.weights import Weights
 from hermes.providers.minilm.batches import Batches
 from hermes.providers.minilm.model import MiniLm
 from hermes.providers.minilm.provider import MiniLmEmbedder
 from hermes.providers.minilm.settings import MODEL_NAME, MiniLmSettings, find_folder
-from hermes.providers.minilm.weights import Weights
 
 REFERENCE = json.loads(Path(__file__).with_name("minilm_reference.json").read_text("utf-8"))
 TEXTS = tuple(one["text"] for one in REFERENCE)
@@ -388,7 +388,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
     with pytest.raises(ProviderUnavailable, match=r"model\.safetensors cannot be read as weights"):
-        Weights.open(path)
+        Weights.open(path, package="its-package")
 
 
 def test_files_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_files_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
 
 
 def test_weights_are_the_same_after_they_were_released() -> None:
-    weights = Weights.open(find_folder() / "model.safetensors")
+    weights = Weights.open(find_folder() / "model.safetensors", package="its-package")
     words = weights.arrays["embeddings.word_embeddings.weight"]
     before = words[2023].tolist()
 

