@@ -22,8 +22,18 @@ def take_back(home: Path) -> None:
     """Make the database one of the version before names belonged to senders."""
     with tables(home) as db:
         db.execute("DROP INDEX graphs_session; DROP INDEX credentials_parent")
-        for table in ("lane_writers", "nodes", "claims", "feed", "outbox_more", "channel_state"):
+        for table in (
+            "lane_writers",
+            "nodes",
+            "claims",
+            "feed",
+            "outbox_more",
+            "channel_state",
+            "response_chains",
+            "stored_responses",
+        ):
             db.execute(f"DROP TABLE {table}")
+        db.execute("ALTER TABLE caller_keys DROP COLUMN store_responses")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
