@@ -128,6 +128,8 @@ def settings_for(quoter: Quoter, collector: OtlpCollector) -> dict[str, object]:
             "vllm": {"base_url": f"{quoter.url}/v1", "model": "near"},
         },
         "models": {"default": "cumulus:gpt-4o-mini"},
+        # A service that fails all the time would be left alone after a while.
+        "routing": {"breaker": {"failures": 1000, "open_s": 0.001, "most_open_s": 0.001}},
         "agents": {"main": {}, "other": {"model": "anthropic:claude-haiku-4-5"}},
         "memory": {
             "embedder": "vllm",
