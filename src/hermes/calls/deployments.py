@@ -75,15 +75,18 @@ class DeployedProvider:
         raise problem
 
     async def list_models(self) -> Mapping[str, ServedModel]:
-        """Return the models that the first deployment with a list has; raises `ProviderError`."""
-        problem: ProviderError = ProviderRejected(f"{self.info.name} has no list of its models")
+        """Return the models of the first deployment that lists them.
+
+        Raises `ProviderError` with what every deployment said, if none does.
+        """
+        problems: list[str] = []
         for one in self.members:
             if isinstance(one.provider, ModelLister):
                 try:
                     return await one.provider.list_models()
                 except ProviderError as error:
-                    problem = error
-        raise problem
+                    problems.append(f"{one.name}: {error}")
+        raise ProviderRejected("; ".join(problems) or f"{self.info.name} has no list of its models")
 
     async def close(self) -> None:
         """Release what the deployments hold."""

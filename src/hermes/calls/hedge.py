@@ -18,7 +18,7 @@ _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure)
 
 
 class _Leg:
-    """One walk in progress: its next event, and the candidate that it called last."""
+    """One walk in progress: its next event, and the candidate that is asked (None between two)."""
 
     def __init__(self, events: AsyncGenerator[CallEvent, None]) -> None:
         self.events = events
@@ -35,6 +35,8 @@ class _Leg:
         """Ask for the event after this one."""
         if isinstance(event, CallStart):
             self.candidate = event.candidate
+        elif isinstance(event, CallFailure):
+            self.candidate = None
         self.next = self._ask()
 
     async def close(self) -> None:
@@ -52,13 +54,15 @@ class HedgedCall:
         self._walk = walk
         self._plan = plan
         self._after_s = after_s
+        self._first: _Leg | None = None
         self._legs: list[_Leg] = []
         self._due: float | None = None
         self._is_hedged = False
 
     async def run(self) -> AsyncGenerator[CallEvent, None]:
         """Run the call; raises the last error if no candidate answers."""
-        self._legs.append(_Leg(self._walk(self._plan)))
+        self._first = _Leg(self._walk(self._plan))
+        self._legs.append(self._first)
         try:
             while True:
                 leg, event = await self._next_event()
@@ -106,20 +110,27 @@ class HedgedCall:
             self._legs.append(_Leg(self._walk(Plan(rest, self._plan.dropped))))
 
     async def _follow(self, leg: _Leg, event: CallEvent) -> None:
-        is_first = leg is self._legs[0]
+        is_first = leg is self._first
         if isinstance(event, CallFailure) and is_first and self._is_hedged:
             # What it would try next is asked already.
             await self._drop(leg)
             if not self._legs:
                 raise event.error
             return
-        if isinstance(event, CallStart) and is_first and not self._is_hedged:
-            self._due = asyncio.get_running_loop().time() + self._after_s
+        if is_first and not self._is_hedged:
+            self._set_due(event)
         leg.go_on(event)
+
+    def _set_due(self, event: CallEvent) -> None:
+        """Count from the start of a try; between two tries the first leg goes on by itself."""
+        if isinstance(event, CallStart):
+            self._due = asyncio.get_running_loop().time() + self._after_s
+        elif isinstance(event, CallFailure):
+            self._due = None
 
     async def _ended(self, leg: _Leg, error: Exception) -> None:
         """Go on with the other leg if there is one, otherwise raise why this one ended."""
-        is_first = leg is self._legs[0]
+        is_first = leg is self._first
         await self._drop(leg)
         is_final = isinstance(error, ProviderRejected) and error.everywhere
         if not self._legs or (is_first and is_final):

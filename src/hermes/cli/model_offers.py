@@ -34,9 +34,14 @@ def gateway_of(home: Home) -> GatewayClient | None:
     return GatewayClient(running.address)
 
 
+def quiet_logs() -> None:
+    """Print only errors of what runs in this process: its log is no output of the command."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+
+
 def ask_here(loaded: LoadedConfig) -> list[ProviderOffer]:
     """Ask the configured providers from this process; their log lines are not printed."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    quiet_logs()
 
     async def answer() -> list[ProviderOffer]:
         return await configured_offers(loaded)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hermes.cli.environment import settings_for
-from hermes.cli.model_offers import gateway_of
+from hermes.cli.model_offers import gateway_of, quiet_logs
 from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
@@ -55,6 +55,7 @@ def _report(home: Home, order: RefreshOrder) -> RefreshReport:
     if gateway is not None:
         return ask_gateway(gateway, MODELS_REFRESH, order, timeout_s=_LONGEST_S)
     loaded = settings_for(home)
+    quiet_logs()
 
     async def ask() -> RefreshReport:
         return await refresh_here(loaded, order)

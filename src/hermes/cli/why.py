@@ -15,7 +15,7 @@ from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print
 from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
 from hermes.control.why import WhyAsk, WhyReport, WhyRoute
 from hermes.control.why_answer import clock_time, span
-from hermes.control.why_call import CallStory, cost_text, key_text
+from hermes.control.why_call import CallStory, cost_text, key_text, stored_text
 from hermes.control.why_pictures import pictures_text
 from hermes.control.why_tools import tools_text
 from hermes.errors import NotFound
@@ -74,7 +74,7 @@ def _print(report: WhyReport, out: Console) -> None:
     _pairs(out, _facts(report))
     if report.call is not None:
         _pairs(out, _try_rows(report.call), title="Tries")
-        out.print("The messages of a call of /v1 are not stored.", style="dim")
+        out.print(stored_text(report.stored_until), style="dim")
         return
     _pairs(out, _route_rows(report.route), title="Route")
     _pairs(

@@ -90,6 +90,7 @@ def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
         ("models", "summaries"): settings.models.summaries,
         ("memory", "extract_model"): settings.memory.extract_model,
         ("memory", "dream_model"): settings.memory.dream_model,
+        ("compaction", "model"): settings.compaction.model,
     }
     yield from ((key, model) for key, model in auxiliary.items() if model is not None)
     if settings.vision.model != "off":
@@ -97,6 +98,8 @@ def _models(settings: Settings) -> Iterator[tuple[Key, str]]:
     for name, agent in settings.agents.items():
         if agent.model is not None:
             yield ("agents", name, "model"), agent.model
+        if agent.compaction.model is not None:
+            yield ("agents", name, "compaction", "model"), agent.compaction.model
 
 
 def _model(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
@@ -155,6 +158,7 @@ def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
     yield from _retries(settings)
     for key, model in _models(settings):
         yield from _key_for(settings, key, model=model)
+    yield from _compaction(settings)
     yield from _unused_prompts(settings)
     yield from _half_prices(settings)
     yield from _silent_platforms(settings, origin)
@@ -185,6 +189,28 @@ def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
     if provider.base_url == known["base_url"]:
         text = f"but providers.{name}.api_key is not set"
         yield key, model, text, f"set {variable}, or name another model"
+
+
+def _compaction(settings: Settings) -> Iterator[Fault]:
+    common, key = settings.compaction, ("compaction",)
+    keep, at = ((*key, "keep"), common.keep), ((*key, "at"), common.at)
+    if common.on:
+        yield from _shares(keep, at)
+    for name, agent in settings.agents.items():
+        own, place = agent.compaction, ("agents", name, *key)
+        is_on = common.on if own.on is None else own.on
+        if is_on and (own.keep is not None or own.at is not None):
+            yield from _shares(
+                keep if own.keep is None else ((*place, "keep"), own.keep),
+                at if own.at is None else ((*place, "at"), own.at),
+            )
+
+
+def _shares(keep: tuple[Key, float], at: tuple[Key, float]) -> Iterator[Fault]:
+    (key, kept), (limit_key, limit) = keep, at
+    if kept >= limit:
+        text = f"so nothing is left to sum up at {dotted(limit_key)}, {limit:g}"
+        yield key, kept, text, f"set it below {limit:g}, or raise {dotted(limit_key)}"
 
 
 def _unused_prompts(settings: Settings) -> Iterator[Fault]:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from hermes.config import Finding, LoadedConfig, Settings
+from hermes.config import Finding, LoadedConfig, ProviderSettings, Settings
 from hermes.config.findings import masked
 from hermes.config.variables import WELL_KNOWN
 from hermes.control.models import ModelLine
@@ -83,10 +83,37 @@ def trusted_addresses(settings: Settings) -> tuple[str, ...]:
     return tuple(sorted({*_called(settings), *_platforms(settings), *_let_through(settings)}))
 
 
-def _called(settings: Settings) -> Iterator[str]:
+class _ModelAddress(msgspec.Struct, frozen=True):
+    """An address that model calls go to; `place` is the table of the settings that names it."""
+
+    place: str
+    url: str
+    has_secret: bool
+
+
+def _model_addresses(settings: Settings) -> Iterator[_ModelAddress]:
+    """Yield the addresses of all providers that are used, and of their deployments."""
     for name, provider in settings.providers.items():
-        if provider.enabled and provider.base_url is not None:
-            yield f"{_shown(str(provider.base_url))} (providers.{name}.base_url)"
+        if provider.enabled:
+            yield from _addresses_of(f"providers.{name}", provider)
+
+
+def _addresses_of(place: str, provider: ProviderSettings) -> Iterator[_ModelAddress]:
+    shared = provider.api_key is not None or provider.oauth_token is not None
+    without = [one for one in provider.deployments.values() if one.base_url is None]
+    is_called = bool(without) or not provider.deployments
+    if provider.base_url is not None and is_called:
+        has_secret = shared or any(one.api_key is not None for one in without)
+        yield _ModelAddress(place, str(provider.base_url), has_secret)
+    for name, one in provider.deployments.items():
+        if one.base_url is not None:
+            has_secret = shared or one.api_key is not None
+            yield _ModelAddress(f"{place}.deployments.{name}", str(one.base_url), has_secret)
+
+
+def _called(settings: Settings) -> Iterator[str]:
+    for address in _model_addresses(settings):
+        yield f"{_shown(address.url)} ({address.place}.base_url)"
     for name, server in settings.mcp.servers.items():
         if server.enabled and server.url is not None:
             yield f"{_shown(str(server.url))} (mcp.servers.{name}.url)"
@@ -128,16 +155,14 @@ def trust_checks(settings: Settings) -> Iterator[Check]:
         "does not stop calls to them",
         details=trusted,
     )
-    for name, provider in settings.providers.items():
-        url = "" if provider.base_url is None else str(provider.base_url)
-        has_secret = provider.has_credential
-        if provider.enabled and has_secret and url.startswith("http://") and not _is_here(url):
+    for one in _model_addresses(settings):
+        if one.has_secret and one.url.startswith("http://") and not _is_here(one.url):
             yield Check(
                 name="trusted addresses",
                 status="warn",
-                what=f"providers.{name} is called with a key over http, which is not encrypted",
+                what=f"{one.place} is called with a key over http, which is not encrypted",
                 why="anyone between here and the service can read the key and every conversation",
-                fix=f"set providers.{name}.base_url to an https address",
+                fix=f"set {one.place}.base_url to an https address",
             )
 
 

@@ -24,6 +24,8 @@ from hermes.control.why_call import (
     CallStory,
     WhyKey,
     call_answer,
+    call_id_of,
+    response_id_of,
     story_of,
     whose_key,
 )
@@ -174,6 +176,7 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     refusal: WhyRefusal | None = None
     key: WhyKey | None = None
     call: CallStory | None = None
+    stored_until: float | None = None
     text: WhyText | None = None
 
 
@@ -184,11 +187,12 @@ async def explain(
 
     `hold` says how the channels of a running gateway stand.
     """
-    timeline = await store.timeline(name)
+    timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
         raise NotFound(
             f"No message is known as {name!r}. Expected a message id (m_...), the sender's own id "
-            "of a message, a refusal id (r_...) or the id of a call of /v1 (v_...). Finished messages "
+            "of a message, a refusal id (r_...) or the id of a call of /v1 (v_..., resp_v_..., "
+            "chatcmpl-v_..., cmpl-v_..., msg_v_...). Finished messages "
             "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
             "without a valid credential leaves no trace here."
         )
@@ -210,7 +214,7 @@ async def explain(
         return _of_refusal(timeline.refusal, asked=name, include_text=include_text)
     call = next((event for event in timeline.events if event.kind == CALL), None)
     if call is not None:
-        return await _of_call(store, call, asked=name)
+        return await _of_call(store, call, asked=name, now=now)
     raise NotFound(
         f"The journal names {name!r} but holds nothing of it: the message was forgotten meanwhile. "
         "Ask again with another id."
@@ -281,14 +285,15 @@ def _of_refusal(refusal: RefusedMessage, *, asked: str, include_text: bool) -> W
     )
 
 
-async def _of_call(store: Store, call: TimelineEvent, *, asked: str) -> WhyReport:
+async def _of_call(store: Store, call: TimelineEvent, *, asked: str, now: float) -> WhyReport:
     story = story_of(call)
     key = whose_key(story, await store.keys.list()) if story else None
     took = story.ms / 1000 if story else 0.0
+    call_id = call_id_of(asked)
     return WhyReport(
         asked=asked,
         kind="call",
-        id=asked,
+        id=call_id,
         answer=call_answer(story, key, at=call.at),
         platform="v1",
         accepted_at=call.at,
@@ -301,6 +306,7 @@ async def _of_call(store: Store, call: TimelineEvent, *, asked: str) -> WhyRepor
         lines=(WhyLine(at=call.at, after_s=0.0, what=CALL, data=call.data),),
         key=key,
         call=story,
+        stored_until=await store.responses.stored_until(response_id_of(call_id), now=now),
     )
 
 

@@ -3,6 +3,8 @@
 The line holds ids, names and numbers, never what was said. `why.py` makes the report of it.
 """
 
+import re
+
 import msgspec
 
 from hermes.control.why_answer import clock_time, span
@@ -19,6 +21,8 @@ from hermes.ports.keys import CallerKey
 from hermes.ports.steps import TimelineEvent
 
 CALL = "call"
+# What /v1 puts before the id of a call; the items of a response have a number after it.
+_WIRE_ID = re.compile(r"(?:resp_|chatcmpl-|cmpl-|msg_)(v_[0-9a-z]+)(?:_[0-9]+)?")
 _ANSWERED = "answered"
 # The caller hung up before the end.
 _LEFT = "left"
@@ -93,6 +97,24 @@ def story_of(event: TimelineEvent) -> CallStory | None:
         return msgspec.convert(event.data, CallStory)
     except msgspec.ValidationError:
         return None
+
+
+def call_id_of(name: str) -> str:
+    """Return the id of the call in an id that `/v1` gave a client; any other id as it is."""
+    found = _WIRE_ID.fullmatch(name)
+    return found[1] if found else name
+
+
+def response_id_of(call_id: str) -> str:
+    """Return the id under which the response to a call is stored, if it is."""
+    return f"resp_{call_id}"
+
+
+def stored_text(until: float | None) -> str:
+    """Return whether the messages of a call are stored."""
+    if until is None:
+        return "The messages of this call are not stored."
+    return f"The response is stored for its key until {clock_time(until)}."
 
 
 def whose_key(story: CallStory, keys: tuple[CallerKey, ...]) -> WhyKey | None:

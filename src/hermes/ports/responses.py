@@ -61,6 +61,10 @@ class ResponseStore(Protocol):
         """Return a response of this owner that has not expired."""
         ...
 
+    async def stored_until(self, response_id: str, *, now: float) -> float | None:
+        """Return when a response expires, whoever owns it; None if it is not stored."""
+        ...
+
     async def of_person(
         self, person_id: str, *, most_bytes: int
     ) -> tuple[tuple[StoredResponse, ...], int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hermes.calls.circuits import MemoryCircuits
 from hermes.calls.deployments import DeployedProvider, Deployment
 from hermes.errors import ProviderCooling, ProviderError, ProviderUnavailable
 from hermes.ports.circuits import CLOSED, Circuit, CircuitStates
+from hermes.ports.model_lists import ServedModel
 from hermes.routing.plan import CallNeeds
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn
@@ -283,3 +285,38 @@ def test_circuits_of_made_up_names_are_limited(states: CircuitStates) -> None:
 
     assert len(states.changed()) <= 4096
     assert states.get("one:4999") == Circuit(failures=1)
+
+
+class ListingProvider(ScriptedProvider):
+    """A scripted model whose service lists its models, or says why not."""
+
+    def __init__(self, found: Mapping[str, ServedModel] | ProviderError) -> None:
+        super().__init__(info=model("one").info)
+        self._found = found
+
+    async def list_models(self) -> Mapping[str, ServedModel]:
+        if isinstance(self._found, ProviderError):
+            raise self._found
+        return self._found
+
+
+@pytest.mark.req("M1", "P6")
+async def test_the_first_deployment_that_answers_lists_the_models() -> None:
+    listed = {"one-1": ServedModel(context=4096)}
+    down, fine = ListingProvider(ProviderUnavailable("500")), ListingProvider(listed)
+    other = ListingProvider({})
+
+    one = group(plain=(1, model("one")), down=(1, down), fine=(1, fine), other=(1, other))
+
+    assert await one.list_models() == listed
+
+
+@pytest.mark.req("M1", "P6")
+async def test_if_no_deployment_lists_the_models_each_says_why() -> None:
+    east = ListingProvider(ProviderUnavailable("the service answered 500"))
+    west = ListingProvider(ProviderUnavailable("wrong key", status=401))
+
+    with pytest.raises(ProviderError) as refused:
+        await group(east=(1, east), west=(1, west)).list_models()
+
+    assert str(refused.value) == "east: the service answered 500; west: wrong key"

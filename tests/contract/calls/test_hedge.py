@@ -1,17 +1,21 @@
 """A hedge after a delay: who is asked when, whose output wins, and what the other one costs."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from hermes.calls.events import CallFailure, CallStart
+from hermes.calls.events import CallEvent, CallFailure, CallStart
+from hermes.calls.hedge import HedgedCall
 from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.parts import text_of
+from hermes.ports.provider import TextDelta
+from hermes.routing.plan import Plan
 from hermes.testing.model_script import ScriptedTurn
 from hermes.testing.scripted_model import ScriptedProvider
-from tests.contract.calls.rig import Story, model, open_calls, until_called
+from tests.contract.calls.rig import Story, model, open_calls, plan_of, until_called
 
 HEDGE = {"ROUTING__HEDGE_AFTER_S": "0.02"}
 SILENT = ScriptedTurn(fault="hang")
@@ -30,6 +34,10 @@ def late(name: str, turn: ScriptedTurn, *, after: ScriptedProvider) -> ScriptedP
 
 def tried(story: Story) -> list[str]:
     return [one.candidate.provider for one in story.events if isinstance(one, CallStart)]
+
+
+def failures(story: Story) -> list[str]:
+    return [one.candidate.provider for one in story.events if isinstance(one, CallFailure)]
 
 
 @pytest.mark.req("P5", "A23")
@@ -100,6 +108,52 @@ async def test_if_both_fail_nobody_is_asked_twice_and_the_error_is_raised(tmp_pa
             await rig.call("hello", "one", "two", hedges=True)
 
     assert (len(one.calls), len(two.calls)) == (1, 1)
+
+
+@pytest.mark.req("P5")
+async def test_if_both_fail_the_hedge_goes_on_to_the_candidates_that_are_left(
+    tmp_path: Path,
+) -> None:
+    story = Story()
+
+    async def until_one_failed(_seconds: float) -> None:
+        async with asyncio.timeout(30):
+            while not failures(story):  # noqa: ASYNC110  the call runs in a task of its own
+                await asyncio.sleep(0)
+
+    slow = ScriptedTurn(fault="status", status=502, delay_s=1.0)
+    two = ScriptedProvider([slow], info=model("two").info, sleep=until_one_failed)
+    one = late("one", ScriptedTurn(fault="status", status=500), after=two)
+    three = model("three", [FINE])
+    async with open_calls(tmp_path, one, two, three, settings=HEDGE) as rig:
+        await rig.call("hello", "one", "two", "three", hedges=True, story=story)
+
+    assert tried(story) == ["one", "two", "three"]
+    assert failures(story) == ["one", "two"]
+    assert text_of(story.answer.end.parts) == "first words"
+
+
+@pytest.mark.req("P5")
+async def test_a_hedge_between_two_tries_fails_once() -> None:
+    plan = plan_of("one", "two", "three")
+    one, two, _ = plan.candidates
+    is_waiting = asyncio.Event()
+
+    async def walk(asked: Plan) -> AsyncGenerator[CallEvent, None]:
+        if asked.candidates[0] == one:
+            yield CallStart(one)
+            await is_waiting.wait()
+            yield TextDelta("at last")
+            return
+        yield CallStart(two)
+        yield CallFailure(two, ProviderUnavailable("two: 502"))
+        is_waiting.set()
+        await asyncio.Event().wait()
+
+    hedged = HedgedCall(walk, plan, after_s=0.02)
+    events = [event async for event in hedged.run()]
+
+    assert [event.candidate for event in events if isinstance(event, CallFailure)] == [two]
 
 
 @pytest.mark.req("P5")

@@ -237,3 +237,14 @@ async def test_an_erased_persons_responses_are_gone_and_nothing_new_is_stored(
         with pytest.raises(PersonErased):
             await put(store, response("d", ann))
         assert counts(tmp_path) == (1, 1, 2)
+
+
+@pytest.mark.req("M1", "A8")
+async def test_the_end_of_a_response_is_known_without_its_owner(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await owner(store)
+        await put(store, response("a", ann), response("b", ann, after="a", at=2.0))
+
+        stored_until = store.responses.stored_until
+        assert [await stored_until(name, now=3.0) for name in "abc"] == [12.0, 12.0, None]
+        assert await stored_until("a", now=12.0) is None

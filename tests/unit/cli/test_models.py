@@ -24,6 +24,18 @@ def test_models_works_without_a_gateway_and_asks_what_the_configuration_names(he
     )
 
 
+@pytest.mark.req("P6", "A20")
+def test_a_refresh_without_a_gateway_prints_its_report_and_no_log(hermes, home):
+    (home / "config.yaml").write_text(
+        "providers: {mine: {base_url: 'http://127.0.0.1:9/v1', model: big}}"
+    )
+
+    told = hermes("models", "refresh", "mine", "--json")
+
+    (service,) = json.loads(told.stdout)["services"]
+    assert (told.returncode, service["provider"], told.stderr) == (1, "mine", "")
+
+
 @pytest.mark.req("P6")
 def test_models_asks_the_running_gateway_and_hides_control_codes(hermes, gateway):
     shown = hermes("models")

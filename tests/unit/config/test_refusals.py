@@ -55,6 +55,18 @@ agents: {poet: {model: "opnai:gpt"}}
     ("text", "expected"),
     [
         (
+            'compaction: {model: "opnai:small"}',
+            'config.yaml: compaction.model is "opnai:small", expected auto or provider:model with '
+            "one of the providers: openai, local; did you mean openai? Otherwise add "
+            "providers.opnai",
+        ),
+        (
+            "agents: {poet: {compaction: {model: 'local:tiny'}}}\n"
+            "providers: {local: {enabled: false}}",
+            'config.yaml: agents.poet.compaction.model is "local:tiny", but '
+            "providers.local.enabled is false; enable providers.local, or name another model",
+        ),
+        (
             'models: {summaries: "opnai:small"}',
             'config.yaml: models.summaries is "opnai:small", expected auto or provider:model with '
             "one of the providers: openai, local; did you mean openai? Otherwise add "
@@ -174,6 +186,46 @@ agents: {main: {system_prompt: Hello, system_blocks: [One]}}
         'config.yaml: agents.main.system_prompt is "Hello", but agents.main.system_blocks is '
         "given, so it is not used; remove one of the two",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "compaction: {keep: 0.7}",
+            "config.yaml: compaction.keep is 0.7, so nothing is left to sum up at compaction.at, "
+            "0.7; set it below 0.7, or raise compaction.at",
+        ),
+        (
+            "agents: {main: {compaction: {keep: 0.9}}}",
+            "config.yaml: agents.main.compaction.keep is 0.9, so nothing is left to sum up at "
+            "compaction.at, 0.7; set it below 0.7, or raise compaction.at",
+        ),
+        (
+            "agents: {main: {compaction: {at: 0.2}}}",
+            "default: compaction.keep is 0.3, so nothing is left to sum up at "
+            "agents.main.compaction.at, 0.2; set it below 0.2, or raise agents.main.compaction.at",
+        ),
+    ],
+)
+def test_a_conversation_that_keeps_all_it_has_is_warned_of(write, load_home, text, told):
+    write(yaml=text)
+
+    assert [str(warning) for warning in load_home().warnings] == [told]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "compaction: {'on': false, keep: 0.9}",
+        "compaction: {at: 0.9, keep: 0.8}",
+        "agents: {main: {compaction: {'on': false, keep: 0.9}}}",
+    ],
+)
+def test_a_share_that_is_not_used_or_leaves_some_is_fine(write, load_home, text):
+    write(yaml=text)
+
+    assert load_home().warnings == ()
 
 
 @pytest.mark.req("A20")

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from hermes.control.why import WhyCandidate, WhyReport, WhyRoute, explain
-from hermes.control.why_call import CallTry, WhyKey
+from hermes.control.why_answer import clock_time
+from hermes.control.why_call import CallTry, WhyKey, stored_text
 from hermes.errors import NotFound
 from hermes.message.reply import Usage
 from hermes.ports.keys import CallerKey
@@ -40,14 +41,25 @@ class _Keys:
         return (KEY,)
 
 
+class _Responses:
+    def __init__(self, until: float | None) -> None:
+        self._until = until
+
+    async def stored_until(self, response_id: str, *, now: float) -> float | None:
+        return self._until if response_id == "resp_v_1" and now == T + 5 else None
+
+
 class TellingStore:
     """The part of the store that `why` reads of a call, holding its one line."""
 
-    def __init__(self, event: TimelineEvent) -> None:
+    def __init__(self, event: TimelineEvent, *, stored_until: float | None = None) -> None:
         self._event = event
         self.keys = _Keys()
+        self.responses = _Responses(stored_until)
 
     async def timeline(self, name: str) -> Timeline | None:
+        if name != "v_1":
+            return None
         return Timeline(
             message=None,
             result=None,
@@ -161,3 +173,37 @@ async def test_a_line_of_another_version_is_shown_as_it_is():
 async def test_a_stray_event_is_no_call():
     with pytest.raises(NotFound):
         await told("duplicate")
+
+
+@pytest.mark.req("A8")
+async def test_a_stored_response_is_told_with_its_end():
+    event = TimelineEvent("call", T, DATA)
+    store = cast("Store", TellingStore(event, stored_until=T + 86_400))
+
+    report = await explain(store, "v_1", now=T + 5)
+
+    assert report.stored_until == T + 86_400
+    assert stored_text(report.stored_until) == (
+        f"The response is stored for its key until {clock_time(T + 86_400)}."
+    )
+    assert (await told()).stored_until is None
+    assert stored_text(None) == "The messages of this call are not stored."
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("name", ["resp_v_1", "chatcmpl-v_1", "cmpl-v_1", "msg_v_1", "msg_v_1_0"])
+async def test_the_id_that_a_client_has_is_understood(name):
+    store = cast("Store", TellingStore(TimelineEvent("call", T, DATA)))
+
+    report = await explain(store, name, now=T + 5)
+
+    assert (report.asked, report.id, report.kind) == (name, "v_1", "call")
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize("name", ["resp_v_2", "resp_1", "msg_", "v_1_0"])
+async def test_an_id_of_no_call_is_named_as_it_was_asked(name):
+    store = cast("Store", TellingStore(TimelineEvent("call", T, DATA)))
+
+    with pytest.raises(NotFound, match=f"No message is known as '{name}'"):
+        await explain(store, name, now=T + 5)

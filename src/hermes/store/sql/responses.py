@@ -66,6 +66,11 @@ class SqlResponses:
         row = await self._engine.reads.row(_SQL["get"], *which)
         return None if row is None else await self._opened(response_id, row, person_id)
 
+    async def stored_until(self, response_id: str, *, now: float) -> float | None:
+        """Return when a response expires, whoever owns it; None if it is not stored."""
+        row = await self._engine.reads.row(_SQL["stored_until"], response_id, now)
+        return None if row is None else float(row[0])
+
     async def of_person(
         self, person_id: str, *, most_bytes: int
     ) -> tuple[tuple[StoredResponse, ...], int]:

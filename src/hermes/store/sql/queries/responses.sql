@@ -23,6 +23,11 @@ FROM stored_responses AS response JOIN response_chains AS chain ON chain.root = 
     JOIN blobs AS other ON other.id = answer AND other.person_id = chain.person_id
 WHERE response.id = ?1 AND key_id = ?2 AND chain.person_id = ?3 AND expires_at > ?4;
 
+-- name: stored_until
+-- When a response that has not expired will.
+SELECT expires_at FROM stored_responses AS response JOIN response_chains AS chain USING (root)
+WHERE id = ?1 AND expires_at > ?2;
+
 -- name: of_person
 -- The responses of a person with their sizes, the newest first.
 SELECT id, response.size
