@@ -1,7 +1,7 @@
 """Which options a request cannot do without. Pure.
 
 A demand changes what the answer is, so only a model that has it may answer. A hint (strict tools,
-verbosity, a reasoning summary, a prediction) does not: it is passed on where the service has it,
+verbosity, a reasoning summary, no reasoning, a prediction) does not: it is passed on where the service has it,
 and the answer says where it had no effect. Clients send hints with every request, unasked.
 """
 

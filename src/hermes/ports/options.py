@@ -23,6 +23,7 @@ Option = Literal[
     "parallel_tools",
     "verbosity",
     "reasoning_summary",
+    "reasoning_off",
     "prediction",
     "image_address",
     "pdf",

@@ -221,6 +221,19 @@ def test_effort_is_told_in_the_words_that_the_model_knows(model, told, sent):
     assert config["thinkingConfig"] == sent
 
 
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [(OLD, {"thinkingConfig": {"thinkingBudget": 0}}), ("gemini-2.5-pro", {}), (NEW, {})],
+)
+def test_no_reasoning_is_a_budget_of_zero_where_the_model_can_do_without(model, sent):
+    settings = msgspec.structs.replace(SETTINGS, model=model)
+
+    body = body_of(settings=settings, reasoning=0)
+
+    assert body.get("generationConfig", {}) == sent
+
+
 @pytest.mark.req("M5", "M6")
 def test_a_reference_stands_alone_and_everything_else_is_sent_as_written():
     untouched = msgspec.Raw(b'{"type":"object", "x-mine": [1.0], "$defs": {"a": {}}}')

@@ -237,6 +237,8 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         "seed": request.seed,
         "thinkingConfig": _thinking(request.reasoning, kind=thinking),
     }
+    if request.reasoning == 0 and not settings.has_option("reasoning_off", request):
+        made["thinkingConfig"] = None
     if request.schema is not None:
         made["responseMimeType"] = "application/json"
         if not request.schema.is_json_mode:
