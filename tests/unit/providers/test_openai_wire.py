@@ -330,6 +330,15 @@ def test_a_budget_of_zero_turns_reasoning_off_or_is_left_out(service, model, exp
 
 
 @pytest.mark.req("M1")
+@pytest.mark.parametrize(("model", "sent_"), [("o3", None), ("o3-mini", ["END"]), ("m", ["END"])])
+def test_a_model_without_stop_sequences_gets_none(model, sent_):
+    settings = OpenAISettings(name="openai", model=model)
+    request = msgspec.structs.replace(asked(stop=("END",)), model=model)
+
+    assert sent(request, settings).get("stop") == sent_
+
+
+@pytest.mark.req("M1")
 def test_a_service_gets_only_the_fields_that_it_knows():
     quirks = Quirks(
         output_limit="max_completion_tokens", stream_options=False, extra={"split": True}

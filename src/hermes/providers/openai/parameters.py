@@ -35,7 +35,7 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    if request.stop:
+    if request.stop and settings.has_option("stop", request):
         body["stop"] = request.stop
     if request.tools:
         body.update(_tools(request, settings))
