@@ -8,7 +8,12 @@ from collections.abc import Iterable
 from typing import Any, get_args, get_type_hints
 
 import pytest
-from anthropic.types import document_block_param, image_block_param, tool_param
+from anthropic.types import (
+    document_block_param,
+    image_block_param,
+    thinking_config_param,
+    tool_param,
+)
 from anthropic.types import message_create_params as messages
 from anthropic.types.tool_choice_auto_param import ToolChoiceAutoParam
 from google.genai import types as gemini
@@ -27,6 +32,7 @@ from openai.types.responses import (
 )
 from openai.types.shared_params.function_definition import FunctionDefinition
 from openai.types.shared_params.reasoning import Reasoning
+from openai.types.shared_params.reasoning_effort import ReasoningEffort
 
 from hermes.ports.options import Option
 from hermes.provider_kit.capabilities import known_services, service_options
@@ -71,6 +77,7 @@ def openai_has() -> frozenset[Option]:
         [
             *((name, name in body) for name in same),
             ("parallel_tools", "parallel_tool_calls" in body),
+            ("reasoning_off", "none" in words(ReasoningEffort)),
             ("strict_tools", "strict" in fields(FunctionDefinition)),
             ("json_mode", "ResponseFormatJSONObject" in formats),
             ("image_address", "url" in picture),
@@ -105,6 +112,7 @@ def responses_has() -> frozenset[Option]:
             ("json_mode", "JSONObject" in words(text["format"])),
             ("verbosity", "verbosity" in text),
             ("reasoning_summary", "summary" in fields(Reasoning)),
+            ("reasoning_off", "none" in words(ReasoningEffort)),
             (
                 "image_address",
                 "image_url" in fields(response_input_image_param.ResponseInputImageParam),
@@ -126,6 +134,7 @@ def anthropic_has() -> frozenset[Option]:
             *((name, name in body) for name in same),
             ("strict_tools", "strict" in fields(tool_param.ToolParam)),
             ("parallel_tools", "disable_parallel_tool_use" in fields(ToolChoiceAutoParam)),
+            ("reasoning_off", "Disabled" in words(thinking_config_param.ThinkingConfigParam)),
             ("image_address", "URLImageSource" in picture),
             ("pdf", "Base64PDFSource" in document),
             ("pdf_address", "URLPDFSource" in document),
@@ -149,6 +158,7 @@ def gemini_has() -> frozenset[Option]:
         [
             *((name, name in body) for name in same),
             ("json_mode", "response_mime_type" in body),
+            ("reasoning_off", "thinking_budget" in gemini.ThinkingConfig.model_fields),
             ("image_address", "file_data" in gemini.Part.model_fields),
             ("pdf", blob),
             ("audio", blob),
@@ -167,6 +177,7 @@ def ollama_has() -> frozenset[Option]:
             *((name, name in options) for name in same),
             ("logprobs", "logprobs" in chat),
             ("json_mode", "json" in words(chat["format"])),
+            ("reasoning_off", "bool" in words(chat["think"])),
             ("dimensions", "dimensions" in fields(ollama_shape.EmbedRequest)),
         ]
     )
@@ -214,8 +225,19 @@ def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
         ("openai", "openai", "gpt-5-mini", "verbosity seed", "logprobs frequency_penalty"),
         ("openai", "openai", "gpt-5.2", "verbosity logprobs", "frequency_penalty"),
         ("openai", "openai", "gpt-5-chat-latest", "logprobs logit_bias", "prediction"),
-        ("openai", "openai", "o3-mini", "seed", "logprobs pdf parallel_tools"),
+        ("openai", "openai", "o3", "seed", "stop"),
+        ("openai", "openai", "o4-mini-2025-04-16", "seed", "stop"),
+        ("responses", "", "any", "json_mode", "stop"),
+        ("anthropic", "", "claude-sonnet-4-6", "temperature top_p stop", "high_temperature"),
+        ("of a plugin", "", "any", "temperature top_p stop", "top_k"),
+        ("openai", "openai", "o3-mini", "seed stop", "logprobs pdf parallel_tools"),
         ("openai", "groq", "openai/gpt-oss-120b", "seed", "logprobs logit_bias"),
+        ("openai", "openai", "gpt-5.2", "reasoning_off", "prediction"),
+        ("openai", "openai", "gpt-5.1-chat-latest", "logprobs", "reasoning_off"),
+        ("gemini", "", "gemini-2.5-flash", "reasoning_off", "logit_bias"),
+        ("gemini", "", "gemini-2.5-pro", "seed", "reasoning_off frequency_penalty"),
+        ("gemini", "", "gemini-flash-latest", "seed", "frequency_penalty presence_penalty"),
+        ("gemini", "", "gemini-2.0-flash", "frequency_penalty presence_penalty", "logit_bias"),
         ("openai", "vllm", "any", "top_k min_p", "image_address"),
         ("openai", "", "any", "top_k image_address", "verbosity parallel_tools"),
         ("responses", "openai", "gpt-4o", "logprobs", "reasoning_summary verbosity seed"),

@@ -275,6 +275,7 @@ ROWS = [
     plain(
         "penalties",
         {"frequency_penalty": 0.5, "presence_penalty": -0.5},
+        to="gemini-2.0-flash",
         extras=Extras(frequency_penalty=0.5, presence_penalty=-0.5),
     ),
     plain(

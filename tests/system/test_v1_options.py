@@ -177,6 +177,59 @@ async def test_a_service_without_it_gives_way_to_one_that_has_it(tmp_path: Path)
 
 
 @pytest.mark.req("M1")
+async def test_no_reasoning_is_never_a_low_effort(tmp_path: Path) -> None:
+    async with (
+        AnthropicServer() as plain,
+        RecordingModel() as model,
+        gateway(tmp_path / "home", plain=claude(plain), full=chat(model)) as (live, secret),
+        openai_client(live, secret) as client,
+        anthropic_client(live, secret) as other,
+    ):
+        chats = client.chat.completions.with_raw_response
+        off = await chats.create(model="plain", messages=HELLO, reasoning_effort="none")
+        assert "x-hermes-ignored" not in off.headers
+        vain = await chats.create(model="full", messages=HELLO, reasoning_effort="none")
+        assert vain.headers["x-hermes-ignored"] == "reasoning_effort"
+        response = await client.responses.with_raw_response.create(
+            model="full", input="hello", store=False, reasoning={"effort": "none"}
+        )
+        assert response.headers["x-hermes-ignored"] == "reasoning.effort"
+        message = await other.messages.with_raw_response.create(
+            model="full", messages=HELLO, max_tokens=9, thinking={"type": "disabled"}
+        )
+        assert message.headers["x-hermes-ignored"] == "thinking"
+        assert [body for body in model.bodies if "reasoning_effort" in body] == []
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "asked", "ignored"),
+    [
+        ("plain", {"temperature": 0.7}, None),
+        ("plain", {"temperature": 1.5}, "temperature"),
+        ("plain", {"temperature": 0.7, "top_p": 0.9}, "top_p"),
+        ("plain", {"temperature": 0.7, "reasoning_effort": "high"}, "temperature"),
+        ("plain:claude-opus-5-5", {"temperature": 0.7, "top_p": 0.9}, "temperature, top_p"),
+        ("full", {"temperature": 1.5, "top_p": 0.9}, None),
+    ],
+)
+async def test_sampling_that_is_changed_or_left_out_is_named(
+    tmp_path: Path, model: str, asked: dict[str, Any], ignored: str | None
+) -> None:
+    async with (
+        AnthropicServer() as plain,
+        RecordingModel() as full,
+        gateway(tmp_path / "home", plain=claude(plain), full=chat(full)) as (live, secret),
+        openai_client(live, secret) as client,
+    ):
+        chats = client.chat.completions.with_raw_response
+        raw = await chats.create(model=model, messages=HELLO, **asked)
+        assert raw.headers.get("x-hermes-ignored") == ignored
+        streamed = await chats.create(model=model, messages=HELLO, stream=True, **asked)
+        assert streamed.headers.get("x-hermes-ignored") == ignored
+
+
+@pytest.mark.req("M1")
 async def test_nobody_has_it(tmp_path: Path) -> None:
     async with (
         AnthropicServer() as plain,

@@ -1,7 +1,7 @@
 """Which options a request cannot do without. Pure.
 
 A demand changes what the answer is, so only a model that has it may answer. A hint (strict tools,
-verbosity, a reasoning summary, a prediction) does not: it is passed on where the service has it,
+verbosity, a reasoning summary, no reasoning, a prediction) does not: it is passed on where the service has it,
 and the answer says where it had no effect. Clients send hints with every request, unasked.
 """
 
@@ -12,6 +12,9 @@ from hermes.message.parts import AudioPart, FilePart, ImagePart
 from hermes.ports.options import Extras, Option
 from hermes.ports.provider import ModelRequest
 
+# Models that take no other sampling beside reasoning still take this much.
+_HIGH_TOP_P = 0.95
+
 
 def demands_of(
     request: ModelRequest, *, has_files: bool, fetches: bool = True
@@ -20,9 +23,9 @@ def demands_of(
 
     `fetches` says that Hermes may fetch pictures for a service that does not.
     """
-    if request.seed is None and request.extras is None and not has_files:
+    if not (request.stop or request.seed is not None or request.extras is not None or has_files):
         return ()
-    found: list[Option] = []
+    found: list[Option] = ["stop"] if request.stop else []
     if request.seed is not None:
         found.append("seed")
     if request.extras is not None:
@@ -30,6 +33,27 @@ def demands_of(
     if has_files:
         found += _of_files(request, fetches=fetches)
     return tuple(dict.fromkeys(found))
+
+
+def sampling_hints(request: ModelRequest) -> Iterator[tuple[Option, str]]:
+    """Yield what a request needs for its sampling to be sent as it is, with the field's name."""
+    extras, choice = request.extras, request.tool_choice
+    # A model that is made to call a tool does so without reasoning.
+    reasons = bool(request.reasoning) and choice.name is None and choice.mode != "required"
+    if request.temperature is not None:
+        yield "temperature", "temperature"
+        if request.temperature > 1:
+            yield "high_temperature", "temperature"
+        if reasons:
+            yield "sampling_beside_reasoning", "temperature"
+    if request.top_p is not None:
+        yield "top_p", "top_p"
+        if reasons and request.top_p < _HIGH_TOP_P:
+            yield "sampling_beside_reasoning", "top_p"
+        if not reasons and request.temperature is not None:
+            yield "top_p_beside_temperature", "top_p"
+    if reasons and extras is not None and extras.top_k is not None:
+        yield "sampling_beside_reasoning", "top_k"
 
 
 def _of_extras(extras: Extras) -> Iterator[Option]:

@@ -140,8 +140,14 @@ def _nobody_has(ask: CallNeeds, offers: Sequence[ProviderOffer]) -> str:
         for one in offers
         if one.available and lacks_options(one.info, one.info.model, ask.options) is None
     ]
+    # What every model has is not the reason.
+    rare = tuple(
+        one
+        for one in ask.options
+        if any(lacks_options(offer.info, offer.info.model, (one,)) for offer in offers)
+    )
     instead = f"ask for {' or '.join(able)}" if able else "no configured model has it"
-    return f"{who} {option_words(ask.options)}; leave it out, or {instead}."
+    return f"{who} {option_words(rare or ask.options)}; leave it out, or {instead}."
 
 
 async def _offers(providers: Sequence[Provider]) -> list[ProviderOffer]:

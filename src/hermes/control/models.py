@@ -11,7 +11,7 @@ import msgspec
 from hermes.calls.deployments import DeploymentState
 from hermes.config import ProviderSettings, Settings
 from hermes.config.variables import variable_for
-from hermes.ports.options import Option
+from hermes.ports.options import USUAL, Option
 from hermes.ports.provider import ProviderInfo
 from hermes.routing.decide import decide
 from hermes.routing.fitness import has_ability
@@ -204,7 +204,7 @@ def _line(
         is_configured=facts.serves(info, model),
         is_cooling=model in offer.cooling,
         listed_at=listed.at if listed is not None and model in listed.models else None,
-        options=tuple(sorted(info.options.of(model))),
+        options=tuple(sorted(info.options.of(model) - USUAL)),
     )
 
 

@@ -23,6 +23,7 @@ Option = Literal[
     "parallel_tools",
     "verbosity",
     "reasoning_summary",
+    "reasoning_off",
     "prediction",
     "image_address",
     "pdf",
@@ -30,7 +31,24 @@ Option = Literal[
     "audio",
     "dimensions",
     "token_arrays",
+    "stop",
+    "temperature",
+    "high_temperature",
+    "top_p",
+    "top_p_beside_temperature",
+    "sampling_beside_reasoning",
 ]
+USUAL: frozenset[Option] = frozenset(
+    {
+        "stop",
+        "temperature",
+        "high_temperature",
+        "top_p",
+        "top_p_beside_temperature",
+        "sampling_beside_reasoning",
+    }
+)
+"""What every model has unless a rule says that it lacks it."""
 Verbosity = Literal["low", "medium", "high"]
 Summary = Literal["auto", "concise", "detailed"]
 
@@ -86,8 +104,8 @@ class ServiceOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fields: Mapping[Option, str] = {}
 
     def of(self, model: str) -> frozenset[Option]:
-        """Return the options of one model."""
-        found = self.has
+        """Return the options of one model, with the usual ones."""
+        found = self.has | USUAL
         name = model.rpartition("/")[2].lower()
         for rule in self.rules:
             if rule.applies_to(name):

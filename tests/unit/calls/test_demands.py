@@ -28,6 +28,7 @@ def asking(*parts: Part, **fields: object) -> ModelRequest:
     [
         (asking(), ()),
         (asking(seed=0), ("seed",)),
+        (asking(stop=("END",), seed=0), ("stop", "seed")),
         (asking(extras=Extras(verbosity="low", prediction="x", reasoning_summary="auto")), ()),
         (
             asking(extras=Extras(top_logprobs=0, top_k=1, min_p=0.1)),

@@ -10,6 +10,7 @@ from hermes.errors import ConfigurationError
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import ImagePart, Media, TextPart, ToolCallPart, ToolResultPart
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
+from hermes.provider_kit.capabilities import service_options
 from hermes.providers.anthropic.schema import DoesNotFit, fit
 from hermes.providers.anthropic.settings import (
     OFFICIAL_URL,
@@ -282,3 +283,22 @@ def test_a_limit_that_was_asked_for_or_configured_stays():
     assert sent(asked, settings)["max_tokens"] == 70
     plain = msgspec.structs.replace(asked, max_output_tokens=None)
     assert sent(plain, settings)["max_tokens"] == 900
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    "model",
+    [
+        "claude-3-7-sonnet-latest",
+        "claude-sonnet-4-20250514",
+        "claude-sonnet-4-5",
+        "claude-opus-4-6",
+        "claude-opus-4-7",
+        "claude-haiku-5",
+        "claude-fable-5",
+        "claude-mythos-preview",
+        "MiniMax-M2",
+    ],
+)
+def test_the_table_knows_which_models_take_no_sampling(model):
+    assert ("temperature" in service_options("anthropic").of(model)) == traits_of(model).sampling

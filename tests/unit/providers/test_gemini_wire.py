@@ -16,6 +16,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.providers.gemini.settings import GeminiSettings
 from hermes.providers.gemini.wire import FOREIGN_SIGNATURE, build_body, fitted
@@ -219,6 +220,35 @@ def test_effort_is_told_in_the_words_that_the_model_knows(model, told, sent):
     config = body_of(settings=settings, reasoning="medium")["generationConfig"]
 
     assert config["thinkingConfig"] == sent
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [(OLD, {"thinkingConfig": {"thinkingBudget": 0}}), ("gemini-2.5-pro", {}), (NEW, {})],
+)
+def test_no_reasoning_is_a_budget_of_zero_where_the_model_can_do_without(model, sent):
+    settings = msgspec.structs.replace(SETTINGS, model=model)
+
+    body = body_of(settings=settings, reasoning=0)
+
+    assert body.get("generationConfig", {}) == sent
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        ("gemini-2.0-flash", {"frequencyPenalty": 0.5, "presencePenalty": 0.4, "topK": 3}),
+        (OLD, {"topK": 3}),
+        (NEW, {"topK": 3}),
+    ],
+)
+def test_a_model_that_refuses_penalties_gets_none(model, sent):
+    settings = msgspec.structs.replace(SETTINGS, model=model)
+    extras = Extras(frequency_penalty=0.5, presence_penalty=0.4, top_k=3)
+
+    assert body_of(settings=settings, extras=extras)["generationConfig"] == sent
 
 
 @pytest.mark.req("M5", "M6")

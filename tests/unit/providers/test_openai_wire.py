@@ -296,6 +296,49 @@ def test_effort_is_asked_for_in_the_services_own_way(way, wanted, expected):
 
 
 @pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("service", "model", "expected"),
+    [
+        ("openai", "gpt-5.2", {"reasoning_effort": "none"}),
+        ("openai", "gpt-5.1-mini", {"reasoning_effort": "none"}),
+        ("openai", "gpt-5-mini", {}),
+        ("openai", "gpt-5.2-codex", {}),
+        ("openai", "o3", {}),
+        ("openai", "gpt-4o", {}),
+        ("groq", "qwen/qwen3-32b", {"reasoning_effort": "none"}),
+        ("groq", "openai/gpt-oss-120b", {}),
+        ("deepseek", "deepseek-flash", {"thinking": {"type": "disabled"}}),
+        ("moonshot", "kimi-k2.6", {"thinking": {"type": "disabled"}}),
+        ("moonshot", "kimi-k2-thinking", {}),
+        ("qwen", "qwen-plus", {"enable_thinking": False}),
+        ("openrouter", "openai/gpt-5.2", {"reasoning": {"enabled": False}}),
+        ("openrouter", "openai/o3", {}),
+        *(
+            (name, "m-1", {})
+            for name in ("hermes", "together", "fireworks", "xai", "cerebras", "nvidia", "copilot")
+        ),
+        *((name, "m-1", {}) for name in ("mistral", "perplexity", "minimax", "vllm", "llamacpp")),
+    ],
+)
+def test_a_budget_of_zero_turns_reasoning_off_or_is_left_out(service, model, expected):
+    settings = OpenAISettings(name=service, base_url=presets()[service].base_url, model=model)
+    request = msgspec.structs.replace(asked(reasoning=0), model=model)
+    body = msgspec.json.decode(build_body(request, settings, images={}))
+
+    ways = {"reasoning_effort", "thinking", "enable_thinking", "thinking_budget", "reasoning"}
+    assert {k: v for k, v in body.items() if k in ways} == expected
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(("model", "sent_"), [("o3", None), ("o3-mini", ["END"]), ("m", ["END"])])
+def test_a_model_without_stop_sequences_gets_none(model, sent_):
+    settings = OpenAISettings(name="openai", model=model)
+    request = msgspec.structs.replace(asked(stop=("END",)), model=model)
+
+    assert sent(request, settings).get("stop") == sent_
+
+
+@pytest.mark.req("M1")
 def test_a_service_gets_only_the_fields_that_it_knows():
     quirks = Quirks(
         output_limit="max_completion_tokens", stream_options=False, extra={"split": True}

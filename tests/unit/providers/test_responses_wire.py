@@ -186,6 +186,25 @@ def test_choice_schema_and_effort_are_sent_as_they_were_asked_for(fields, expect
 
 
 @pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("gpt-5.2", {"reasoning": {"effort": "none"}, "include": ["reasoning.encrypted_content"]}),
+        ("gpt-5-mini", {"include": ["reasoning.encrypted_content"]}),
+        ("gpt-5.2-pro", {"include": ["reasoning.encrypted_content"]}),
+        ("gpt-4o", {}),
+    ],
+)
+def test_a_budget_of_zero_turns_reasoning_off_or_is_left_out(model, expected):
+    official = ResponsesSettings(name="m", model=model, reasoning_summary="auto")
+    request = ModelRequest(model="", messages=(user_text("hi"),), reasoning=0)
+    body = msgspec.json.decode(build_body(request, official, images={}))
+
+    plain = {"model", "input", "stream", "store"}
+    assert {k: v for k, v in body.items() if k not in plain} == expected
+
+
+@pytest.mark.req("M1")
 def test_a_summary_is_asked_for_only_where_it_is_configured():
     settings = msgspec.structs.replace(SETTINGS, reasoning_summary="auto")
 

@@ -25,7 +25,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.ports.options import Extras
+from hermes.ports.options import Extras, Option
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
 from hermes.providers.gemini.settings import GeminiSettings, Thinking
@@ -237,22 +237,25 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         "seed": request.seed,
         "thinkingConfig": _thinking(request.reasoning, kind=thinking),
     }
+    if request.reasoning == 0 and not settings.has_option("reasoning_off", request):
+        made["thinkingConfig"] = None
     if request.schema is not None:
         made["responseMimeType"] = "application/json"
         if not request.schema.is_json_mode:
             made["responseJsonSchema"] = fitted(request.schema.schema)
     if request.extras is not None:
-        made.update(_extras(request.extras))
+        has = settings.options.of(request.model or settings.model)
+        made.update(_extras(request.extras, has=has))
     return {name: value for name, value in made.items() if value is not None}
 
 
-def _extras(extras: Extras) -> Json:
-    """Return the rare options; every model has them."""
-    made: Json = {
-        "frequencyPenalty": extras.frequency_penalty,
-        "presencePenalty": extras.presence_penalty,
-        "topK": extras.top_k,
-    }
+def _extras(extras: Extras, *, has: frozenset[Option]) -> Json:
+    """Return the rare options; every model has those that are not penalties."""
+    made: Json = {"topK": extras.top_k}
+    if "frequency_penalty" in has:
+        made["frequencyPenalty"] = extras.frequency_penalty
+    if "presence_penalty" in has:
+        made["presencePenalty"] = extras.presence_penalty
     if extras.top_logprobs is not None:
         made.update(responseLogprobs=True, logprobs=extras.top_logprobs or None)
     return made

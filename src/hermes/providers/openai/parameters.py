@@ -11,6 +11,15 @@ from hermes.provider_kit.request_json import Json, function_tool, is_strict
 from hermes.providers.openai.settings import OpenAISettings
 
 _STREAM_OPTIONS = {"include_usage": True}
+_THINKING_OFF: Json = {"thinking": {"type": "disabled"}}
+# How a model is told not to reason, by the service's way to ask for reasoning.
+_OFF: dict[str, Json] = {
+    "effort": {"reasoning_effort": "none"},
+    "thinking_effort": _THINKING_OFF,
+    "thinking": _THINKING_OFF,
+    "enable_thinking": {"enable_thinking": False},
+    "reasoning_object": {"reasoning": {"enabled": False}},
+}
 
 
 def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
@@ -26,7 +35,7 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    if request.stop:
+    if request.stop and settings.has_option("stop", request):
         body["stop"] = request.stop
     if request.tools:
         body.update(_tools(request, settings))
@@ -113,6 +122,8 @@ def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
         # A preference, not a requirement: a service without an option for it decides itself how
         # much to think.
         return {}
+    if wanted == 0:
+        return dict(_OFF[way]) if settings.has_option("reasoning_off", request) else {}
     if way == "reasoning_object":
         budget = isinstance(wanted, int)
         return {"reasoning": {"max_tokens": wanted} if budget else {"effort": wanted}}

@@ -55,7 +55,7 @@ def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Im
     }
     if first:
         body["instructions"] = first
-    if request.reasoning is not None or settings.reasons(model):
+    if request.reasoning or settings.reasons(model):
         body["include"] = [_SEALED]
     body.update(_sampling(request, settings))
     body.update(_tools(request, settings))
@@ -86,8 +86,10 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
         body["temperature"] = request.temperature
     if request.top_p is not None:
         body["top_p"] = request.top_p
-    if request.reasoning is not None:
+    if request.reasoning:
         body["reasoning"] = _reasoning(request.reasoning, settings)
+    elif request.reasoning == 0 and settings.has_option("reasoning_off", request):
+        body["reasoning"] = {"effort": "none"}
     if request.schema is not None:
         body["text"] = {"format": _format(request.schema)}
     return body

@@ -28,7 +28,7 @@ from hermes.server.v1.wire_body import WireBody, checked_object, is_given
 _BODY = WireBody(ChatBody, "chat-completions request")
 _NO_PARAMETERS = Raw(b'{"type":"object","properties":{}}')
 _EFFORTS: dict[str, Literal["low", "medium", "high"] | int] = {
-    # Every provider understands a budget of zero as "no thinking".
+    # A budget of zero means on every wire that the model must not reason.
     "none": 0,
     "minimal": "low",
     "low": "low",
@@ -161,6 +161,8 @@ def _hints(asked: ChatBody) -> Iterator[tuple[Option, str]]:
         yield "verbosity", "verbosity"
     if asked.prediction is not None:
         yield "prediction", "prediction"
+    if asked.reasoning_effort == "none":
+        yield "reasoning_off", "reasoning_effort"
 
 
 def _output_limit(asked: ChatBody) -> int | None:

@@ -80,14 +80,16 @@ def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
         request=request,
         stream=bool(asked.stream),
         ignored=tuple(ignored),
-        hints=_hints(asked),
+        hints=tuple(_hints(asked)),
     )
 
 
-def _hints(asked: MessagesBody) -> tuple[tuple[Option, str], ...]:
-    """Return the options that only some models heed, with their fields."""
-    is_strict = any(tool.strict for tool in asked.tools or ())
-    return (("strict_tools", "tools.strict"),) if is_strict else ()
+def _hints(asked: MessagesBody) -> Iterator[tuple[Option, str]]:
+    """Yield the options that only some models heed, with their fields."""
+    if any(tool.strict for tool in asked.tools or ()):
+        yield "strict_tools", "tools.strict"
+    if asked.thinking is not None and asked.thinking.type == "disabled":
+        yield "reasoning_off", "thinking"
 
 
 def _refuse(asked: MessagesBody) -> None:
@@ -177,7 +179,7 @@ def _reasoning(thinking: ThinkingConfig | None, config: OutputConfig | None) -> 
     if thinking is None:
         return _EFFORTS.get(effort, "high") if effort else None
     if thinking.type == "disabled":
-        return None
+        return 0
     if thinking.type == "enabled":
         if thinking.budget_tokens is None:
             raise BadRequest("thinking.budget_tokens: missing; set a number, such as 4096.")

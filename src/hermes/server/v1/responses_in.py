@@ -32,7 +32,9 @@ _SEALED = "reasoning.encrypted_content"
 _LOGPROBS = "message.output_text.logprobs"
 _NAME = re.compile(r"[a-z0-9_.]{1,80}")
 _MAX_NAMED = 32
-_EFFORTS: dict[str, Literal["low", "medium", "high"]] = {
+_EFFORTS: dict[str, Literal["low", "medium", "high"] | int] = {
+    # A budget of zero means on every wire that the model must not reason.
+    "none": 0,
     "minimal": "low",
     "low": "low",
     "medium": "medium",
@@ -198,6 +200,8 @@ def _hints(asked: ResponsesBody, tools: tuple[ToolSpec, ...]) -> Iterator[tuple[
         yield "verbosity", "text.verbosity"
     if _summary(asked.reasoning) is not None:
         yield "reasoning_summary", "reasoning.summary"
+    if _effort(asked.reasoning) == "none":
+        yield "reasoning_off", "reasoning.effort"
 
 
 def _effort(config: ReasoningConfig | None) -> str | None:
@@ -223,7 +227,6 @@ def _without_effect(asked: ResponsesBody, *, stored: bool) -> list[str]:
         "safety_identifier": asked.safety_identifier is not None,
         "user": asked.user is not None,
         "truncation": asked.truncation == "auto",
-        "reasoning.effort": reasoning.effort == "none",
         "reasoning.context": reasoning.context not in {None, "auto"},
         "reasoning.mode": reasoning.mode not in {None, "standard"},
         "text.format.description": described,

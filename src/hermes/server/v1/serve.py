@@ -12,7 +12,7 @@ from functools import cached_property, partial
 import msgspec
 
 from hermes.calls.context_fit import request_tokens
-from hermes.calls.demands import demands_of
+from hermes.calls.demands import demands_of, sampling_hints
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
@@ -234,11 +234,12 @@ class WireEndpoint:
 
     def _with_vain_hints(self, call: WireCall, candidate: Candidate | None) -> WireCall:
         """Return the call; hints that its model does not have are listed as without effect."""
-        if not call.hints:
+        hints = (*call.hints, *sampling_hints(call.request))
+        if not hints:
             return call
         has = frozenset() if candidate is None else self._parts.planner.options_of(candidate)
-        vain = tuple(field for option, field in call.hints if option not in has)
-        return msgspec.structs.replace(call, ignored=(*call.ignored, *vain))
+        vain = [field for option, field in hints if option not in has]
+        return msgspec.structs.replace(call, ignored=tuple(dict.fromkeys((*call.ignored, *vain))))
 
 
 def _check_by_value(files: list[ImagePart | FilePart | AudioPart], limits: FileLimits) -> None:

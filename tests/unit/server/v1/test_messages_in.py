@@ -113,7 +113,7 @@ def test_a_choice_among_no_tools_is_no_choice(kind):
         ({"type": "adaptive", "display": "summarized"}, "medium", "medium"),
         ({"type": "adaptive"}, "max", "high"),
         ({"type": "between_tools"}, "low", "low"),
-        ({"type": "disabled"}, "low", None),
+        ({"type": "disabled"}, "low", 0),
         (None, "xhigh", "high"),
         (None, None, None),
     ],
@@ -184,7 +184,7 @@ def test_what_has_no_effect_is_named():
         "output_config.effort",
         "output_config.task_budget",
     }
-    assert call.hints == (("strict_tools", "tools.strict"),)
+    assert call.hints == (("strict_tools", "tools.strict"), ("reasoning_off", "thinking"))
     assert call.request.tools[0].strict
 
 

@@ -77,7 +77,6 @@ def test_what_has_no_effect_is_named():
         "include.file_search_call.results",
         "metadata",
         "reasoning.context",
-        "reasoning.effort",
         "reasoning.mode",
         "service_tier",
         "store",
@@ -89,6 +88,7 @@ def test_what_has_no_effect_is_named():
         "tools.strict",
         "text.verbosity",
         "reasoning.summary",
+        "reasoning.effort",
     ]
     assert call.request.extras == Extras(verbosity="low", reasoning_summary="auto")
 
@@ -178,7 +178,7 @@ def test_schemas():
 @pytest.mark.parametrize(
     ("effort", "expected"),
     [
-        ("none", None),
+        ("none", 0),
         ("minimal", "low"),
         ("low", "low"),
         ("medium", "medium"),
