@@ -6,7 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
+from hermes.calls.context_fit import request_tokens
 from hermes.graph import MessageGraph
 from hermes.graph.exports import Report, export_rows, verify_row
 from hermes.graph.sketch import draw
@@ -128,6 +130,20 @@ async def test_a_service_that_finds_the_prompt_too_long_is_asked_once_more_with_
 
     assert outcomes == ["answered"] * 30
     assert len(model.calls) == 31
+
+
+@pytest.mark.req("G5", "P6")
+async def test_what_a_refusal_teaches_comes_from_what_was_sent(tmp_path: Path) -> None:
+    model = strict(believed=128_000)
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
+        with capture_logs() as logs:
+            await talk(rig, 12, jobs=False)
+
+    (learnt,) = [one for one in logs if one["event"] == "context_learnt"]
+    sent = next(
+        request_tokens(one) for one in requests(model) if chars_of_request(one) > 4 * CONTEXT
+    )
+    assert (learnt["refused"], learnt["now"]) == (sent, int(sent * 0.6))
 
 
 @pytest.mark.req("G5", "A6")
