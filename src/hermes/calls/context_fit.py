@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from hermes.calls.continuation import REPEAT
 from hermes.errors import PromptTooLong
-from hermes.message.chat import ChatMessage
+from hermes.message.chat import ChatMessage, as_read
+from hermes.message.continuations import GO_ON
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -35,6 +37,8 @@ _DENSE_CHARS = 3
 # What stays of a large tool result, first in older exchanges, then in the current one.
 OLD_RESULT_CHARS = 2_000
 _RESULT_CHARS = (8_000, 2_000, 500)
+
+_ASK_FOR_REST = frozenset({REPEAT, as_read(GO_ON).text})
 
 
 class FittedContext(msgspec.Struct, frozen=True):
@@ -79,7 +83,7 @@ def is_surely_short(chars: int, room: int) -> bool:
 def fit_context(request: ModelRequest, *, room: int) -> FittedContext:
     """Return the request cut to `room` estimated tokens; raises `PromptTooLong` if it cannot be.
 
-    What follows the last message of a person is never left out.
+    The last message of a person and what follows it are never left out.
     """
     if request.plain_chars is not None and is_surely_short(_all_chars(request), room):
         return FittedContext(request)
@@ -107,9 +111,22 @@ def fit_context(request: ModelRequest, *, room: int) -> FittedContext:
 def last_question(messages: Sequence[ChatMessage]) -> int:
     """Return the index of the last message of a person; 0 if there is none."""
     for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user":
+        if begins_exchange(messages[index]):
             return index
     return 0
+
+
+def begins_exchange(message: ChatMessage) -> bool:
+    """Return whether a message begins an exchange: not one that asks for the rest of an answer."""
+    if message.role != "user":
+        return False
+    parts = message.parts
+    # In a request the note is text already.
+    return not (
+        len(parts) == 1
+        and isinstance(parts[0], TextPart | NotePart)
+        and parts[0].text in _ASK_FOR_REST
+    )
 
 
 def cut_before(messages: Sequence[ChatMessage], sizes: Sequence[int], drop: int) -> int:
@@ -119,7 +136,7 @@ def cut_before(messages: Sequence[ChatMessage], sizes: Sequence[int], drop: int)
     """
     before = 0
     for index, size in enumerate(sizes):
-        if before >= drop and messages[index].role == "user":
+        if before >= drop and begins_exchange(messages[index]):
             return index
         before += size
     return len(messages)

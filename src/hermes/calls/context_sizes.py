@@ -6,11 +6,14 @@ is remembered in memory until the process ends.
 
 from collections.abc import Mapping
 
+import structlog
+
 from hermes.ports.provider import Provider
 from hermes.routing.model_facts import ModelFacts
 from hermes.routing.plan import Candidate
 from hermes.routing.prices import undated
 
+_log = structlog.get_logger(__name__)
 _UNKNOWN = 8_192
 # What is left of a size that a service refused.
 _LESS = 0.6
@@ -28,22 +31,30 @@ class ContextSizes:
 
     def of(self, candidate: Candidate) -> int:
         """Return how many tokens a candidate holds."""
-        name, model = candidate.provider, candidate.model
-        provider = self._providers.get(name)
+        provider = self._providers.get(candidate.provider)
         if provider is None:
             return _UNKNOWN
-        info = provider.info
+        info, model = provider.info, candidate.model
         if undated(model) == undated(info.model):
             # Services answer with the dated name of the model that they were asked for.
             model = info.model
         size = self._facts.context_of(info, model)
-        return min(size, self._learnt.get((name, model), size)) if self._learnt else size
+        return min(size, self._learnt.get(_key(candidate), size)) if self._learnt else size
 
     def learn(self, candidate: Candidate, refused: int) -> None:
-        """Remember that a prompt of about `refused` tokens was too long for a candidate."""
-        if len(self._learnt) < _MOST_LEARNT:
-            held = max(_LEAST, min(int(refused * _LESS), int(self.of(candidate) * _LESS)))
-            self._learnt[candidate.provider, candidate.model] = held
+        """Remember that a prompt of about `refused` tokens was too long for a candidate.
+
+        A prompt that is larger than what is known by now teaches nothing: it was sent before.
+        """
+        key, believed = _key(candidate), self.of(candidate)
+        now = max(_LEAST, int(refused * _LESS))
+        if refused > believed or now >= believed:
+            return
+        if len(self._learnt) >= _MOST_LEARNT and key not in self._learnt:
+            return
+        self._learnt[key] = now
+        name = f"{candidate.provider}:{candidate.model}"
+        _log.warning("context_learnt", model=name, refused=refused, believed=believed, now=now)
 
     @property
     def largest(self) -> int:
@@ -55,3 +66,7 @@ class ContextSizes:
             for model in self._facts.models_of(one.info)
         ]
         return max(sizes, default=_UNKNOWN)
+
+
+def _key(candidate: Candidate) -> tuple[str, str]:
+    return candidate.provider, undated(candidate.model)

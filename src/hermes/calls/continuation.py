@@ -30,7 +30,7 @@ from hermes.ports.provider import (
     ToolCallDelta,
 )
 
-_REPEAT = (
+REPEAT = (
     "Your answer was cut off. Write it again from its first word: repeat what you have written"
     " exactly, word for word, then continue it to its end. Do not comment on it."
 )
@@ -67,7 +67,7 @@ def continuing(request: ModelRequest, shown: str, *, prefill: bool) -> ModelRequ
     said: tuple[Part, ...] = (TextPart(shown.rstrip() if prefill else shown),)
     if messages and messages[-1].role == "assistant":
         messages, said = messages[:-1], (*messages[-1].parts, *said)
-    asked = () if prefill else (user_text(_REPEAT),)
+    asked = () if prefill else (user_text(REPEAT),)
     return msgspec.structs.replace(
         request,
         messages=(*messages, ChatMessage("assistant", said), *asked),

@@ -61,6 +61,7 @@ class Failover:
         self._no_prefill = False
         self._has_shown_other = False
         self._is_cut = False
+        self.last_sent = request
         self._way: schema_ways.Way | None = None
         self.asks_in_words = False
 
@@ -116,9 +117,9 @@ class Failover:
         elif not isinstance(piece, ModelName):
             self._has_shown_other = True
 
-    def sent(self, way: schema_ways.Way | None) -> None:
-        """Remember in which way the candidate is asked for JSON."""
-        self._way = way
+    def sent(self, request: ModelRequest, way: schema_ways.Way | None) -> None:
+        """Remember what the candidate is sent, and in which way it is asked for JSON."""
+        self.last_sent, self._way = request, way
 
     def _may_mean_json_mode(self, error: ProviderError) -> bool:
         """Return whether a service may have refused its JSON mode, as for a model without it."""

@@ -236,7 +236,7 @@ class ModelCaller:
                 is_made = not isinstance(error, ProviderCooling)
                 if is_made:
                     self._meter.failed(_name(candidate), spec.payer.tier)
-                self._learn(spec, candidate, error)
+                self._learn(walk, error)
                 has_other = self._deployments.has_other(candidate, walk.tried)
                 wait = walk.after(error, has_other=has_other)
                 failure = error
@@ -329,7 +329,7 @@ class ModelCaller:
         info = self._deployments.info_of(walk.candidate.provider)
         context = self._in_context(wanted, walk.candidate)
         fitted = fit(context.request, info, whole=whole, in_words=walk.asks_in_words)
-        walk.sent(fitted.way)
+        walk.sent(fitted.request, fitted.way)
         return context, fitted
 
     def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
@@ -339,11 +339,10 @@ class ModelCaller:
         room = prompt_room(self.contexts.of(candidate), wanted.max_output_tokens)
         return fit_context(wanted, room=room)
 
-    def _learn(self, spec: CallSpec, candidate: Candidate, error: ProviderError) -> None:
+    def _learn(self, walk: Failover, error: ProviderError) -> None:
         """Remember the size of a model whose service said that the prompt is too long."""
-        if isinstance(error, PromptTooLong) and error.status and spec.request.cut_history:
-            sent = min(request_tokens(spec.request), self.contexts.of(candidate))
-            self.contexts.learn(candidate, sent)
+        if isinstance(error, PromptTooLong) and error.status and walk.last_sent.cut_history:
+            self.contexts.learn(walk.candidate, request_tokens(walk.last_sent))
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""

@@ -33,11 +33,7 @@ _SENTENCE_ENDS = ".!?"
 
 def is_go_on(message: ChatMessage) -> bool:
     """Return whether a message asks for the rest of the answer before it."""
-    return (
-        message.role == "user"
-        and len(message.parts) == 1
-        and isinstance(message.parts[0], NotePart)
-    )
+    return message == GO_ON
 
 
 def last_answer(messages: Sequence[ChatMessage]) -> tuple[ChatMessage, ...]:

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
+from hermes.calls.context_fit import request_tokens
 from hermes.graph import MessageGraph
 from hermes.graph.exports import Report, export_rows, verify_row
 from hermes.graph.sketch import draw
 from hermes.graph.text_drawing import rows as drawn
-from hermes.message.chat import user_text
+from hermes.message.chat import as_read, user_text
+from hermes.message.continuations import GO_ON
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
 from hermes.ports.compaction import COMPACTED
@@ -127,6 +130,20 @@ async def test_a_service_that_finds_the_prompt_too_long_is_asked_once_more_with_
 
     assert outcomes == ["answered"] * 30
     assert len(model.calls) == 31
+
+
+@pytest.mark.req("G5", "P6")
+async def test_what_a_refusal_teaches_comes_from_what_was_sent(tmp_path: Path) -> None:
+    model = strict(believed=128_000)
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
+        with capture_logs() as logs:
+            await talk(rig, 12, jobs=False)
+
+    (learnt,) = [one for one in logs if one["event"] == "context_learnt"]
+    sent = next(
+        request_tokens(one) for one in requests(model) if chars_of_request(one) > 4 * CONTEXT
+    )
+    assert (learnt["refused"], learnt["now"]) == (sent, int(sent * 0.6))
 
 
 @pytest.mark.req("G5", "A6")
@@ -564,3 +581,37 @@ async def test_a_conversation_with_an_erased_person_is_summed_up_all_the_same(
     assert not any(
         "secret" in message.text for one in requests(model)[1:] for message in one.messages
     )
+
+
+@pytest.mark.req("G5", "A20")
+async def test_an_answer_in_two_parts_is_not_cut_between_them(tmp_path: Path) -> None:
+    def long_winded(seen: SeenConversation, number: int) -> ScriptedTurn:
+        is_cut = seen.last_text == "tell me all"
+        return ScriptedTurn(text="one, two,", stops="length") if is_cut else summing(seen, number)
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(long_winded, info=info, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 4, jobs=False)
+        await rig.answer("tell me all")
+        await rig.answer("/compact")
+        await rig.core.memory.worker.round()
+        await rig.answer("and?")
+
+    assert told(model)[0].startswith("[Summary of the 8 ")
+    assert told(model)[1:4] == ["tell me all", "one, two,", as_read(GO_ON).text]
+
+
+@pytest.mark.req("G5", "A20")
+async def test_an_answer_ends_where_its_rest_has_no_room_beside_it(tmp_path: Path) -> None:
+    def long_winded(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text=FOUR_KB, stops="length")
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=1_600)
+    model = ScriptedProvider(long_winded, info=info)
+    async with open_rig(tmp_path, model=model, settings=OFF) as rig:
+        answer = await rig.answer("tell me all")
+
+    assert answer.startswith(FOUR_KB.strip())
+    assert answer.endswith('Say "continue" and I go on.)')
+    assert len(model.calls) == 1

@@ -9,8 +9,10 @@ from hermes.calls.context_fit import (
     request_tokens,
     text_tokens,
 )
+from hermes.calls.continuation import continuing
 from hermes.errors import PromptTooLong
-from hermes.message.chat import ChatMessage, user_text
+from hermes.message.chat import ChatMessage, as_read, user_text
+from hermes.message.continuations import GO_ON
 from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
 from hermes.ports.provider import ModelRequest
 
@@ -127,3 +129,33 @@ def test_a_short_plain_request_is_not_looked_at_closely() -> None:
     wanted = msgspec.structs.replace(request(user_text("hi")), plain_chars=2)
 
     assert fit_context(wanted, room=ROOM).request is wanted
+
+
+def cut_answer(chars: int) -> tuple[ChatMessage, ...]:
+    """Return a question, the first part of its answer, and the note that asks for the rest."""
+    return (user_text("Tell me all."), assistant("p" * chars), as_read(GO_ON))
+
+
+@pytest.mark.req("G5", "A20")
+def test_a_continuation_keeps_the_question_and_the_part_that_was_written() -> None:
+    own = cut_answer(7_000)
+
+    fitted = fit_context(request(*talk(5), *own), room=ROOM)
+
+    assert fitted.request.messages == own
+
+
+@pytest.mark.req("G5", "A20")
+def test_so_does_the_continuation_of_an_answer_that_broke_off() -> None:
+    asked = request(*talk(5), user_text("Tell me all."))
+    wanted = continuing(asked, "p" * 7_000, prefill=False)
+
+    fitted = fit_context(wanted, room=ROOM)
+
+    assert fitted.request.messages == wanted.messages[-3:]
+
+
+@pytest.mark.req("G5", "A20")
+def test_a_continuation_without_room_for_both_is_refused() -> None:
+    with pytest.raises(PromptTooLong):
+        fit_context(request(*talk(6), *cut_answer(9_000)), room=ROOM)

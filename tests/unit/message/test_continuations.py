@@ -4,7 +4,7 @@ import pytest
 
 from hermes.message.chat import ChatMessage, as_read, has_note
 from hermes.message.continuations import GO_ON, answer_text, is_go_on, last_answer, rest_of
-from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.parts import NotePart, TextPart, ToolCallPart
 
 BEFORE = "The first point is cost, and the second point is the time that"
 
@@ -63,6 +63,7 @@ def test_an_answer_before_a_tool_call_is_another_one() -> None:
 def test_a_model_reads_the_note_as_text_and_people_never_see_it() -> None:
     assert is_go_on(GO_ON)
     assert not is_go_on(ChatMessage("user", (TextPart("continue"),)))
+    assert not is_go_on(ChatMessage("user", (NotePart("[That file could not be read.]"),)))
     assert has_note(GO_ON)
     assert GO_ON.text == ""
     assert as_read(GO_ON).text.startswith("[Your answer reached its length limit")

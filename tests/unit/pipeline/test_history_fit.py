@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from hermes.message.chat import UNANSWERED, ChatMessage, user_text
+from hermes.message.continuations import GO_ON
 from hermes.message.parts import TextPart
 from hermes.pipeline.history_fit import fit_history, leave_out, without_unanswered
 from hermes.pipeline.turn import Turn
@@ -133,3 +134,11 @@ def test_a_message_that_a_retry_has_answered_stays_with_its_answer() -> None:
     turn = turn_after((unanswered("first"), said("assistant", "at last"), *talk(1)))
 
     assert without_unanswered(turn) is turn
+
+
+@pytest.mark.req("G5", "A20")
+def test_an_answer_in_several_parts_is_left_out_as_a_whole() -> None:
+    long = (said("user", "all"), said("assistant", "b" * 6_000), GO_ON, said("assistant", "end"))
+    turn = turn_after((*talk(1), *long, *talk(1)))
+
+    assert fit_history(turn, ROOM).history == talk(1)

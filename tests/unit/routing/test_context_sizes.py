@@ -1,6 +1,7 @@
 """P6, G5: routing knows what each model holds, and asks none in vain."""
 
 import pytest
+from structlog.testing import capture_logs
 
 from hermes.calls.context_sizes import ContextSizes
 from hermes.config import ProviderSettings
@@ -35,13 +36,49 @@ def test_a_message_that_fits_is_planned_as_any_other(offer, policy):
     )
 
 
-@pytest.mark.req("P6")
-def test_the_dated_name_that_a_service_answers_with_is_the_same_model():
-    info = ProviderInfo(name="o", model="house-1", tools=True, vision=True, context_tokens=32_000)
-    facts = ModelFacts({"o": ProviderSettings(context_tokens=32_000)})
-    sizes = ContextSizes({"o": ScriptedProvider(info=info)}, facts)
+def sizes_of(model: str, *, context: int) -> ContextSizes:
+    info = ProviderInfo(name="o", model=model, tools=True, vision=True, context_tokens=context)
+    facts = ModelFacts({"o": ProviderSettings(context_tokens=context)})
+    return ContextSizes({"o": ScriptedProvider(info=info)}, facts)
 
-    assert sizes.of(Candidate("o", "house-1", "")) == 32_000
-    assert sizes.of(Candidate("o", "house-1-2026-01-31", "")) == 32_000
-    sizes.learn(Candidate("o", "house-1", ""), 20_000)
-    assert sizes.of(Candidate("o", "house-1", "")) == 12_000
+
+@pytest.mark.req("P6")
+@pytest.mark.parametrize("refused", ["house-1", "house-1-2026-01-31"])
+def test_the_dated_name_that_a_service_answers_with_is_the_same_model(refused: str) -> None:
+    sizes = sizes_of("house-1", context=32_000)
+    names = (Candidate("o", "house-1", ""), Candidate("o", "house-1-2026-01-31", ""))
+
+    assert [sizes.of(one) for one in names] == [32_000, 32_000]
+    sizes.learn(Candidate("o", refused, ""), 20_000)
+    assert [sizes.of(one) for one in names] == [12_000, 12_000]
+
+
+@pytest.mark.req("P6", "G5")
+def test_refusals_of_calls_that_were_made_side_by_side_teach_one_size() -> None:
+    sizes, candidate = sizes_of("house-1", context=32_000), Candidate("o", "house-1", "")
+
+    with capture_logs() as logs:
+        for _ in range(8):
+            sizes.learn(candidate, 20_000)
+
+    assert sizes.of(candidate) == 12_000
+    assert logs == [
+        {
+            "event": "context_learnt",
+            "log_level": "warning",
+            "model": "o:house-1",
+            "refused": 20_000,
+            "believed": 32_000,
+            "now": 12_000,
+        }
+    ]
+
+
+@pytest.mark.req("P6", "G5")
+def test_a_smaller_prompt_that_is_refused_later_teaches_a_smaller_size() -> None:
+    sizes, candidate = sizes_of("house-1", context=32_000), Candidate("o", "house-1", "")
+
+    sizes.learn(candidate, 20_000)
+    sizes.learn(candidate, 10_000)
+
+    assert sizes.of(candidate) == 6_000
