@@ -273,3 +273,18 @@ async def test_what_a_stored_response_cannot_do_is_refused_by_name(tmp_path: Pat
             http.get(f"/v1/responses/{kept.id}") as answer,
         ):
             assert answer.status == 401
+
+
+@pytest.mark.req("M1", "A8")
+async def test_why_of_a_response_says_whether_it_is_stored(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret = await secret_of(live, "--store-responses")
+        async with client_of(live, secret) as client:
+            kept = await client.responses.create(model="auto", input="hello")
+            lost = await client.responses.create(model="auto", input="hello", store=False)
+        await live.stop()
+        _, of_kept, _ = await hermes(live, "why", kept.id)
+        _, of_lost, _ = await hermes(live, "why", lost.id)
+
+    assert of_kept.splitlines()[-1].startswith("The response is stored for its key until 20")
+    assert of_lost.splitlines()[-1] == "The messages of this call are not stored."
