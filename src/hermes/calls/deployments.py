@@ -95,12 +95,16 @@ class DeployedProvider:
 
 
 class CallPass(msgspec.Struct, frozen=True):
-    """The right to make one call at a deployment; `circuit` names what its end is reported to."""
+    """The right to make one call at a deployment; `circuit` names what its end is reported to.
+
+    One that `is_repeat` was made there before by the same caller: its failure says nothing new.
+    """
 
     deployment: Deployment
     circuit: str
     is_shared: bool = False
     is_trial: bool = False
+    is_repeat: bool = False
 
 
 class DeploymentState(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,7 +191,10 @@ class Deployments:
         if not free and not waited:
             raise self._cooling_error(candidate, members, now=now)
         chosen = self._choose(free or members, tried)
-        return self._on_trial(self._pass(candidate, chosen, len(members)), now)
+        entry = self._pass(candidate, chosen, len(members))
+        if chosen.name in tried:
+            return msgspec.structs.replace(entry, is_repeat=True)
+        return self._on_trial(entry, now)
 
     def has_other(self, candidate: Candidate, tried: frozenset[str]) -> bool:
         """Return whether a deployment that was not tried yet may be called now."""
@@ -214,7 +221,7 @@ class Deployments:
 
     def failed(self, entry: CallPass, error: ProviderError) -> None:
         """Report a call that failed."""
-        if not circuits.counts(error, is_shared=entry.is_shared):
+        if entry.is_repeat or not circuits.counts(error, is_shared=entry.is_shared):
             self.left(entry)
             return
         now, rules = self._now(), self._rules

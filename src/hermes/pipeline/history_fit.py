@@ -26,7 +26,9 @@ from hermes.ports.transcripts import Compaction
 # A message that got no answer is shown to the next turn, which may be "try again", if it is short.
 _SHOWN_UNANSWERED = 2_000
 _MEDIA = " " * 2_000
-_NOTE = re.compile(r"\[The (\d+) messages? (?:before|after) this (?:is|are) left out[^\[\]]*\]$")
+_NOTE = re.compile(
+    r"\[The (\d{1,7}) messages? (?:before|after) this (?:is|are) left out[^\[\]]*\]$"
+)
 
 
 def fit_history(turn: Turn, room: int) -> Turn:
@@ -84,7 +86,9 @@ def _stop_for(turn: Turn, room: int) -> int | None:
     if beside + sum(sizes) <= room:
         return turn.start if is_gap else None
     drop = beside + sum(sizes) - max(room // 2, beside)
-    return turn.start + max(0, min(most, cut_before(said, sizes, drop)))
+    stop = turn.start + max(0, min(most, cut_before(said, sizes, drop)))
+    # Where nothing was said before, only the message itself can be too long.
+    return stop if stop > turn.base else None
 
 
 def _beside(turn: Turn) -> int:

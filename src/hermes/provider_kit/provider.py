@@ -8,8 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from typing import ClassVar, Generic
 
+from hermes.errors import AddressRefused, ProviderRejected
 from hermes.message.ids import MakeId, make_id
+from hermes.message.parts import FilePart, ImagePart
 from hermes.net.client import HttpClient
+from hermes.net.untrusted_url import read_url
 from hermes.ports.model_lists import ServedModel
 from hermes.ports.provider import ModelEvent, ModelRequest, ProviderInfo
 from hermes.provider_kit.assembly import SettingsT
@@ -24,6 +27,8 @@ from hermes.provider_kit.stream import (
     stream_model,
 )
 
+_BAD_REQUEST = 400
+_WEB = ("http://", "https://")
 # Callers may name any model, so the endpoints that are kept are limited.
 _MOST_ENDPOINTS = 256
 
@@ -55,6 +60,7 @@ class WireProvider(ABC, Generic[SettingsT]):
 
         async def prepare() -> tuple[ModelEndpoint, bytes, AnswerAssembly]:
             endpoint = self._known_endpoint(request.model or self._settings.model)
+            self._check_addresses(request)
             body, assembly = await self._prepare(request)
             return endpoint, body, assembly
 
@@ -66,6 +72,27 @@ class WireProvider(ABC, Generic[SettingsT]):
 
     async def close(self) -> None:
         """Release nothing: the client belongs to the composition root."""
+
+    def _check_addresses(self, request: ModelRequest) -> None:
+        """Refuse files at addresses that Hermes would not fetch: the service would fetch them for it."""
+        if request.plain_chars is not None:
+            return
+        for message in request.messages:
+            for part in message.parts:
+                if isinstance(part, ImagePart | FilePart):
+                    url = part.media.url or ""
+                    if url[:8].lower().startswith(_WEB):
+                        self._check_address(url)
+
+    def _check_address(self, url: str) -> None:
+        try:
+            self._client.guard.check_url(read_url(url))
+        except AddressRefused as error:
+            raise ProviderRejected(
+                f"{self._settings.name}: a file of the request is refused: {error}; send its bytes",
+                status=_BAD_REQUEST,
+                everywhere=True,
+            ) from error
 
     def _known_endpoint(self, model: str) -> ModelEndpoint:
         """Return where a call to `model` goes, made once for each model."""
