@@ -339,17 +339,25 @@ class PromptTooLong(ProviderRejected):
     """The request does not fit the context of the model: what cannot be left out is too long.
 
     With a `status` the service said so; without one nobody was asked, and `needed` and `limit` are
-    the estimated tokens of the request and the most that the model can take.
+    the estimated tokens of the request and the most that the model can take. `counts_output` says
+    that the service added the output limit to the prompt.
     """
 
     code = "prompt_too_long"
 
     def __init__(
-        self, text: str, *, needed: int = 0, limit: int = 0, status: int | None = None
+        self,
+        text: str,
+        *,
+        needed: int = 0,
+        limit: int = 0,
+        status: int | None = None,
+        counts_output: bool = False,
     ) -> None:
         super().__init__(text, status=status)
         self.needed = needed
         self.limit = limit
+        self.counts_output = counts_output
 
 
 class ProviderTimeout(ProviderError):

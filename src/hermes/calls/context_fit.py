@@ -25,6 +25,7 @@ from hermes.message.parts import (
     ToolResultPart,
 )
 from hermes.ports.provider import ModelRequest, ToolSpec
+from hermes.routing.fitness import least_output_room, output_room
 
 # What a service adds around a message, and what a picture of about a megapixel takes.
 _MESSAGE_TOKENS = 6
@@ -106,6 +107,22 @@ def fit_context(request: ModelRequest, *, room: int) -> FittedContext:
     is_shortened = kept != request.messages[left_out:]
     fitted = msgspec.structs.replace(request, messages=kept, plain_chars=None)
     return FittedContext(fitted, left_out, is_shortened)
+
+
+def with_output_room(request: ModelRequest, *, context: int) -> ModelRequest:
+    """Return the request with its output limit lowered to what its prompt leaves of the context.
+
+    Some services refuse a prompt and an output limit that do not fit the context together.
+    """
+    limit = request.max_output_tokens
+    if limit is None or limit <= least_output_room(context):
+        return request
+    if request.plain_chars is not None and is_surely_short(_all_chars(request), context - limit):
+        return request
+    room = output_room(context, request_tokens(request))
+    if limit <= room:
+        return request
+    return msgspec.structs.replace(request, max_output_tokens=room)
 
 
 def last_question(messages: Sequence[ChatMessage]) -> int:

@@ -7,6 +7,7 @@ listener sees every try before it is sent, and may write it down first.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
 from types import TracebackType
+from typing import Any
 
 import msgspec
 import structlog
@@ -15,7 +16,7 @@ from hermes import failpoints
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
-from hermes.calls.context_fit import FittedContext, fit_context, request_tokens
+from hermes.calls.context_fit import FittedContext, fit_context, request_tokens, with_output_room
 from hermes.calls.context_sizes import ContextSizes
 from hermes.calls.costs import Cost
 from hermes.calls.deployments import CallPass, Deployments
@@ -257,7 +258,7 @@ class ModelCaller:
         provider = self._providers.get(candidate.provider)
         if provider is None or provider.info.demonstration:
             return None
-        return prompt_room(self.contexts.of(candidate), self._sampling(candidate).max_output_tokens)
+        return prompt_room(self.contexts.of(candidate))
 
     def cost_of(self, name: str, usage: Usage) -> Cost:
         """Return what a usage costs at `provider:model`."""
@@ -333,16 +334,28 @@ class ModelCaller:
         return context, fitted
 
     def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
-        """Return the request cut to what the candidate holds; the built-in model cuts by itself."""
-        if not wanted.cut_history or self._deployments.info_of(candidate.provider).demonstration:
+        """Return the request cut to what the candidate holds; the built-in model cuts by itself.
+
+        A limit that a caller of `/v1` has set stays as it is.
+        """
+        if self._deployments.info_of(candidate.provider).demonstration:
             return FittedContext(wanted)
-        room = prompt_room(self.contexts.of(candidate), wanted.max_output_tokens)
-        return fit_context(wanted, room=room)
+        size, fitted = self.contexts.of(candidate), FittedContext(wanted)
+        if wanted.cut_history:
+            fitted = fit_context(wanted, room=prompt_room(size))
+        if not (wanted.cut_history or wanted.is_capped):
+            return fitted
+        request = with_output_room(fitted.request, context=size)
+        if request is fitted.request:
+            return fitted
+        return msgspec.structs.replace(fitted, request=request)
 
     def _learn(self, walk: Failover, error: ProviderError) -> None:
         """Remember the size of a model whose service said that the prompt is too long."""
-        if isinstance(error, PromptTooLong) and error.status and walk.last_sent.cut_history:
-            self.contexts.learn(walk.candidate, request_tokens(walk.last_sent))
+        sent = walk.last_sent
+        if isinstance(error, PromptTooLong) and error.status and sent.cut_history:
+            output = (sent.max_output_tokens or 0) if error.counts_output else 0
+            self.contexts.learn(walk.candidate, request_tokens(sent) + output)
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""
@@ -386,7 +399,7 @@ class ModelCaller:
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
-            sampling=sampling_of(wanted),
+            sampling=_made_with(wanted, walk),
             dropped_calls=passing.dropped_calls,
         )
         if answer.dropped_calls:
@@ -438,6 +451,12 @@ class ModelCaller:
 
 def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
+
+
+def _made_with(wanted: ModelRequest, walk: Failover) -> dict[str, Any]:  # Any: JSON
+    """Return the sampling of a call, with the output limit that was sent."""
+    sent = walk.last_sent.max_output_tokens
+    return sampling_of(msgspec.structs.replace(wanted, max_output_tokens=sent))
 
 
 def _check_answer(end: CallEnd, walk: Failover) -> None:

@@ -50,6 +50,8 @@ _TOO_LONG_WORDS = (
     "exceeds the available context size",  # llama.cpp
     "exceeds the context length",  # Ollama
 )
+# How those say it that count the prompt and the output limit together: Anthropic, vLLM, OpenAI.
+_COUNTS_OUTPUT_WORDS = ("max_tokens", "max_completion_tokens", "in the completion")
 
 
 class _Detail(msgspec.Struct):
@@ -95,6 +97,11 @@ class _Body(msgspec.Struct):
                 return True
         return any(words in self.words for words in _TOO_LONG_WORDS)
 
+    @property
+    def counts_output(self) -> bool:
+        """Whether a service that finds a prompt too long says that it added the output limit."""
+        return any(words in self.words for words in _COUNTS_OUTPUT_WORDS)
+
 
 def failure(
     name: str,
@@ -135,7 +142,9 @@ def _failure(
     found = _read(body)
     if found is not None and status in _OF_THE_REQUEST and found.is_too_long:
         return PromptTooLong(
-            f"{name}: the service refused the request with {status}: {said}", status=status
+            f"{name}: the service refused the request with {status}: {said}",
+            status=status,
+            counts_output=found.counts_output,
         )
     return ProviderRejected(
         f"{name}: the service refused the request with {status}: {said}",
@@ -156,7 +165,7 @@ def reported(name: str, body: bytes, *, secret: str | None) -> ProviderError:
     )
     if found is not None and found.is_too_long:
         text = f"{name}: the service reported an error: {said}"
-        error = PromptTooLong(text, status=_BAD_REQUEST)
+        error = PromptTooLong(text, status=_BAD_REQUEST, counts_output=found.counts_output)
     return _with_names(error, found, secret=secret)
 
 

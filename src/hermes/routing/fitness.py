@@ -84,10 +84,22 @@ def _too_small(info: ProviderInfo, model: str, *, ask: CallNeeds, policy: Policy
     return f"takes about {room} tokens, and the message needs about {ask.tokens}"
 
 
-def prompt_room(context: int, max_output_tokens: int | None = None) -> int:
-    """Return how many estimated tokens of a context a prompt may take."""
-    answer = min(max_output_tokens or _MOST_ANSWER, _MOST_ANSWER, context // _ANSWER_SHARE)
-    return max(1, int((context - answer) * _SAFE_SHARE))
+def prompt_room(context: int) -> int:
+    """Return how many estimated tokens of a context a prompt may take.
+
+    It is the same whatever the output limit is: that is lowered to what a prompt leaves.
+    """
+    return max(1, int((context - least_output_room(context)) * _SAFE_SHARE))
+
+
+def least_output_room(context: int) -> int:
+    """Return how many tokens of a context no prompt takes from the answer."""
+    return max(1, min(_MOST_ANSWER, context // _ANSWER_SHARE))
+
+
+def output_room(context: int, prompt: int) -> int:
+    """Return how many tokens a prompt of so many estimated ones leaves for the answer."""
+    return max(least_output_room(context), context - int(prompt / _SAFE_SHARE))
 
 
 def lacks_options(info: ProviderInfo, model: str, options: tuple[Option, ...]) -> str | None:

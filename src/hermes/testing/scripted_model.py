@@ -53,7 +53,8 @@ class ScriptedProvider:
     """A model that answers by `script`: turns in order, a callable, or the directives in
     the text.
 
-    If `holds` is given, a longer prompt is refused, at four characters to a token.
+    If `holds` is given, a longer prompt is refused, at four characters to a token; with
+    `counts_output` the output limit counts, too.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class ScriptedProvider:
         info: ProviderInfo = SCRIPTED_INFO,
         sleep: Sleep = asyncio.sleep,
         holds: int | None = None,
+        counts_output: bool = False,
     ) -> None:
         self._script = script if callable(script) else in_order(script)
         self._info = info
         self._sleep = sleep
         self._holds = holds
+        self._counts_output = counts_output
         self.calls: list[Invocation] = []
         self.ended = 0
         self.cancelled = 0
@@ -100,10 +103,13 @@ class ScriptedProvider:
         self.closed = True
 
     def _check_length(self, request: ModelRequest) -> None:
-        sent = chars_of_request(request) // 4
+        output = (request.max_output_tokens or 0) if self._counts_output else 0
+        sent = chars_of_request(request) // 4 + output
         if self._holds is not None and sent > self._holds:
             raise PromptTooLong(
-                f"scripted: {sent} tokens exceed the context of {self._holds}", status=400
+                f"scripted: {sent} tokens exceed the context of {self._holds}",
+                status=400,
+                counts_output=self._counts_output,
             )
 
     async def _answer(self, turn: ScriptedTurn, number: int) -> AsyncGenerator[ModelEvent, None]:

@@ -225,3 +225,20 @@ async def test_the_output_cap_of_a_model_goes_before_that_of_its_provider(tmp_pa
     requests = [call.request for call in (*one.calls, *two.calls)]
     asked = [(request.max_output_tokens, request.is_capped) for request in requests]
     assert asked == [(7, True), (3, False), (55, True)]
+
+
+@pytest.mark.req("A20", "G5")
+async def test_a_cap_is_lowered_to_the_context_and_a_callers_own_limit_is_not(
+    tmp_path: Path,
+) -> None:
+    one = model("one")
+    context = one.info.context_tokens
+    caps = {"PROVIDERS__ONE__MAX_OUTPUT_TOKENS": str(context)}
+    async with open_calls(tmp_path, one, settings=caps) as rig:
+        await rig.call("hello", "one")
+        await rig.call(ask("hello", max_output_tokens=context), "one")
+
+    capped, own = (call.request.max_output_tokens for call in one.calls)
+    assert capped is not None
+    assert context // 2 < capped < context
+    assert own == context

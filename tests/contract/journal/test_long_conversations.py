@@ -615,3 +615,59 @@ async def test_an_answer_ends_where_its_rest_has_no_room_beside_it(tmp_path: Pat
     assert answer.startswith(FOUR_KB.strip())
     assert answer.endswith('Say "continue" and I go on.)')
     assert len(model.calls) == 1
+
+
+def adding(*, believed: int, holds: int) -> ScriptedProvider:
+    """Return a model whose service counts the prompt and the output limit together."""
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=believed)
+    return ScriptedProvider(summing, info=info, holds=holds, counts_output=True)
+
+
+def limited(tokens: int) -> dict[str, str]:
+    return {
+        **OFF,
+        "PROVIDERS__SCRIPTED__BASE_URL": "http://127.0.0.1:9/v1",
+        "PROVIDERS__SCRIPTED__MAX_OUTPUT_TOKENS": str(tokens),
+    }
+
+
+@pytest.mark.req("G5", "A20")
+async def test_a_large_output_limit_is_lowered_before_anything_is_left_out(tmp_path: Path) -> None:
+    model = adding(believed=CONTEXT, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model, settings=limited(12_000)) as rig:
+        outcomes = await talk(rig, 7, jobs=False)
+        call = graph_of(rig).calls()[-1]
+
+    assert outcomes == ["answered"] * 7
+    assert len(model.calls) == 7
+    assert told(model)[0].startswith("0: ")
+    last = requests(model)[-1].max_output_tokens
+    assert last is not None
+    assert 4_000 <= last < 12_000
+    # The graph has what the call was really made with.
+    assert call.sampling["max_output_tokens"] == last
+
+
+@pytest.mark.req("G5", "P6")
+async def test_a_refusal_of_prompt_and_output_together_teaches_their_sum(tmp_path: Path) -> None:
+    model = adding(believed=32_000, holds=8_000)
+    async with open_rig(tmp_path, model=model, settings=limited(8_000)) as rig:
+        with capture_logs() as logs:
+            outcomes = await talk(rig, 3, jobs=False)
+
+    (learnt,) = [one for one in logs if one["event"] == "context_learnt"]
+    assert learnt["refused"] > 8_000
+    assert outcomes == ["answered"] * 3
+    assert len(model.calls) == 4
+    assert told(model)[0].startswith("0: ")
+
+
+@pytest.mark.req("G5", "W21")
+async def test_an_agents_output_limit_changes_nothing_of_the_room(tmp_path: Path) -> None:
+    model = talker()
+    settings = {**limited(300), "AGENTS__MAIN__MAX_OUTPUT_TOKENS": "4000"}
+    async with open_rig(tmp_path, model=model, settings=settings) as rig:
+        await talk(rig, 30, jobs=False)
+
+    firsts = {one.messages[0].text for one in requests(model)}
+    assert all(one.startswith("0: ") or one.endswith("there is no room.]") for one in firsts)

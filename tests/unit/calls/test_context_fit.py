@@ -8,6 +8,7 @@ from hermes.calls.context_fit import (
     message_tokens,
     request_tokens,
     text_tokens,
+    with_output_room,
 )
 from hermes.calls.continuation import continuing
 from hermes.errors import PromptTooLong
@@ -159,3 +160,25 @@ def test_so_does_the_continuation_of_an_answer_that_broke_off() -> None:
 def test_a_continuation_without_room_for_both_is_refused() -> None:
     with pytest.raises(PromptTooLong):
         fit_context(request(*talk(6), *cut_answer(9_000)), room=ROOM)
+
+
+@pytest.mark.req("G5", "A20")
+@pytest.mark.parametrize(
+    ("limit", "chars", "sent"),
+    [
+        (None, 40_000, None),
+        (4_000, 40_000, 4_000),
+        (12_000, 400, 12_000),
+        (12_000, 20_000, 10_436),
+        (90_000, 20_000, 10_436),
+        (90_000, 90_000, 4_000),
+    ],
+    ids=["none", "small", "short prompt", "long prompt", "larger than the context", "no room"],
+)
+def test_an_output_limit_is_lowered_to_what_the_prompt_leaves(
+    limit: int | None, chars: int, sent: int | None
+) -> None:
+    wanted = request(user_text("a" * chars))
+    wanted = msgspec.structs.replace(wanted, max_output_tokens=limit, is_capped=True)
+
+    assert with_output_room(wanted, context=16_000).max_output_tokens == sent

@@ -155,6 +155,30 @@ def test_no_other_refusal_is_taken_for_that(status, body):
 
 
 @pytest.mark.req("G5")
+@pytest.mark.parametrize(
+    ("words", "counts_output"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", False),
+        ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", True),
+        (
+            "This model's maximum context length is 4097 tokens. However, you requested 4500 tokens"
+            " (500 in the messages, 4000 in the completion).",
+            True,
+        ),
+        (
+            "'max_completion_tokens' is too large: 9000. This model's maximum context length is 8192"
+            " tokens and your request has 100 input tokens.",
+            True,
+        ),
+    ],
+)
+def test_a_service_that_counts_the_output_limit_too_says_so(words, counts_output):
+    for error in (rejected(400, said(words)), reported("m", said(words), secret=None)):
+        assert isinstance(error, PromptTooLong)
+        assert error.counts_output == counts_output
+
+
+@pytest.mark.req("G5")
 def test_a_prompt_that_is_called_too_long_inside_a_200_is_known_as_that():
     error = reported("m", said("no", code="context_length_exceeded"), secret=None)
 
