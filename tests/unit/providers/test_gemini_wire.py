@@ -251,6 +251,22 @@ def test_a_model_that_refuses_penalties_gets_none(model, sent):
     assert body_of(settings=settings, extras=extras)["generationConfig"] == sent
 
 
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("seed", "sent"),
+    [
+        (7, 7),
+        (-7, -7),
+        (2**31 - 1, 2**31 - 1),
+        (2**31 + 5, 5),
+        (2**53 + 6, 6),
+        (-(2**31) - 1, 2**31 - 1),
+    ],
+)
+def test_a_large_seed_is_reduced_to_what_the_service_takes(seed, sent):
+    assert body_of(seed=seed)["generationConfig"] == {"seed": sent}
+
+
 @pytest.mark.req("M5", "M6")
 def test_a_reference_stands_alone_and_everything_else_is_sent_as_written():
     untouched = msgspec.Raw(b'{"type":"object", "x-mine": [1.0], "$defs": {"a": {}}}')

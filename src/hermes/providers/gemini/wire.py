@@ -35,6 +35,7 @@ NEXT = "next"
 ALONE = "alone"
 # Gemini 3 refuses a call without signature; this is Google's placeholder for calls it did not make.
 FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+_SEEDS = 2**31
 # Google's own mapping of efforts for the models that count tokens.
 _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
 
@@ -234,7 +235,7 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         "temperature": request.temperature,
         "topP": request.top_p,
         "stopSequences": list(request.stop) or None,
-        "seed": request.seed,
+        "seed": _seed(request.seed),
         "thinkingConfig": _thinking(request.reasoning, kind=thinking),
     }
     if request.reasoning == 0 and not settings.has_option("reasoning_off", request):
@@ -247,6 +248,11 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         has = settings.options.of(request.model or settings.model)
         made.update(_extras(request.extras, has=has))
     return {name: value for name, value in made.items() if value is not None}
+
+
+def _seed(seed: int | None) -> int | None:
+    """Return the seed, or its remainder if it exceeds the 32 bits that the service takes."""
+    return seed if seed is None or -_SEEDS <= seed < _SEEDS else seed % _SEEDS
 
 
 def _extras(extras: Extras, *, has: frozenset[Option]) -> Json:
