@@ -21,7 +21,7 @@ _PARTS = 20
 _PATIENCE_S = 60.0
 _WORDS = "The ferry leaves at seven and the tickets are in the blue bag. "
 _SIZE = {"HERMES_PROVIDERS__OPENAI__CONTEXT_TOKENS": str(CONTEXT_TOKENS)}
-_OFF = {**_SIZE, "HERMES_COMPACTION__ON": "false"}
+_OFF = {**_SIZE, "HERMES_COMPACTION__ENABLED": "false"}
 
 
 class _Told(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ async def test_every_message_of_a_long_conversation_is_answered(
 ) -> None:
     home = tmp_path / "home"
     async with ModelServer(short, context_tokens=CONTEXT) as model:
-        given = settings(model, HERMES_COMPACTION__ON=summaries)
+        given = settings(model, HERMES_COMPACTION__ENABLED=summaries)
         async with live_gateway(home, given) as live:
             outcomes = await say(live, range(MESSAGES))
         checked = await run_command(home, "graph", "verify", more=given)

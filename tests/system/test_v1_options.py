@@ -415,6 +415,20 @@ async def test_a_server_of_the_operators_fetches_no_picture_for_a_stranger(
         assert model.bodies == []
 
 
+@pytest.mark.req("W34")
+async def test_no_service_is_handed_an_address_that_hermes_would_not_fetch(tmp_path: Path) -> None:
+    picture = {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest"}}
+    asked: list[Any] = [{"role": "user", "content": [picture]}]
+    async with (
+        RecordingModel() as model,
+        gateway(tmp_path / "home", own=chat(model, "full-1")) as (live, secret),
+        openai_client(live, secret) as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match=r"169\.254\.169\.254 leads to an address"):
+            await client.chat.completions.create(model="own:full-1", messages=asked)
+        assert model.bodies == []
+
+
 class RecordingEmbedder(ScriptedHttp):
     """Embeddings: a vector of zeros for each input, as long as was asked for."""
 

@@ -1,7 +1,8 @@
 """How many tokens the models of this gateway hold, and what their services taught about it.
 
-A service that refuses a prompt as too long tells that its model holds less than was believed; that
-is remembered in memory until the process ends.
+A service that refuses a prompt as too long tells that its model holds less than was believed. That is
+remembered in memory, and only for the person whose prompt it was: nobody can make a model small for
+others.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ _log = structlog.get_logger(__name__)
 _UNKNOWN = 8_192
 # What is left of a size that a service refused.
 _LESS = 0.6
-_LEAST = 1_024
+_LEAST = 2_048
 _MOST_LEARNT = 1_000
 
 
@@ -27,10 +28,10 @@ class ContextSizes:
     def __init__(self, providers: Mapping[str, Provider], facts: ModelFacts) -> None:
         self._providers = providers
         self._facts = facts
-        self._learnt: dict[tuple[str, str], int] = {}
+        self._learnt: dict[tuple[str, str, str], int] = {}
 
-    def of(self, candidate: Candidate) -> int:
-        """Return how many tokens a candidate holds."""
+    def of(self, candidate: Candidate, person_id: str) -> int:
+        """Return how many tokens a candidate holds, by what its service told this person."""
         provider = self._providers.get(candidate.provider)
         if provider is None:
             return _UNKNOWN
@@ -39,19 +40,21 @@ class ContextSizes:
             # Services answer with the dated name of the model that they were asked for.
             model = info.model
         size = self._facts.context_of(info, model)
-        return min(size, self._learnt.get(_key(candidate), size)) if self._learnt else size
+        return (
+            min(size, self._learnt.get(_key(candidate, person_id), size)) if self._learnt else size
+        )
 
-    def learn(self, candidate: Candidate, refused: int) -> None:
-        """Remember that a prompt of about `refused` tokens was too long for a candidate.
+    def learn(self, candidate: Candidate, refused: int, *, person_id: str) -> None:
+        """Remember that a person's prompt of about `refused` tokens was too long for a candidate.
 
         A prompt that is larger than what is known by now teaches nothing: it was sent before.
         """
-        key, believed = _key(candidate), self.of(candidate)
+        key, believed = _key(candidate, person_id), self.of(candidate, person_id)
         now = max(_LEAST, int(refused * _LESS))
         if refused > believed or now >= believed:
             return
         if len(self._learnt) >= _MOST_LEARNT and key not in self._learnt:
-            return
+            del self._learnt[next(iter(self._learnt))]
         self._learnt[key] = now
         name = f"{candidate.provider}:{candidate.model}"
         _log.warning("context_learnt", model=name, refused=refused, believed=believed, now=now)
@@ -68,5 +71,5 @@ class ContextSizes:
         return max(sizes, default=_UNKNOWN)
 
 
-def _key(candidate: Candidate) -> tuple[str, str]:
-    return candidate.provider, undated(candidate.model)
+def _key(candidate: Candidate, person_id: str) -> tuple[str, str, str]:
+    return candidate.provider, undated(candidate.model), person_id

@@ -237,7 +237,7 @@ class ModelCaller:
                 is_made = not isinstance(error, ProviderCooling)
                 if is_made:
                     self._meter.failed(_name(candidate), spec.payer.tier)
-                self._learn(walk, error)
+                self._learn(walk, error, person_id=spec.payer.account.person_id)
                 has_other = self._deployments.has_other(candidate, walk.tried)
                 wait = walk.after(error, has_other=has_other)
                 failure = error
@@ -253,12 +253,12 @@ class ModelCaller:
         """The tokens that the largest of the models holds."""
         return self.contexts.largest
 
-    def room_of(self, candidate: Candidate) -> int | None:
-        """Return how many tokens a prompt for a candidate may have; None if it cuts by itself."""
+    def room_of(self, candidate: Candidate, person_id: str) -> int | None:
+        """Return how many tokens a person's prompt may have; None if the candidate cuts by itself."""
         provider = self._providers.get(candidate.provider)
         if provider is None or provider.info.demonstration:
             return None
-        return prompt_room(self.contexts.of(candidate))
+        return prompt_room(self.contexts.of(candidate, person_id))
 
     def cost_of(self, name: str, usage: Usage) -> Cost:
         """Return what a usage costs at `provider:model`."""
@@ -284,7 +284,7 @@ class ModelCaller:
             yield CallStart(candidate)
             yield found
             return
-        context, fitted = self._fitted(wanted, walk, whole=spec.whole)
+        context, fitted = self._fitted(wanted, walk, spec=spec)
         charge = self._charge(spec, candidate, request=fitted.request, receipt=receipt)
         asker = spec.asker or spec.payer.asker
         if await self._must_wait(asker):
@@ -324,23 +324,26 @@ class ModelCaller:
         yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
 
     def _fitted(
-        self, wanted: ModelRequest, walk: Failover, *, whole: bool
+        self, wanted: ModelRequest, walk: Failover, *, spec: CallSpec
     ) -> tuple[FittedContext, FittedRequest]:
         """Return the request that fits the candidate's context, and as its model can be asked."""
         info = self._deployments.info_of(walk.candidate.provider)
-        context = self._in_context(wanted, walk.candidate)
-        fitted = fit(context.request, info, whole=whole, in_words=walk.asks_in_words)
+        person_id = spec.payer.account.person_id
+        context = self._in_context(wanted, walk.candidate, person_id=person_id)
+        fitted = fit(context.request, info, whole=spec.whole, in_words=walk.asks_in_words)
         walk.sent(fitted.request, fitted.way)
         return context, fitted
 
-    def _in_context(self, wanted: ModelRequest, candidate: Candidate) -> FittedContext:
+    def _in_context(
+        self, wanted: ModelRequest, candidate: Candidate, *, person_id: str
+    ) -> FittedContext:
         """Return the request cut to what the candidate holds; the built-in model cuts by itself.
 
         A limit that a caller of `/v1` has set stays as it is.
         """
         if self._deployments.info_of(candidate.provider).demonstration:
             return FittedContext(wanted)
-        size, fitted = self.contexts.of(candidate), FittedContext(wanted)
+        size, fitted = self.contexts.of(candidate, person_id), FittedContext(wanted)
         if wanted.cut_history:
             fitted = fit_context(wanted, room=prompt_room(size))
         if not (wanted.cut_history or wanted.is_capped):
@@ -350,12 +353,13 @@ class ModelCaller:
             return fitted
         return msgspec.structs.replace(fitted, request=request)
 
-    def _learn(self, walk: Failover, error: ProviderError) -> None:
+    def _learn(self, walk: Failover, error: ProviderError, *, person_id: str) -> None:
         """Remember the size of a model whose service said that the prompt is too long."""
         sent = walk.last_sent
         if isinstance(error, PromptTooLong) and error.status and sent.cut_history:
             output = (sent.max_output_tokens or 0) if error.counts_output else 0
-            self.contexts.learn(walk.candidate, request_tokens(sent) + output)
+            size = request_tokens(sent) + output
+            self.contexts.learn(walk.candidate, size, person_id=person_id)
 
     async def _must_wait(self, asker: ShareHolder) -> bool:
         """Return whether the call has to wait for a slot; raises if no call may be made at all."""

@@ -194,11 +194,11 @@ def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:
 def _compaction(settings: Settings) -> Iterator[Fault]:
     common, key = settings.compaction, ("compaction",)
     keep, at = ((*key, "keep"), common.keep), ((*key, "at"), common.at)
-    if common.on:
+    if common.enabled:
         yield from _shares(keep, at)
     for name, agent in settings.agents.items():
         own, place = agent.compaction, ("agents", name, *key)
-        is_on = common.on if own.on is None else own.on
+        is_on = common.enabled if own.enabled is None else own.enabled
         if is_on and (own.keep is not None or own.at is not None):
             yield from _shares(
                 keep if own.keep is None else ((*place, "keep"), own.keep),

@@ -177,7 +177,7 @@ class ProviderSettings(SamplingSettings):
 class CompactionSettings(Section):
     """How long conversations are summed up before they fill the context of their model."""
 
-    on: bool = True
+    enabled: bool = True
     """Whether older messages are summed up by a model; otherwise they are left out once the context
     is full."""
     at: Share = 0.7
@@ -198,8 +198,8 @@ class CompactionSettings(Section):
 class AgentCompactionSettings(Section):
     """What one agent does differently; unset, it follows `compaction`."""
 
-    on: bool | None = None
-    """As compaction.on."""
+    enabled: bool | None = None
+    """As compaction.enabled."""
     at: Share | None = None
     """As compaction.at."""
     keep: Share | None = None

@@ -51,7 +51,7 @@ async def choose_model(turn: Turn, ctx: ModelContext) -> Turn:
 
 def _fitted(turn: Turn, ctx: ModelContext, plan: Plan) -> Turn:
     """Return the turn with as much of its history as the first model of its plan holds."""
-    room = ctx.services.calls.room_of(plan.candidates[0])
+    room = ctx.services.calls.room_of(plan.candidates[0], turn.person_id)
     fitted = turn if room is None else fit_history(turn, room)
     stop = _new_stop(fitted)
     if stop is not None:

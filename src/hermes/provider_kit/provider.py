@@ -7,6 +7,7 @@ of each call. The call itself is the same on every wire.
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from typing import ClassVar, Generic
+from urllib.parse import urlsplit
 
 from hermes.errors import AddressRefused, ProviderRejected
 from hermes.message.ids import MakeId, make_id
@@ -29,6 +30,7 @@ from hermes.provider_kit.stream import (
 
 _BAD_REQUEST = 400
 _WEB = ("http://", "https://")
+_WORDS = {ImagePart: "picture", FilePart: "document"}
 # Callers may name any model, so the endpoints that are kept are limited.
 _MOST_ENDPOINTS = 256
 
@@ -82,16 +84,16 @@ class WireProvider(ABC, Generic[SettingsT]):
                 if isinstance(part, ImagePart | FilePart):
                     url = part.media.url or ""
                     if url[:8].lower().startswith(_WEB):
-                        self._check_address(url)
+                        self._check_address(url, _WORDS[type(part)])
 
-    def _check_address(self, url: str) -> None:
+    def _check_address(self, url: str, what: str) -> None:
         try:
             self._client.guard.check_url(read_url(url))
         except AddressRefused as error:
             raise ProviderRejected(
-                f"{self._settings.name}: a file of the request is refused: {error}; send its bytes",
+                f"{self._settings.name}: the {what} at {urlsplit(url).hostname} cannot be fetched: "
+                f"{error}; send its bytes instead",
                 status=_BAD_REQUEST,
-                everywhere=True,
             ) from error
 
     def _known_endpoint(self, model: str) -> ModelEndpoint:

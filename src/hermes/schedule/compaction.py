@@ -28,6 +28,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.session_key import read_session_key
 from hermes.ports.compaction import ASKED, LongConversation, OlderPart
 from hermes.ports.memory import Job
+from hermes.ports.spend import PLATFORM
 from hermes.ports.transcripts import Compaction
 from hermes.routing.plan import CallNeeds, Plan, candidate_named
 from hermes.schedule.job_services import JobServices, answer_of
@@ -56,7 +57,7 @@ class Compactor:
         is_asked = job.key.endswith(f":{ASKED}")
         part = await shop.compactions.older(
             job,
-            lambda found: self._cut(found, rules, is_asked=is_asked),
+            lambda found: self._cut(found, rules, person_id=job.person_id, is_asked=is_asked),
             limit=shop.calls.largest_context * _BYTES_PER_TOKEN,
         )
         made = None if part is None else await self._summed_up(part, rules, receipt)
@@ -74,9 +75,20 @@ class Compactor:
             model="" if made is None else made.by,
         )
 
-    def _cut(self, found: LongConversation, rules: CompactionRules, *, is_asked: bool) -> int:
+    def _cut(
+        self,
+        found: LongConversation,
+        rules: CompactionRules,
+        *,
+        person_id: str,
+        is_asked: bool,
+    ) -> int:
         """Return how many messages are older; the last exchange never is."""
-        room = self._shop.calls.room_of(candidate_named(found.model)) if found.model else None
+        room = (
+            self._shop.calls.room_of(candidate_named(found.model), person_id)
+            if found.model
+            else None
+        )
         if room is None:
             return 0
         sizes = [message_tokens(message) for message in found.messages]
@@ -123,7 +135,7 @@ class Compactor:
         self, part: OlderPart, rules: CompactionRules, *, plan: Plan, receipt: SpendLog
     ) -> tuple[str, str]:
         """Return the summary by a plan's model, and the model."""
-        room = self._shop.calls.room_of(plan.candidates[0]) or 0
+        room = self._shop.calls.room_of(plan.candidates[0], PLATFORM) or 0
         most = max(_LEAST_PIECE, int((room - rules.summary_tokens - _BESIDE_TOKENS) * _JSON_SHARE))
         summary, model = text_of_summary(part.conversation.summary), ""
         for piece in _pieces(part.messages, most):

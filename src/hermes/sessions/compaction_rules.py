@@ -31,7 +31,7 @@ def rules_of(settings: Settings, agent: str) -> CompactionRules:
     common = settings.compaction
     own = settings.agents.get(agent, AgentSettings()).compaction
     return CompactionRules(
-        on=common.on if own.on is None else own.on,
+        on=common.enabled if own.enabled is None else own.enabled,
         at=common.at if own.at is None else own.at,
         keep=common.keep if own.keep is None else own.keep,
         max_tokens=common.max_tokens,
@@ -43,5 +43,5 @@ def rules_of(settings: Settings, agent: str) -> CompactionRules:
 
 def is_on_anywhere(settings: Settings) -> bool:
     """Return whether any agent's conversations are summed up."""
-    agents = [one.compaction.on for one in settings.agents.values()]
-    return settings.compaction.on or any(agents)
+    agents = [one.compaction.enabled for one in settings.agents.values()]
+    return settings.compaction.enabled or any(agents)

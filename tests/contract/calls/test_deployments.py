@@ -320,3 +320,15 @@ async def test_if_no_deployment_lists_the_models_each_says_why() -> None:
         await group(east=(1, east), west=(1, west)).list_models()
 
     assert str(refused.value) == "east: the service answered 500; west: wrong key"
+
+
+@pytest.mark.req("M1")
+async def test_the_retry_of_a_call_counts_once_against_its_service(tmp_path: Path) -> None:
+    down = steady("one", DOWN)
+    settings = {**BREAKER, "ROUTING__RETRY_S": "0.01"}
+    async with open_calls(tmp_path, down, settings=settings) as rig:
+        for _ in range(2):
+            with pytest.raises(ProviderUnavailable):
+                await rig.call("hello", "one")
+
+    assert len(down.calls) == 4

@@ -28,7 +28,7 @@ from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.contract.journal.test_graph import seen_by
 
 CONTEXT = 16_000
-OFF = {"COMPACTION__ON": "false"}
+OFF = {"COMPACTION__ENABLED": "false"}
 FOUR_KB = "All work and no play makes a long day. " * 105
 
 
@@ -506,8 +506,8 @@ async def test_a_state_that_was_kept_before_a_summary_is_gone_back_to(tmp_path: 
 async def test_an_agent_has_settings_of_its_own(tmp_path: Path) -> None:
     model = talker()
     settings = {
-        "COMPACTION__ON": "false",
-        "AGENTS__MAIN__COMPACTION__ON": "true",
+        "COMPACTION__ENABLED": "false",
+        "AGENTS__MAIN__COMPACTION__ENABLED": "true",
         "AGENTS__MAIN__COMPACTION__AT": "0.4",
     }
     async with open_rig(tmp_path, model=model, settings=settings) as rig:

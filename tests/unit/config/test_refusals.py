@@ -217,9 +217,9 @@ def test_a_conversation_that_keeps_all_it_has_is_warned_of(write, load_home, tex
 @pytest.mark.parametrize(
     "text",
     [
-        "compaction: {'on': false, keep: 0.9}",
+        "compaction: {enabled: false, keep: 0.9}",
         "compaction: {at: 0.9, keep: 0.8}",
-        "agents: {main: {compaction: {'on': false, keep: 0.9}}}",
+        "agents: {main: {compaction: {enabled: false, keep: 0.9}}}",
     ],
 )
 def test_a_share_that_is_not_used_or_leaves_some_is_fine(write, load_home, text):

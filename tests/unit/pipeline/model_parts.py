@@ -55,7 +55,7 @@ class Caller:
 
     largest_context = 128_000
 
-    def room_of(self, candidate: Candidate) -> int | None:
+    def room_of(self, candidate: Candidate, person_id: str) -> int | None:
         return self.room
 
     @property

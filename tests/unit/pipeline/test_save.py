@@ -94,7 +94,7 @@ def _pulled(_platform: str) -> DeliveryState:
 class Rooms:
     """Every model has room for a prompt of so many tokens."""
 
-    def room_of(self, candidate: Candidate) -> int | None:
+    def room_of(self, candidate: Candidate, person_id: str) -> int | None:
         return 1_000
 
 
@@ -419,7 +419,7 @@ async def test_g5_a_short_conversation_and_an_agent_that_sums_nothing_up_leave_n
     None
 ):
     short, full = Usage(tokens_in=600, tokens_out=20), Usage(tokens_in=900)
-    off = Settings(compaction=CompactionSettings(on=False))
+    off = Settings(compaction=CompactionSettings(enabled=False))
     for usage, settings in ((short, LEARNING), (full, off)):
         call = NewCall(
             id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=usage

@@ -36,6 +36,9 @@ def test_a_message_that_fits_is_planned_as_any_other(offer, policy):
     )
 
 
+ANN, BOB = "p_ann", "p_bob"
+
+
 def sizes_of(model: str, *, context: int) -> ContextSizes:
     info = ProviderInfo(name="o", model=model, tools=True, vision=True, context_tokens=context)
     facts = ModelFacts({"o": ProviderSettings(context_tokens=context)})
@@ -48,9 +51,9 @@ def test_the_dated_name_that_a_service_answers_with_is_the_same_model(refused: s
     sizes = sizes_of("house-1", context=32_000)
     names = (Candidate("o", "house-1", ""), Candidate("o", "house-1-2026-01-31", ""))
 
-    assert [sizes.of(one) for one in names] == [32_000, 32_000]
-    sizes.learn(Candidate("o", refused, ""), 20_000)
-    assert [sizes.of(one) for one in names] == [12_000, 12_000]
+    assert [sizes.of(one, ANN) for one in names] == [32_000, 32_000]
+    sizes.learn(Candidate("o", refused, ""), 20_000, person_id=ANN)
+    assert [sizes.of(one, ANN) for one in names] == [12_000, 12_000]
 
 
 @pytest.mark.req("P6", "G5")
@@ -59,9 +62,9 @@ def test_refusals_of_calls_that_were_made_side_by_side_teach_one_size() -> None:
 
     with capture_logs() as logs:
         for _ in range(8):
-            sizes.learn(candidate, 20_000)
+            sizes.learn(candidate, 20_000, person_id=ANN)
 
-    assert sizes.of(candidate) == 12_000
+    assert sizes.of(candidate, ANN) == 12_000
     assert logs == [
         {
             "event": "context_learnt",
@@ -78,7 +81,16 @@ def test_refusals_of_calls_that_were_made_side_by_side_teach_one_size() -> None:
 def test_a_smaller_prompt_that_is_refused_later_teaches_a_smaller_size() -> None:
     sizes, candidate = sizes_of("house-1", context=32_000), Candidate("o", "house-1", "")
 
-    sizes.learn(candidate, 20_000)
-    sizes.learn(candidate, 10_000)
+    sizes.learn(candidate, 20_000, person_id=ANN)
+    sizes.learn(candidate, 10_000, person_id=ANN)
 
-    assert sizes.of(candidate) == 6_000
+    assert sizes.of(candidate, ANN) == 6_000
+
+
+@pytest.mark.req("P6")
+def test_what_one_persons_prompt_teaches_makes_no_model_small_for_others() -> None:
+    sizes, candidate = sizes_of("house-1", context=32_000), Candidate("o", "house-1", "")
+
+    sizes.learn(candidate, 20_000, person_id=ANN)
+
+    assert (sizes.of(candidate, ANN), sizes.of(candidate, BOB)) == (12_000, 32_000)

@@ -6,7 +6,7 @@ from hermes.config import AgentSettings, CompactionSettings, Settings
 from hermes.config.model_settings import AgentCompactionSettings
 from hermes.sessions.compaction_rules import is_on_anywhere, rules_of
 
-OWN = AgentSettings(compaction=AgentCompactionSettings(on=False, at=0.5, model="house:small"))
+OWN = AgentSettings(compaction=AgentCompactionSettings(enabled=False, at=0.5, model="house:small"))
 SETTINGS = Settings(agents={"main": AgentSettings(), "calm": OWN})
 
 
@@ -30,8 +30,8 @@ def test_an_agent_changes_what_it_names_and_follows_the_rest() -> None:
 
 @pytest.mark.req("G5")
 def test_one_agent_is_enough_for_jobs_to_run() -> None:
-    on = AgentSettings(compaction=AgentCompactionSettings(on=True))
-    off = CompactionSettings(on=False)
+    on = AgentSettings(compaction=AgentCompactionSettings(enabled=True))
+    off = CompactionSettings(enabled=False)
 
     assert is_on_anywhere(Settings(compaction=off, agents={"main": AgentSettings(), "a": on}))
     assert not is_on_anywhere(Settings(compaction=off))

@@ -20,7 +20,7 @@ async def compact(turn: Turn, ctx: TurnContext, argument: str) -> Reply:
     if argument:
         return _said("/compact takes no text: it sums up what we said.", Outcome.REFUSED)
     if not rules_of(ctx.services.settings, turn.agent.key).on:
-        return _said("Summing up is switched off here (compaction.on).", Outcome.REFUSED)
+        return _said("Summing up is switched off here (compaction.enabled).", Outcome.REFUSED)
     known = await ctx.services.store.transcripts.exchanges(
         turn.lane, epoch=turn.epoch, limit=_LEAST_EXCHANGES
     )

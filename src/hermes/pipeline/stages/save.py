@@ -106,7 +106,7 @@ class EndHooks(Protocol):
 class HasRooms(Protocol):
     """Knows how much of a model's context a prompt may take."""
 
-    def room_of(self, candidate: Candidate, /) -> int | None: ...
+    def room_of(self, candidate: Candidate, person_id: str, /) -> int | None: ...
 
 
 class SaveServices(HasSettings, HasClock, HasOutbox, HasWatch, Protocol):
@@ -371,7 +371,7 @@ def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
     tokens = usage.tokens_in + usage.tokens_out
     if tokens < _LEAST_TOKENS:
         return None
-    room = services.calls.room_of(candidate_named(model))
+    room = services.calls.room_of(candidate_named(model), turn.person_id)
     rules = rules_of(services.settings, turn.agent.key)
     if room is None or not rules.is_due(tokens, room):
         return None
