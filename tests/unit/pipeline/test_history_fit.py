@@ -54,6 +54,13 @@ def test_one_that_does_not_is_cut_to_half_of_the_room_with_a_note() -> None:
 
 
 @pytest.mark.req("G5")
+def test_a_first_message_that_is_too_long_leaves_nothing_out() -> None:
+    turn = msgspec.structs.replace(turn_after(()), user=said("user", "a" * 20_000))
+
+    assert fit_history(turn, ROOM) is turn
+
+
+@pytest.mark.req("G5")
 def test_what_was_summed_up_before_stays_and_the_count_goes_on() -> None:
     held = Compaction(start=0, stop=40, message=user_text("They plan a trip."), version=3)
 
