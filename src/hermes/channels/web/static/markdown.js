@@ -13,7 +13,7 @@ const MAX_STYLED = 1048576;
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([^`\s]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/s;
-const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const RULE = /^ {0,3}(?:-\s*-\s*-[\s-]*|\*\s*\*\s*\*[\s*]*|_\s*_\s*_[\s_]*)$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/s;
 const RULED_CELL = /^:?-+:?$/;
