@@ -15,6 +15,7 @@ SEEDS ?= 200
 KILLS ?= 2000
 CUTS ?= 600
 MINUTES ?= 120
+PATIENCE ?= 1
 RESUME ?=
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
@@ -87,9 +88,9 @@ format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff format
 
 torture: WORKERS ?= 2
-torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; RESUME=1 goes on)
+torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; RESUME=1 goes on; PATIENCE=5 on a busy machine)
 	@$(BIN)/pytest -q tests/torture -n $(WORKERS)
-	@$(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
+	@HERMES_TORTURE_PATIENCE=$(PATIENCE) $(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
 		--workers $(WORKERS) --minutes $(MINUTES) $(if $(RESUME),--resume) $(ARGS)
 
 bench: setup-dev ## measure Hermes beside its targets (ONLY=group runs one group)

@@ -14,11 +14,11 @@ from hermes.ports.clock import SystemClock
 from hermes.testing.push.webhooks import InboundMessage, event_body, sign
 from tests.torture.homes import SIGNING_SECRET, Home
 from tests.torture.places import Place
-from tests.torture.polling import pause
+from tests.torture.polling import PATIENCE, pause
 from tests.torture.workload import Conversation, Order, Said
 
-TRY_S = 20.0
-TALK_S = 90.0
+TRY_S = 20.0 * PATIENCE
+TALK_S = 90.0 * PATIENCE
 
 
 class Promise(msgspec.Struct, kw_only=True):

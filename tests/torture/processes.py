@@ -11,6 +11,7 @@ import msgspec
 from hermes.testing.fork_server import News, Order
 from hermes.testing.power_cut import PowerCut
 from tests.torture.homes import Home
+from tests.torture.polling import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -41,7 +42,7 @@ class GatewayProcess:
 
     async def wait(self, within_s: float = 60.0) -> int:
         """Return the wait status."""
-        async with asyncio.timeout(within_s):
+        async with asyncio.timeout(within_s * PATIENCE):
             await self.ended.wait()
         assert self.status is not None
         return self.status
