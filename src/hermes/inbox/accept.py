@@ -386,9 +386,13 @@ class Inbox:
 
 
 def _identity(event: MessageEvent) -> bytes:
-    """Return what makes two bodies with one id equal: not the time, the raw event or the token."""
+    """Return what makes two bodies with one id equal.
+
+    The time, the raw event, the token and the key of the content do not count.
+    """
+    bare = msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token="", content_key="")
     try:
-        return _encode(msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token=""))
+        return _encode(bare)
     except UnicodeEncodeError as error:
         raise BadRequest("the message holds a lone surrogate, which is not text") from error
 

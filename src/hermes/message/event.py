@@ -42,6 +42,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     `account` and `route` are the configured account and the API through which it came;
     `external_id` is the platform's id of the message, unique within (account, platform, route).
+    `content_key` is a keyed hash of what the sender signed, if the signature does not cover the id:
+    two events of one route with the same key are one message, whatever their ids.
     `history` are the earlier messages that a caller without its own session sends. `key` is the id
     of the caller's key that pays for it. `token` is the id of the API token that sent it, if one
     program speaks for many senders: they share one fair share. `addressed` is false for a message
@@ -72,6 +74,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     token: str = ""
     internal: bool = False
     album: str | None = None
+    content_key: str = ""
     is_queued: bool = False
     is_held_back: bool = False
     task: TaskType | None = None

@@ -76,12 +76,13 @@ class InboxStore(Protocol):
     ) -> AcceptResult:
         """Keep the message; the same id with another body raises `Conflict`.
 
+        The same signed content (`content_key`) is the same message under any id.
         `kept` is called once the message is on disk, whether or not the caller still waits.
         """
         ...
 
     async def knows(self, event: MessageEvent) -> bool:
-        """Return True if a message of this id was accepted before, the same way."""
+        """Return True if this message was accepted before, the same way."""
         ...
 
     def waiting(self) -> int:

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from hermes.channels.webhook.settings import Route, read_routes
+from hermes.channels.webhook.settings import Route, Scheme, read_routes
 from hermes.channels.webhook.signatures import check, sign_standard
 from hermes.errors import BadRequest, ConfigurationError, Unauthenticated
 from hermes.ports.clock import SystemClock
 
+SECRET = "a secret of some length"
 STANDARD = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 BODY = b'{"test": 2432232314}'
 NOW = 1_614_265_330.0
@@ -101,6 +102,42 @@ def test_gitlab_shows_its_token() -> None:
     assert check(route, {"x-gitlab-token": route.secret}, b"{}", now=0).id == ""
     with pytest.raises(Unauthenticated):
         check(route, {}, b"{}", now=0)
+
+
+def proof(scheme: Scheme, body: bytes) -> tuple[str, str]:
+    """Return the header of a scheme and what it must hold."""
+    mac = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    return {
+        "standard": ("webhook-signature", SIGNED["webhook-signature"]),
+        "github": ("x-hub-signature-256", f"sha256={mac}"),
+        "gitlab": ("x-gitlab-token", SECRET),
+        "hmac": ("x-signature", mac),
+    }[scheme]
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("scheme", ["standard", "github", "gitlab", "hmac"])
+def test_a_proof_with_its_end_cut_off_or_more_behind_it_is_refused(scheme: Scheme) -> None:
+    route = Route(secret=STANDARD if scheme == "standard" else SECRET, scheme=scheme)
+    name, whole = proof(scheme, BODY)
+    assert check(route, {**SIGNED, name: whole}, BODY, now=NOW)
+    near = [whole[:end] for end in range(len(whole))]
+    near += [whole[begin:] for begin in range(1, len(whole))]
+    near += [whole + end for end in ("0", "=", whole[-1], "\0", "\x00x", whole)]
+    for shown in near:
+        with pytest.raises(Unauthenticated):
+            check(route, {**SIGNED, name: shown}, BODY, now=NOW)
+
+
+@pytest.mark.req("W9")
+@pytest.mark.parametrize("scheme", ["github", "gitlab", "hmac"])
+def test_every_letter_of_a_proof_counts(scheme: Scheme) -> None:
+    route = Route(secret=SECRET, scheme=scheme)
+    name, whole = proof(scheme, BODY)
+    for at, letter in enumerate(whole):
+        shown = whole[:at] + ("0" if letter != "0" else "1") + whole[at + 1 :]
+        with pytest.raises(Unauthenticated):
+            check(route, {name: shown}, BODY, now=NOW)
 
 
 @pytest.mark.req("W9")

@@ -10,7 +10,8 @@ import msgspec
 import structlog
 
 from hermes.channel_kit.attachments import read_attachment
-from hermes.channels.webhook.inbound import to_event
+from hermes.channel_kit.kept_map import KeptMap
+from hermes.channels.webhook.inbound import is_kind_free, to_event
 from hermes.channels.webhook.outbound import (
     PLATFORM,
     WebhookFile,
@@ -22,8 +23,8 @@ from hermes.channels.webhook.outbound import (
     without_content,
 )
 from hermes.channels.webhook.settings import Route, read_routes
+from hermes.channels.webhook.signatures import SignedCall, glance
 from hermes.channels.webhook.signatures import check as check_signature
-from hermes.channels.webhook.signatures import glance
 from hermes.errors import (
     DeliveryRejected,
     FailureClass,
@@ -51,6 +52,7 @@ from hermes.ports.channel_setup import ChannelSetup
 log = structlog.get_logger(__name__)
 
 _KEY_WINDOW_S = 86_400.0
+_MOST_IGNORED = 10_000
 
 
 class WebhookRoutes:
@@ -62,6 +64,7 @@ class WebhookRoutes:
         self._setup = setup
         self._routes = read_routes(setup.settings["routes"])
         self._accept: Accept | None = None
+        self._ignored = KeptMap(setup.state, "ignored:", most=_MOST_IGNORED)
         window = _KEY_WINDOW_S if setup.settings["deduplicates"] else 0.0
         self._capabilities = msgspec.structs.replace(setup.capabilities, key_window_s=window)
 
@@ -107,16 +110,27 @@ class WebhookRoutes:
         signed = check_signature(route, request.headers, request.body, now=now)
         if self._accept is None:
             raise Overloaded("webhooks are not accepted right now; send it again", retry_after=1.0)
-        # Without the sender's id, two calls are two events: they are never compared by content.
         external_id = signed.id or self._setup.make_id("w")
         event = to_event(
             name, route, signed=signed, body=request.body, external_id=external_id, at=now
         )
-        if event is None:
+        if event is None or await self._was_ignored(route, signed):
+            await self._note_ignored(route, signed)
             return json_response({"ignored": "this route does not handle such events"})
         accepted = await self._accept(event)
         told = {"message_id": accepted.message_id, "duplicate": accepted.duplicate}
         return json_response(told, status=202)
+
+    async def _was_ignored(self, route: Route, signed: SignedCall) -> bool:
+        """Return whether this content came before with a kind that the route does not handle."""
+        if not is_kind_free(route):
+            return False
+        return await self._ignored.get(signed.content_key) is not None
+
+    async def _note_ignored(self, route: Route, signed: SignedCall) -> None:
+        """Remember what was ignored, so that a changed header cannot make it count later."""
+        if is_kind_free(route):
+            await self._ignored.put(signed.content_key, "")
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Post one reply to the address of its route."""

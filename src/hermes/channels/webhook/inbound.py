@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import SignedCall
+from hermes.channels.webhook.signatures import SignedCall, is_id_signed
 from hermes.errors import BadRequest, TooLarge
 from hermes.message.event import MessageEvent, ScheduledRun
 from hermes.message.parts import TextPart
@@ -43,19 +43,37 @@ def read_body(body: bytes) -> Json:
 
 
 def event_name(route: Route, signed: SignedCall, payload: Json) -> str:
-    """Return the kind of an event, by its header or by the field that the route names."""
+    """Return the kind of an event, by its header or by the field that the route names.
+
+    A Standard Webhook says it in the signed body; the header of one that does not is not signed.
+    """
     if route.event_field:
         found = _find(payload, route.event_field)
         return "" if found is None else _as_text(found)[:200]
-    if signed.event:
-        return signed.event
     kind = payload.get("type") if isinstance(payload, dict) else None
-    return kind[:200] if isinstance(kind, str) else ""
+    in_body = kind[:200] if isinstance(kind, str) else ""
+    if route.scheme == "standard":
+        return in_body or signed.event
+    return signed.event or in_body
 
 
 def is_wanted(route: Route, event: str) -> bool:
     """Return whether the route handles this kind of event."""
     return not route.events or event in route.events
+
+
+def is_kind_free(route: Route) -> bool:
+    """Return whether a header that nobody signed decides if the route handles signed content.
+
+    If equal bodies are one event each, the header alone tells them apart.
+    """
+    tells_apart = route.equal_bodies == "each" and not is_id_signed(route)
+    return bool(route.events) and not route.event_field and not tells_apart
+
+
+def content_key(route: Route, signed: SignedCall) -> str:
+    """Return the key by which a call is the same under any id; empty if its id decides."""
+    return "" if is_id_signed(route) or route.equal_bodies == "each" else signed.content_key
 
 
 def words_of(route: Route, payload: Json, *, name: str, event: str) -> str:
@@ -81,6 +99,7 @@ def to_event(
         account="default",
         route=name,
         external_id=external_id,
+        content_key=content_key(route, signed),
         source=Source(platform="webhook", chat_id=name, chat_name=name, user_id=name),
         parts=(TextPart(words_of(route, payload, name=name, event=event)),),
         at=at,

@@ -10,6 +10,7 @@ from hermes.errors import BadRequest, ConfigurationError
 from hermes.message.target import parse_target
 
 Scheme = Literal["standard", "github", "gitlab", "hmac"]
+EqualBodies = Literal["once", "each"]
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LEAST_SECRET: Final = 16
 _KEY: Final = "platforms.webhook.routes"
@@ -21,7 +22,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     `events` are names as the sender's event header or `event_field` gives them; empty means all.
     `deliver` is where the answer goes: a target such as telegram:12345 or local (a file), which is
     the default. With a `reply_url` the answer is posted there instead, signed with `reply_secret`
-    or the route's own secret. `signature_header`, `id_header` and `event_header` are for the scheme
+    or the route's own secret. `equal_bodies` is `each` if two calls with the same body are two
+    events; it matters only for schemes that do not sign the id. `signature_header`, `id_header` and `event_header` are for the scheme
     `hmac` only.
     """
 
@@ -36,6 +38,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     id_header: str = "x-request-id"
     event_header: str = "x-event"
     event_field: str = ""
+    equal_bodies: EqualBodies = "once"
     agent: str | None = None
 
 

@@ -1,7 +1,8 @@
 """Verifies a webhook's sender over the raw bytes, and finds its event id and kind. Pure.
 
 The schemes are those of Standard Webhooks, GitHub, GitLab and a plain HMAC-SHA256; every comparison
-takes constant time.
+takes constant time. Only Standard Webhooks sign the id; no scheme signs the header with the kind. So an
+authentic call also has a keyed hash of what was signed, by which it is recognised again.
 """
 
 import base64
@@ -21,14 +22,19 @@ MAX_AGE_S: Final = 300.0
 _PREFIX: Final = "whsec_"
 _LONGEST_ID: Final = 200
 _MOST_SIGNATURES: Final = 10
+_CONTENT: Final = "hermes-webhook-content"
 Headers = Mapping[str, str]
 
 
 class SignedCall(msgspec.Struct, frozen=True):
-    """The headers of an authentic call: its id (empty if it has none) and its kind."""
+    """The headers of an authentic call: its id (empty if it has none) and its kind.
+
+    `content_key` is the keyed hash of what the sender signed: the body, and the id if it is signed.
+    """
 
     id: str
     event: str
+    content_key: str = ""
 
 
 def check(route: Route, headers: Headers, body: bytes, *, now: float) -> SignedCall:
@@ -40,7 +46,17 @@ def check(route: Route, headers: Headers, body: bytes, *, now: float) -> SignedC
     found = headers.get(id_header.lower(), "")
     if len(found) > _LONGEST_ID:
         raise BadRequest(f"{id_header} has {len(found)} characters, at most {_LONGEST_ID} fit")
-    return SignedCall(found, headers.get(event_header.lower(), "")[:_LONGEST_ID])
+    signed_id = found if is_id_signed(route) else ""
+    return SignedCall(
+        found,
+        headers.get(event_header.lower(), "")[:_LONGEST_ID],
+        _content_key(route.secret, signed_id, body),
+    )
+
+
+def is_id_signed(route: Route) -> bool:
+    """Return whether the signature covers the id of a call."""
+    return route.scheme == "standard"
 
 
 def glance(route: Route, headers: Headers, *, now: float) -> None:
@@ -99,6 +115,12 @@ _NAMES: Final = {
     "github": ("x-github-delivery", "x-github-event"),
     "gitlab": ("x-gitlab-event-uuid", "x-gitlab-event"),
 }
+
+
+def _content_key(secret: str, signed_id: str, body: bytes) -> str:
+    """Return a hash of signed content that is no signature of any scheme."""
+    head = f"{_CONTENT}\0{signed_id}\0".encode()
+    return hmac.new(secret.encode(), head + body, hashlib.sha256).hexdigest()
 
 
 def _standard(secret: str, head: str, body: bytes) -> str:

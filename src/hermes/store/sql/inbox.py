@@ -65,9 +65,12 @@ class SqlInbox:
         return written.result
 
     async def knows(self, event: MessageEvent) -> bool:
-        """Return True if a message of this id was accepted before, the same way."""
-        name = (event.account, event.source.platform, event.route, event.external_id)
-        return await self._engine.reads.row(_SQL["find_external"], *name) is not None
+        """Return True if this message was accepted before, the same way."""
+        way = (event.account, event.source.platform, event.route)
+        reads = self._engine.reads
+        if event.content_key and await reads.row(_SQL["find_content"], *way, event.content_key):
+            return True
+        return await reads.row(_SQL["find_external"], *way, event.external_id) is not None
 
     async def keep(self, tx: Tx, message: NewMessage) -> WrittenMessage:
         """Write a message inside the current transaction; call `count` once it is on disk."""
@@ -84,9 +87,9 @@ class SqlInbox:
             name=source.user_name,
         )
         name = (event.account, source.platform, event.route, event.external_id)
-        known = await tx.row(_SQL["find_external"], *name)
-        if known is not None:
-            return WrittenMessage(_answer_again(known, digest, external_id=event.external_id))
+        again = await _accepted_before(tx, event, digest)
+        if again is not None:
+            return WrittenMessage(again)
         group = message.group
         if group is not None and group.bot_turns:
             await count_bots(tx, group)
@@ -104,7 +107,8 @@ class SqlInbox:
         body = await self._engine.sealer.put(tx, person_id, content)
         row = (message.id, *name, digest, message.lane, message.control, message.busy.value)
         came = (person_id, body, message.received_at, lane[1], _came_by(event))
-        seq = await tx.one(_SQL["accept"], *row, *came)
+        key = event.content_key or None
+        seq = await tx.one(_SQL["accept"], *row, *came, key)
         result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
         share = _share_of(message, person_id)
         if busy_with is not None:
@@ -281,6 +285,20 @@ def _view(
         end_reason=end_reason,
         choices=read_choices(choices),
     )
+
+
+async def _accepted_before(tx: Tx, event: MessageEvent, digest: bytes) -> AcceptResult | None:
+    """Return the answer to a message that was accepted before; None for a new one.
+
+    Signed content is the same message under any id and with any header that is not signed.
+    """
+    way = (event.account, event.source.platform, event.route)
+    if event.content_key:
+        same = await tx.row(_SQL["find_content"], *way, event.content_key)
+        if same is not None:
+            return AcceptResult(message_id=same[0], duplicate=True, state=MessageState(same[1]))
+    known = await tx.row(_SQL["find_external"], *way, event.external_id)
+    return None if known is None else _answer_again(known, digest, external_id=event.external_id)
 
 
 def _answer_again(

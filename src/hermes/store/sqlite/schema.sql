@@ -173,11 +173,14 @@ CREATE TABLE inbox (
     result_body INTEGER,
     epoch INTEGER NOT NULL DEFAULT 0,
     came_by TEXT NOT NULL DEFAULT '',
+    content_key TEXT,
     UNIQUE (account, platform, route, external_id),
     CHECK ((state = 'done') = (outcome IS NOT NULL))
 );
 CREATE INDEX inbox_open ON inbox (lane, seq) WHERE state <> 'done';
 CREATE INDEX inbox_lane ON inbox (lane, seq);
+CREATE UNIQUE INDEX inbox_content ON inbox (account, platform, route, content_key)
+    WHERE content_key IS NOT NULL;
 CREATE INDEX inbox_merging ON inbox (merged_into) WHERE state = 'merging';
 CREATE INDEX inbox_person ON inbox (person_id, seq) WHERE control = 0;
 

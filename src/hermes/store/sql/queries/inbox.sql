@@ -1,14 +1,19 @@
 -- name: accept
 -- Keep a message; its unique name was looked up before, in the same transaction.
 INSERT INTO inbox (id, account, platform, route, external_id, digest, lane, control, busy,
-    person_id, body, state, received_at, epoch, came_by)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14)
+    person_id, body, state, received_at, epoch, came_by, content_key)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14, ?15)
 RETURNING seq;
 
 -- name: find_external
 -- Find the message that already has this id.
 SELECT id, digest, state FROM inbox
 WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id = ?4;
+
+-- name: find_content
+-- Find the message whose sender signed the same content, whatever its id.
+SELECT id, state FROM inbox INDEXED BY inbox_content
+WHERE account = ?1 AND platform = ?2 AND route = ?3 AND content_key = ?4;
 
 -- name: add_lane
 -- The lane of a new session.
