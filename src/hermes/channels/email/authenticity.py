@@ -1,7 +1,9 @@
 """Checks whether the receiving server has verified a mail's sender address (RFC 8601). Pure.
 
-Only the topmost `Authentication-Results` of the configured server counts: the server adds its own
-above all headers that were in the mail when it arrived, and anyone could have written those.
+Only the topmost `Authentication-Results` of the configured server can vouch for a sender: the server
+adds its own above all headers that were in the mail when it arrived, and anyone could have written
+those. A line is read once from left to right, with comments and quoted strings as RFC 5322 defines
+them: what a sender wrote is inside of these, and is never read as a result.
 """
 
 import re
@@ -40,35 +42,30 @@ class AuthResult(NamedTuple):
 
 def is_vouched(headers: Headers, *, domain: str, authserv_id: str) -> bool:
     """Return whether the server confirms that the mail is from the domain that it names."""
-    results = results_of(headers, authserv_id=authserv_id)
-    if _is_denied(results):
+    first, *others = _results_of(headers, authserv_id=authserv_id) or [[]]
+    if _is_denied(first, others):
         return False
-    return any(one.said == "pass" and _is_for(one, domain) for one in results)
+    return any(one.said == "pass" and _is_for(one, domain) for one in first)
 
 
-def results_of(headers: Headers, *, authserv_id: str) -> tuple[AuthResult, ...]:
-    """Return the results of the configured server, as far as they can only be its own.
+def _results_of(headers: Headers, *, authserv_id: str) -> list[list[AuthResult]]:
+    """Return the results of the configured server, line by line, down to the next `Received`.
 
-    Several lines of it count together only if they are all above the first `Received`. Below it
-    (some servers write there) the sender's own headers may follow, so only the first line counts.
+    Only the first line is the server's own for certain: the sender's headers may follow it.
     """
     found: list[list[AuthResult]] = []
-    is_below = False
     for name, value in _lines(headers):
         if name == "received":
-            is_below = True
             if found:
                 break
             continue
         server, results = _read(value)
-        if results is None:
+        if results is None and not found:
             # It may be the server's own line, but its content is unknown: the mail is refused.
-            return ()
-        if server == authserv_id:
+            return []
+        if results is not None and server == authserv_id:
             found.append(results)
-            if is_below:
-                break
-    return tuple(one for results in (found if is_below else found[:1]) for one in results)
+    return found
 
 
 def topmost_server(headers: Headers) -> str:
@@ -165,14 +162,14 @@ def _pairs(said: list[str]) -> Iterator[tuple[str, str]]:
             yield name.lower(), (value or next(rest, "")).lower()
 
 
-def _is_denied(results: tuple[AuthResult, ...]) -> bool:
-    """Return whether a failure outweighs every pass.
+def _is_denied(first: list[AuthResult], others: list[list[AuthResult]]) -> bool:
+    """Return whether a failure in any line outweighs every pass of the first.
 
     A forwarded mail fails SPF and one of several signatures may be broken, so a single failure of
     these two proves nothing.
     """
-    failed = {one.method for one in results if one.said == "fail"}
-    passed = {one.method for one in results if one.said == "pass"}
+    failed = {one.method for line in (first, *others) for one in line if one.said == "fail"}
+    passed = {one.method for one in first if one.said == "pass"}
     return "dmarc" in failed or {"spf", "dkim"} <= failed - passed
 
 
