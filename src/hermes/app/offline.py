@@ -100,6 +100,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         address=_address(settings),
         tiers=tier_names(settings),
         credit_settings=settings.credits,
+        pairing_settings=settings.access.pairing,
         search=search,
         forget_files=forgetting_files(loaded.home),
         cron=make_cron_operations(store, settings, make_schedules(store, settings)),

@@ -108,6 +108,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         wake=core.signals.wake_outbox,
         tiers=tier_names(settings),
         credit_settings=settings.credits,
+        pairing_settings=settings.access.pairing,
         search=SearchOperations(core.store, core.search),
         forget_files=parts.storage.media_cache.erase,
         cron=make_cron_operations(core.store, settings, core.cron.schedules),

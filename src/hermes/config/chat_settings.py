@@ -334,11 +334,32 @@ class PlatformAccess(Section):
     commands: CommandScopes = Field(default_factory=CommandScopes)
 
 
+class PairingSettings(Section):
+    """The one-time codes with which you let unknown senders in."""
+
+    code_length: Annotated[int, Field(ge=8, le=32)] = 8
+    """How many characters a code has, out of 32 letters and digits that are not easily confused.
+    Also for codes that link accounts."""
+    valid_s: Seconds = 3600
+    """How long a code is valid, in seconds."""
+    interval_s: Seconds = 600
+    """How long a sender waits until they can get another code, in seconds."""
+    max_open: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    """How many codes may be open at a time. Each platform that pairs has an equal share. An open
+    code is never withdrawn to make room."""
+    max_failures: Count = 5
+    """After this many wrong codes, no code is accepted on that platform for a while. Also for codes
+    that link accounts, for their sender."""
+    lock_s: Seconds = 3600
+    """How long no code is accepted then, in seconds."""
+
+
 class AccessSettings(Section):
     """Who is answered, and who may use commands."""
 
     allow_all: bool = False
     """Whether everyone is answered on every platform."""
+    pairing: PairingSettings = Field(default_factory=PairingSettings)
     platforms: Named[PlatformAccess] = Field(default_factory=no_entries)
     """The rules of one platform."""
 

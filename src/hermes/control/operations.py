@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Collection
 
 from hermes.calls.days import Calendar
-from hermes.config import CreditSettings
+from hermes.config import CreditSettings, PairingSettings
 from hermes.config.entries import TIERS
 from hermes.control.audit import AuditOperations
 from hermes.control.channels import ChannelOperations
@@ -32,6 +32,7 @@ from hermes.control.why import WhyAsk, WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
+from hermes.people.pairing import pairing_limits
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -58,6 +59,7 @@ class Operations:
         wake: Wake = wake_nobody,
         tiers: Collection[str] = tuple(TIERS),
         credit_settings: CreditSettings | None = None,
+        pairing_settings: PairingSettings | None = None,
         random_bytes: RandomBytes = secrets.token_bytes,
         search: SearchOperations | None = None,
         forget_files: Forget | None = None,
@@ -83,7 +85,12 @@ class Operations:
                 await forget_files(person_id)
 
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
-        self.pairing = PairingOperations(store, clock=clock, wake=wake)
+        self.pairing = PairingOperations(
+            store,
+            clock=clock,
+            wake=wake,
+            limits=pairing_limits(pairing_settings or PairingSettings()),
+        )
         self.credits = CreditOperations(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )

@@ -8,7 +8,8 @@ import structlog
 from hermes.control.users import channel_of
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound, RateLimited
-from hermes.people.pairing import LENGTH, LET_IN, PAIRING, read_code
+from hermes.people.pairing import LET_IN, PAIRING, CodeLimits, read_code
+from hermes.people.reception import how_long
 from hermes.ports.clock import Clock
 from hermes.ports.pairing import PairingCodeResult, PairingRequest
 from hermes.ports.people import UserChannel
@@ -63,9 +64,17 @@ def wake_nobody(_platform: str) -> None:
 class PairingOperations:
     """Where operators' orders about pairing arrive."""
 
-    def __init__(self, store: Store, *, clock: Clock, wake: Wake = wake_nobody) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        wake: Wake = wake_nobody,
+        limits: CodeLimits = PAIRING,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._limits = limits
         self._wake = wake
 
     async def list(self) -> PairingReport:
@@ -79,18 +88,19 @@ class PairingOperations:
 
     async def approve(self, order: PairApproval) -> PairReport:
         """Let in the person who received this code."""
-        code = read_code(order.code)
+        limits = self._limits
+        code = read_code(order.code, limits.length)
         if code is None:
             raise BadRequest(
-                f"{order.code[:40]!r} is not a pairing code: a code has {LENGTH} letters and digits, "
-                "such as K7QM-4XWP. The person received it as the answer to their first message."
+                f"{order.code[:40]!r} is not a pairing code: a code has {limits.length} letters and "
+                "digits, such as K7QM-4XWP. The person received it as the answer to their first message."
             )
         now = self._clock.now()
         settled = await self._store.pairing.approve(
-            order.platform, code, at=now, rules=PAIRING, tell=LET_IN
+            order.platform, code, at=now, rules=limits, tell=LET_IN
         )
         if settled.verdict != "right":
-            raise _refusal(order.platform, settled, now=now)
+            raise _refusal(order.platform, settled, now=now, limits=limits)
         if settled.is_told:
             self._wake(order.platform)
         _log.info("pair_approved", person_id=settled.person_id, by=order.by)
@@ -131,16 +141,18 @@ class PairingOperations:
         )
 
 
-def _refusal(platform: str, settled: PairingCodeResult, *, now: float) -> NotFound | RateLimited:
+def _refusal(
+    platform: str, settled: PairingCodeResult, *, now: float, limits: CodeLimits
+) -> NotFound | RateLimited:
     if settled.until > now:
         many = "There were" if settled.verdict == "locked" else "That was one of"
         return RateLimited(
-            f"{many} {PAIRING.most_failures} wrong codes for {platform}: no code is taken there "
+            f"{many} {limits.most_failures} wrong codes for {platform}: no code is taken there "
             f"until {clock_time(settled.until)}. `hermes users activate` needs none.",
             settled.until - now,
         )
-    left = PAIRING.most_failures - settled.failures
+    left = limits.most_failures - settled.failures
     return NotFound(
         f"Nobody on {platform} was told this code, or it is too old or used. {left} more wrong "
-        f"ones lock approvals for {platform} for an hour. `hermes pair list` shows who waits."
+        f"ones lock approvals for {platform} for {how_long(limits.lock_s)}. `hermes pair list` shows who waits."
     )

@@ -18,12 +18,20 @@ from hermes.people.access import (
     is_vouched_for,
     platform_rules,
 )
-from hermes.people.pairing import PAIRING, CodeLimits, make_code, read_code, spoken
+from hermes.people.pairing import (
+    LENGTH,
+    CodeLimits,
+    make_code,
+    pairing_limits,
+    read_code,
+    spoken,
+)
 from hermes.people.slash_access import is_named_admin, may_use, where_of
 from hermes.ports.clock import Clock
 from hermes.ports.pairing import PairingAsk, PairingCodeResult, PairingStore
 from hermes.ports.people import ChannelAccess, Unknown, UserStore
 
+_HOUR_S = 3_600.0
 _INTERNAL = Admission("in", "internal events pass")
 _OPEN = Admission("in", "the platform is open")
 
@@ -56,6 +64,9 @@ class Reception:
         self._clock = clock
         self._random_bytes = random_bytes
         self._rules: dict[str, PlatformRules] = {}
+        pairing_on = sum(self._rules_of(name).unknown == "pair" for name in manifests)
+        self._pairing_limits = pairing_limits(settings.access.pairing, platforms=pairing_on)
+        self._link_limits = linking(self._pairing_limits)
 
     async def admit(self, event: MessageEvent) -> Admission:
         """Decide whether a message is answered."""
@@ -109,27 +120,28 @@ class Reception:
         """Create a code for linking another account, or link this account with a code."""
         if source.chat_type != "dm":
             return AccessNotice(only_directly(), "codes are given and taken in direct chats only")
-        now = self._clock.now()
+        now, limits = self._clock.now(), self._link_limits
         if not argument:
-            code = make_code(self._random_bytes)
+            code = make_code(self._random_bytes, limits.length)
             await self._pairing.make_link_code(
                 person_id,
                 code,
                 lets_in=await self._is_vouched_for(source, person_id),
                 at=now,
-                rules=LINKING,
+                rules=limits,
             )
             return AccessNotice(code_text(code), "a code to link another channel was made")
-        code_given = read_code(argument)
+        code_given = read_code(argument, limits.length)
         if code_given is None:
-            return AccessNotice(malformed(argument), "what was sent is not a code")
+            text = malformed(argument, length=limits.length)
+            return AccessNotice(text, "what was sent is not a code")
         settled = await self._pairing.use_link_code(
             code_given,
             platform=source.platform,
             user_id=source.user_id,
             message_id=message_id,
             at=now,
-            rules=LINKING,
+            rules=limits,
         )
         joined = settled.verdict == "right"
         return AccessNotice(link_text(settled, now=now), f"the code was {settled.verdict}", joined)
@@ -151,7 +163,8 @@ class Reception:
     async def _pair(
         self, source: Source, rule: str, *, person_id: str, message_id: str
     ) -> AccessNotice:
-        now, code = self._clock.now(), make_code(self._random_bytes)
+        limits, now = self._pairing_limits, self._clock.now()
+        code = make_code(self._random_bytes, limits.length)
         ask = PairingAsk(
             platform=source.platform,
             user_id=source.user_id,
@@ -160,7 +173,7 @@ class Reception:
             code=code,
             at=now,
         )
-        asked = await self._pairing.ask(ask, rules=PAIRING)
+        asked = await self._pairing.ask(ask, rules=limits)
         if asked.asking == "early":
             text = (
                 "You asked to be let in a short while ago: give the code that I sent you to "
@@ -171,11 +184,12 @@ class Reception:
                 text, f"nobody has let them in, and they asked a short while ago; {rule}"
             )
         if asked.asking == "full":
-            text = "Too many people are waiting to be let in here. Please write again later."
             return AccessNotice(
-                text, f"nobody has let them in, and as many as may are waiting; {rule}"
+                _full_text(source, asked.until - now),
+                f"nobody has let them in, and as many as may are waiting; {rule}",
             )
-        return AccessNotice(_pairing_text(source, code), f"nobody has let them in yet; {rule}")
+        text = _pairing_text(source, code, valid_s=limits.valid_s)
+        return AccessNotice(text, f"nobody has let them in yet; {rule}")
 
     async def _is_vouched_for(self, source: Source, person_id: str) -> bool:
         person = await self._users.get(person_id)
@@ -195,11 +209,20 @@ class Reception:
         return rules
 
 
-def _pairing_text(source: Source, code: str) -> str:
+def _full_text(source: Source, wait_s: float) -> str:
+    """Return the answer to a newcomer without a code; the operator can let them in without one."""
+    return (
+        "Too many people are waiting to be let in here. Please write again in "
+        f"{minutes(wait_s)}, or ask the operator of this gateway to let you in without a code: "
+        f"`hermes users activate {_name(source)}`."
+    )
+
+
+def _pairing_text(source: Source, code: str, *, valid_s: float) -> str:
     return (
         f"I do not know you yet. Your pairing code is {spoken(code)}: give it to the operator of "
         f"this gateway. They let you in with `hermes pair approve {source.platform} {spoken(code)}`, "
-        f"within an hour. You are {_name(source)} here."
+        f"within {how_long(valid_s)}. You are {_name(source)} here."
     )
 
 
@@ -214,7 +237,15 @@ def _name(source: Source) -> str:
     return f"{source.platform}:{source.user_id}"
 
 
-LINKING = CodeLimits(valid_s=900.0)
+_LINK_VALID_S = 900.0
+
+
+def linking(limits: CodeLimits) -> CodeLimits:
+    """Return the limits of codes that link accounts: those of pairing, for a shorter time."""
+    return msgspec.structs.replace(limits, valid_s=_LINK_VALID_S)
+
+
+LINKING = linking(CodeLimits())
 
 
 def code_text(code: str) -> str:
@@ -231,10 +262,10 @@ def only_directly() -> str:
     return "Codes are not for a group to see. Write `/link` to me in a direct chat."
 
 
-def malformed(text: str) -> str:
+def malformed(text: str, *, length: int = LENGTH) -> str:
     """Return the answer to a text that is not a code."""
     return (
-        f"{text[:40]!r} is not a code: a code has 8 letters and digits, such as K7QM-4XWP. Send `/link` "
+        f"{text[:40]!r} is not a code: a code has {length} letters and digits, such as K7QM-4XWP. Send `/link` "
         "alone on a channel where I know you to get one."
     )
 
@@ -253,6 +284,11 @@ def link_text(settled: PairingCodeResult, *, now: float) -> str:
     return (
         "That code is not good: it may be wrong, used or too old. Send `/link` there for a new one."
     )
+
+
+def how_long(seconds: float) -> str:
+    """Return a time in words."""
+    return "an hour" if seconds == _HOUR_S else minutes(seconds)
 
 
 def minutes(seconds: float) -> str:

@@ -21,7 +21,10 @@ class PairingAsk(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairingAskResult(msgspec.Struct, frozen=True):
-    """The outcome of a wish: only `new` and `again` make the code count; `until` is when to ask."""
+    """The outcome of a wish: only `new` and `again` make the code count; `until` is when to ask.
+
+    It is 0 if nobody can say when.
+    """
 
     asking: Asking
     until: float = 0.0
@@ -38,12 +41,21 @@ class PairingRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     name: str | None = None
 
 
-class PairingBacklog(msgspec.Struct, frozen=True):
-    """What a stranger's wish meets: when they last asked, and how many others wait there."""
+class PairingBacklog(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stranger's wish meets: their own request of the last day, and who else waits.
 
-    asked_at: float | None
-    waiting: int
+    `code_until` is when their own open code expires; 0 if they have none. `others` wait on the
+    platform, by user id; the first of their codes expires at `free_at`. `everywhere` counts others
+    on all platforms.
+    """
+
+    user_id: str
+    asked_at: float | None = None
+    code_until: float = 0.0
     is_same_message: bool = False
+    others: tuple[str, ...] = ()
+    free_at: float = 0.0
+    everywhere: int = 0
 
 
 class WrongCodes(msgspec.Struct, frozen=True):

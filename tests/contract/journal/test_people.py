@@ -8,7 +8,8 @@ import pytest
 
 from hermes.control.pairing import PairApproval, PairingOperations
 from hermes.control.why import explain
-from hermes.people.pairing import PAIRING, make_code, read_code
+from hermes.errors import NotFound, RateLimited
+from hermes.people.pairing import LENGTH, PAIRING, make_code, pairing_limits, read_code
 from hermes.ports.pairing import PairingAsk
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
@@ -16,14 +17,14 @@ from tests.contract.journal.rig import PUSH, Rig, RunTool, open_rig
 from tests.stores.opening import raw_bytes
 
 PAIR = {"ACCESS__PLATFORMS__PUSH__UNKNOWN": "pair"}
-CODE = re.compile(r"[A-HJ-NP-Z2-9]{4}-[A-HJ-NP-Z2-9]{4}")
+CODE = re.compile(r"[A-HJ-NP-Z2-9]{4,6}-[A-HJ-NP-Z2-9]{4,6}")
 
 
-def code_in(text: str) -> str:
+def code_in(text: str, *, length: int = LENGTH) -> str:
     """Return the code that somebody was told."""
     found = CODE.search(text)
     assert found is not None, text
-    code = read_code(found.group())
+    code = read_code(found.group(), length)
     assert code is not None
     return code
 
@@ -169,12 +170,64 @@ async def test_a_stranger_who_writes_again_at_once_is_told_to_wait_and_gets_no_s
 
 
 @pytest.mark.req("W31")
-async def test_the_fourth_stranger_of_a_platform_is_told_that_too_many_wait(tmp_path: Path) -> None:
-    async with open_rig(tmp_path, settings=PAIR) as rig:
+async def test_whoever_gets_no_code_is_told_when_to_come_back_and_how_to_do_without(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings={**PAIR, "ACCESS__PAIRING__MAX_OPEN": "3"}) as rig:
         told = [await rig.answer("hi", platform="push", chat=name) for name in ("a", "b", "c", "d")]
 
         assert [CODE.search(text) is not None for text in told] == [True, True, True, False]
         assert "Too many people are waiting" in told[3]
+        assert "again in 60 minutes" in told[3]
+        assert "`hermes users activate push:d`" in told[3]
+
+
+@pytest.mark.req("W31")
+async def test_throw_away_accounts_of_one_platform_take_nothing_from_another(
+    tmp_path: Path,
+) -> None:
+    settings = {
+        **PAIR,
+        "ACCESS__PLATFORMS__REST__UNKNOWN": "pair",
+        "ACCESS__PAIRING__MAX_OPEN": "4",
+    }
+    async with open_rig(tmp_path, settings=settings) as rig:
+        flood = [await rig.answer("hi", platform="push", chat=f"t{number}") for number in range(4)]
+        ann = await rig.answer("hi", platform="rest", chat="ann")
+
+        assert [CODE.search(text) is not None for text in flood] == [True, True, False, False]
+        assert CODE.search(ann) is not None
+
+
+@pytest.mark.req("W31")
+async def test_every_number_of_a_code_is_a_setting(tmp_path: Path) -> None:
+    pairing = {
+        "CODE_LENGTH": "12",
+        "VALID_S": "1800",
+        "INTERVAL_S": "60",
+        "MAX_FAILURES": "2",
+        "LOCK_S": "120",
+    }
+    settings = PAIR | {f"ACCESS__PAIRING__{name}": value for name, value in pairing.items()}
+    async with open_rig(tmp_path, settings=settings) as rig:
+        first = await rig.answer("hi", platform="push")
+        rig.clock.advance(59)
+        early = await rig.answer("hi?", platform="push")
+        rig.clock.advance(1)
+        code = code_in(await rig.answer("hi??", platform="push"), length=12)
+
+        orders = PairingOperations(
+            rig.store, clock=rig.clock, limits=pairing_limits(rig.core.settings.access.pairing)
+        )
+        for refused in (NotFound, RateLimited, RateLimited):
+            with pytest.raises(refused):
+                await orders.approve(PairApproval(platform="push", code="A" * 12))
+        rig.clock.advance(120)
+        let_in = await orders.approve(PairApproval(platform="push", code=code))
+
+        assert "within 30 minutes" in first
+        assert "a short while ago" in early
+        assert let_in.user_id == "ann"
 
 
 @pytest.mark.req("A3", "W31")

@@ -14,7 +14,7 @@ from hermes.errors import Conflict, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
-from hermes.people.pairing import LENGTH, LETTERS, PAIRING
+from hermes.people.pairing import LENGTH, LETTERS, PAIRING, CodeLimits
 from hermes.people.reception import LINKING
 from hermes.ports.inbox import NewMessage
 from hermes.ports.keys import CallerKey
@@ -45,6 +45,7 @@ async def ask(
     platform: str = "telegram",
     at: float = NOW,
     message: str | None = None,
+    rules: CodeLimits = PAIRING,
 ) -> PairingAskResult:
     wish = PairingAsk(
         platform=platform,
@@ -54,7 +55,7 @@ async def ask(
         code=code,
         at=at,
     )
-    return await store.pairing.ask(wish, rules=PAIRING)
+    return await store.pairing.ask(wish, rules=rules)
 
 
 async def approve(store: Store, code: str, *, platform: str = "telegram", at: float = NOW) -> str:
@@ -179,10 +180,47 @@ async def test_one_request_in_ten_minutes_also_after_a_no(store: Store) -> None:
 
 @pytest.mark.req("W31", "J19")
 async def test_requests_at_once_cannot_pass_the_limit_together(store: Store) -> None:
-    asked = await asyncio.gather(*(ask(store, f"u{number}") for number in range(50)))
+    asked = await asyncio.gather(*(ask(store, f"u{number}") for number in range(1_050)))
 
-    assert sorted(one.asking for one in asked) == ["full"] * 47 + ["new"] * 3
-    assert len(await store.pairing.waiting(NOW)) == 3
+    assert sorted(one.asking for one in asked) == ["full"] * 50 + ["new"] * 1_000
+    assert len(await store.pairing.waiting(NOW)) == 1_000
+
+
+@pytest.mark.req("W31")
+async def test_an_open_code_is_never_withdrawn_and_throw_away_accounts_keep_nobody_out(
+    store: Store,
+) -> None:
+    rules = CodeLimits(most_open=20, share=10)
+    flood = [f"t{number}" for number in range(30)]
+    await ask(store, "ann", code="ABCDEFGH", rules=rules)
+
+    first = [(await ask(store, one, rules=rules)).asking for one in flood]
+    elsewhere = await ask(store, "bob", platform="signal", rules=rules)
+    full = await ask(store, "eve", at=NOW + 1, rules=rules)
+    # The codes of the flood run out; the same accounts ask again before anybody else.
+    again = [(await ask(store, one, at=NOW + HOUR, rules=rules)).asking for one in flood[:9]]
+    newcomer = await ask(store, "eve", at=NOW + HOUR, rules=rules)
+
+    assert first == ["new"] * 9 + ["full"] * 21
+    assert elsewhere.asking == "new"
+    assert (full.asking, full.until) == ("full", NOW + HOUR)
+    assert await approve(store, "ABCDEFGH", at=NOW + HOUR - 1) == "right ann"
+    assert again == ["new"] * 5 + ["full"] * 4
+    assert newcomer.asking == "new"
+
+
+@pytest.mark.req("W31")
+async def test_a_sender_is_a_newcomer_again_after_a_day(store: Store) -> None:
+    rules = CodeLimits(most_open=4, share=4)
+    day_after = NOW + 25 * HOUR
+    await ask(store, "ann", rules=rules)
+    for other in ("x", "y"):
+        await ask(store, other, at=day_after - 1, rules=rules)
+
+    before = await ask(store, "ann", at=day_after - 1, rules=rules)
+    after = await ask(store, "ann", at=day_after, rules=rules)
+
+    assert (before.asking, after.asking) == ("full", "new")
 
 
 # What may happen, at which minute after the step before: who asks, is denied or approved, where.
@@ -218,8 +256,11 @@ class Model:
         last = self.asked.get((platform, user))
         if last is not None and now < last + 600:
             return "early"
-        if len(set(self.waiting(platform, now)) - {user}) >= 3:
-            return "full"
+        others = set(self.waiting(platform, now)) - {user}
+        elsewhere = sum(len(self.waiting(name, now)) for name in PLATFORMS if name != platform)
+        is_newcomer = last is None or now >= last + 25 * HOUR
+        if len(others) >= (3 if is_newcomer else 2) or len(others) + elsewhere >= 5:
+            return "early" if user in self.waiting(platform, now) else "full"
         self.asked[platform, user] = now
         self.codes[platform, user] = (code, now + HOUR)
         return "new"
@@ -265,7 +306,13 @@ async def follow(store: Store, steps: list[tuple[str, str, str, float]]) -> None
         if act == "ask":
             code = code_of(number)
             asked = await ask(
-                store, user, code=code, platform=platform, at=now, message=f"{number}"
+                store,
+                user,
+                code=code,
+                platform=platform,
+                at=now,
+                message=f"{number}",
+                rules=CodeLimits(most_open=5, share=3),
             )
             assert asked.asking == model.ask(platform, user, code=code, now=now)
             if asked.asking == "new":

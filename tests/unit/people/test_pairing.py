@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.people.pairing import LETTERS, PAIRING, make_code, read_code, spoken
+from hermes.config import PairingSettings
+from hermes.people.pairing import (
+    LETTERS,
+    PAIRING,
+    CodeLimits,
+    domain_of,
+    make_code,
+    pairing_limits,
+    read_code,
+    spoken,
+)
 from hermes.people.reception import LINKING, link_text, minutes
 from hermes.ports.pairing import PairingAskResult, PairingBacklog, PairingCodeResult, WrongCodes
 
@@ -15,8 +25,9 @@ NOW = 1_700_000_000.0
 
 @pytest.mark.req("W31")
 def test_the_numbers_are_those_of_the_requirement() -> None:
-    assert (PAIRING.valid_s, PAIRING.interval_s, PAIRING.most_waiting) == (3_600, 600, 3)
-    assert (PAIRING.most_failures, PAIRING.lock_s) == (5, 3_600)
+    assert (PAIRING.valid_s, PAIRING.interval_s, PAIRING.most_open) == (3_600, 600, 1_000)
+    assert (PAIRING.most_failures, PAIRING.lock_s, PAIRING.length) == (5, 3_600, 8)
+    assert pairing_limits(PairingSettings()) == PAIRING
     assert len(LETTERS) == len(set(LETTERS)) == 32
     assert not set(LETTERS) & set("01IO")
 
@@ -50,13 +61,89 @@ def test_what_is_no_code_is_none(text: str) -> None:
 
 @pytest.mark.req("W31")
 def test_a_message_that_is_told_twice_asks_once() -> None:
-    assert PAIRING.asking(PairingBacklog(NOW, 3, is_same_message=True), NOW) == PairingAskResult(
-        "again"
+    again = PairingBacklog(user_id="ann", asked_at=NOW, is_same_message=True, others=ids(1_000))
+    before = PairingBacklog(user_id="ann", asked_at=NOW)
+    assert PAIRING.asking(again, NOW) == PairingAskResult("again")
+    assert PAIRING.asking(before, NOW) == PairingAskResult("early", NOW + 600)
+    assert PAIRING.asking(before, NOW + 600) == PairingAskResult("new")
+
+
+def ids(count: int, form: str = "{}") -> tuple[str, ...]:
+    """Return the ids of others who wait."""
+    return tuple(form.format(number) for number in range(count))
+
+
+def asked(
+    user_id: str = "ann",
+    *,
+    others: tuple[str, ...],
+    elsewhere: int = 0,
+    asked_at: float | None = None,
+    code_until: float = 0.0,
+) -> PairingAskResult:
+    """Return what a sender gets whose platform has 100 of the codes."""
+    seen = PairingBacklog(
+        user_id=user_id,
+        others=others,
+        everywhere=len(others) + elsewhere,
+        free_at=NOW + 60,
+        asked_at=asked_at,
+        code_until=code_until,
     )
-    assert PAIRING.asking(PairingBacklog(NOW, 0), NOW) == PairingAskResult("early", NOW + 600)
-    assert PAIRING.asking(PairingBacklog(NOW, 0), NOW + 600) == PairingAskResult("new")
-    assert PAIRING.asking(PairingBacklog(None, 3), NOW) == PairingAskResult("full")
-    assert PAIRING.asking(PairingBacklog(None, 2), NOW) == PairingAskResult("new")
+    return CodeLimits(most_open=1_000, share=100).asking(seen, NOW)
+
+
+@pytest.mark.req("W31")
+def test_a_newcomer_gets_a_code_while_the_platform_has_one_left() -> None:
+    assert asked(others=ids(99)) == PairingAskResult("new")
+    assert asked(others=ids(100)) == PairingAskResult("full", NOW + 60)
+    assert asked(others=ids(9), elsewhere=990).asking == "new"
+    assert asked(others=ids(10), elsewhere=990).asking == "full"
+
+
+@pytest.mark.req("W31")
+def test_whoever_had_a_code_leaves_half_of_the_room_to_newcomers() -> None:
+    yesterday = NOW - 80_000
+    assert asked(others=ids(49), asked_at=yesterday).asking == "new"
+    assert asked(others=ids(50), asked_at=yesterday).asking == "full"
+    # Their own code stays good instead.
+    held = asked(others=ids(50), asked_at=NOW - 900, code_until=NOW + 2_700)
+    assert held == PairingAskResult("early", NOW + 2_700)
+    assert asked(others=ids(50)).asking == "new"
+
+
+@pytest.mark.req("W31")
+@pytest.mark.parametrize("form", ["u{}@evil.test", "u@m{}.evil.test", "@u{}:evil.test"])
+def test_a_domain_whose_owner_makes_ids_at_will_never_takes_all_of_the_room(form: str) -> None:
+    own = form.format("x")
+    assert asked(own, others=ids(49, form)).asking == "new"
+    assert asked(own, others=ids(50, form)).asking == "full"
+    assert asked("ann@people.test", others=ids(50, form)).asking == "new"
+    assert asked(others=ids(50, form)).asking == "new"
+
+
+@pytest.mark.req("W31")
+def test_only_ids_with_a_domain_have_one() -> None:
+    found = {
+        text: domain_of(text)
+        for text in ("4711", "", "a:b", "x@", "a@b@Mail.EVIL.test", "@a:b.c:8448")
+    }
+    assert found == {
+        "4711": "",
+        "": "",
+        "a:b": "",
+        "x@": "",
+        "a@b@Mail.EVIL.test": "evil.test",
+        "@a:b.c:8448": "b.c:8448",
+    }
+
+
+@pytest.mark.req("W31")
+@given(st.integers(1, 5_000), st.integers(0, 40))
+def test_the_shares_of_all_platforms_fit_into_the_whole(most: int, platforms: int) -> None:
+    limits = pairing_limits(PairingSettings(max_open=most), platforms=platforms)
+    assert limits.share >= 1
+    assert limits.share * max(1, platforms) <= max(most, platforms)
 
 
 @pytest.mark.req("W31")

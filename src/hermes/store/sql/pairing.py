@@ -36,6 +36,8 @@ _WAITING = "waiting"
 _PAIR, _LINK = "pair", "link"
 # Counts older than this no longer matter under any rules.
 _COUNTS_KEPT_S = 86_400.0
+# Whoever had a code in this time before is no newcomer.
+_REQUESTS_KEPT_S = 86_400.0
 _decode_target = msgspec.json.Decoder(Target).decode
 
 
@@ -52,7 +54,7 @@ class SqlPairing:
         async def unit(tx: Tx) -> PairingAskResult:
             asked = rules.asking(await _doorstep(tx, ask), ask.at)
             if asked.asking in ("new", "again"):
-                tx.put(_SQL["trim_requests"], ask.at)
+                tx.put(_SQL["trim_requests"], ask.at - _REQUESTS_KEPT_S)
                 tx.put(_SQL["put_request"], *self._request(ask, rules))
             return asked
 
@@ -255,12 +257,25 @@ def _count_wrong(tx: Tx, tries: _Tries) -> PairingCodeResult:
 
 
 async def _doorstep(tx: Tx, ask: PairingAsk) -> PairingBacklog:
-    waiting = int(await tx.one(_SQL["others_waiting"], ask.platform, ask.user_id, ask.at))
-    row = await tx.row(_SQL["request"], ask.platform, ask.user_id)
+    others = await tx.rows(_SQL["others_waiting"], ask.platform, ask.user_id, ask.at)
+    elsewhere = int(await tx.one(_SQL["waiting_elsewhere"], ask.platform, ask.at))
+    seen = PairingBacklog(
+        user_id=ask.user_id,
+        others=tuple(user_id for user_id, _ in others),
+        free_at=others[0][1] if others else 0.0,
+        everywhere=len(others) + elsewhere,
+    )
+    row = await tx.row(_SQL["request"], ask.platform, ask.user_id, ask.at - _REQUESTS_KEPT_S)
     if row is None:
-        return PairingBacklog(None, waiting)
-    asked_at, message_id, state = row
-    return PairingBacklog(asked_at, waiting, message_id == ask.message_id and state == _WAITING)
+        return seen
+    asked_at, message_id, state, until = row
+    is_open = state == _WAITING and until > ask.at
+    return msgspec.structs.replace(
+        seen,
+        asked_at=asked_at,
+        code_until=until if is_open else 0.0,
+        is_same_message=message_id == ask.message_id and state == _WAITING,
+    )
 
 
 async def _moved_before(tx: Tx, platform: str, user_id: str, *, person_id: str) -> ChannelMove:

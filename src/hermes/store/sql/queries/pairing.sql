@@ -1,11 +1,17 @@
 -- name: request
--- The last request of a stranger.
-SELECT asked_at, message_id, state FROM pairings WHERE platform = ?1 AND user_id = ?2;
+-- The last request of a stranger, if it has not been over for long.
+SELECT asked_at, message_id, state, expires_at FROM pairings
+WHERE platform = ?1 AND user_id = ?2 AND expires_at > ?3;
 
 -- name: others_waiting
--- How many others wait on a platform.
-SELECT count(*) FROM pairings
-WHERE platform = ?1 AND user_id <> ?2 AND state = 'waiting' AND expires_at > ?3;
+-- Who else waits on a platform, the first whose code expires at the top.
+SELECT user_id, expires_at FROM pairings
+WHERE platform = ?1 AND user_id <> ?2 AND state = 'waiting' AND expires_at > ?3
+ORDER BY expires_at, user_id;
+
+-- name: waiting_elsewhere
+-- How many wait on other platforms.
+SELECT count(*) FROM pairings WHERE platform <> ?1 AND state = 'waiting' AND expires_at > ?2;
 
 -- name: put_request
 -- A stranger's request; it replaces the one before.
@@ -39,7 +45,7 @@ WHERE message_id = ?1 AND purpose = 'reply' AND (state <> 'sent' OR sending_at I
 ORDER BY seq LIMIT 1;
 
 -- name: trim_requests
--- Forget requests that bind nobody any more.
+-- Forget requests that nobody asks about any more.
 DELETE FROM pairings WHERE expires_at <= ?1;
 
 -- name: add_link_code
