@@ -22,6 +22,7 @@ HermesError
 │   └── NoSummaryModel      the settings allow no model to sum up
 ├── ConfigurationError      the operator has to change a setting
 ├── AlreadyRunning          another process owns this home
+├── CredentialInUse         another process uses a channel's credential; it is tried again
 ├── StoreError              the database failed; nothing of the unit was written
 │   ├── StoreRejected       the database will never take this unit
 │   │   └── PersonErased    the person's data key was destroyed
@@ -220,6 +221,12 @@ class AlreadyRunning(HermesError):
     """Another process owns this home."""
 
     code = "already_running"
+
+
+class CredentialInUse(HermesError):
+    """Another process of this machine uses the credential of a channel; it may end at any time."""
+
+    code = "credential_in_use"
 
 
 class StoreError(HermesError):

@@ -88,7 +88,7 @@ async def test_accounts_are_known_lost_answers_marked_and_a_wrong_password_final
         await wait(lambda: bool(here.texts("chat-2")))
         assert "code" in " ".join(here.texts("chat-2"))
         await irc.say(PersonMessage(text="in here", **LAB))
-        await here.until("lab", ["#1 [Ada]", "in here"])
+        await here.until("lab", ["#1 [Ada] in here"])
 
         irc.plan(Fault(kind="reset_after"))
         await irc.say(PersonMessage(text="perhaps"))

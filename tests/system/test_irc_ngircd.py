@@ -70,10 +70,9 @@ async def test_people_are_answered_in_channels_and_privately(
             ada.say("hermes", "hello, only you")
             assert await ada.hear("hermes") == [("Ada", "#1 hello, only you")]
             ada.say("#private", "hermes: are you **there**?")
-            # In a channel the model is told who wrote, on a line of its own.
-            assert await ada.hear("hermes", count=2) == [
-                ("#private", "#1 [Ada]"),
-                ("#private", "are you \x02there\x02?"),
+            # In a channel the model is told who wrote.
+            assert await ada.hear("hermes", count=1) == [
+                ("#private", "#1 [Ada] are you \x02there\x02?"),
             ]
             assert [line for line in ada.lines if " PRIVMSG #lab " in line] == []
             ada.say("hermes", "\x01VERSION\x01")

@@ -33,9 +33,9 @@ class Town:
     home: Path
 
     def texts(self, chat: str) -> list[str]:
-        # In a channel the model is told who wrote, on a line of its own.
+        # In a channel the model is told who wrote.
         posts = (post.text for post in self.slack.posts(chat) if not post.deleted)
-        return [text.replace("[Ada]\n", "") for text in posts]
+        return [text.replace("[Ada] ", "") for text in posts]
 
     async def until(self, chat: str, texts: list[str]) -> None:
         """Wait until the bot has written this; the time limit is only for a broken test."""

@@ -49,7 +49,7 @@ class CredentialClaim(Protocol):
     """The right to use a credential, held by one process of the machine at a time."""
 
     def take(self) -> None:
-        """Take it; raise a `ConfigurationError` that names the holder."""
+        """Take it; raise a `CredentialInUse` that names the holder, and is tried again."""
         ...
 
     def release(self) -> None:

@@ -5,11 +5,13 @@ everything that comes back into a prompt.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import msgspec
 
 from hermes.memory.sanitiser import clean_text
 from hermes.message.chat import ChatMessage, user_text
+from hermes.message.name_marks import mark_of
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -18,6 +20,7 @@ from hermes.message.parts import (
     TextPart,
     ToolCallPart,
     ToolResultPart,
+    text_of,
 )
 from hermes.ports.provider import ModelRequest
 
@@ -71,19 +74,32 @@ def text_of_summary(message: ChatMessage | None) -> str:
 
 
 def _lines(message: ChatMessage) -> Iterator[str]:
-    for part in message.parts:
+    for part in _joined_texts(message.parts):
         line = _line(part)
         if line:
             told = {"role": message.role, **line}
             yield msgspec.json.encode(told).decode()
 
 
+def _joined_texts(parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield parts with neighbouring texts as one: the first of them may say whose words follow."""
+    for is_text, group in groupby(parts, lambda part: isinstance(part, TextPart)):
+        if is_text:
+            yield TextPart(text_of(tuple(group)))
+        else:
+            yield from group
+
+
 def _shortened(text: str) -> str:
-    """Return a text whose middle is left out if it is too long for any summary."""
+    """Return a text whose middle is left out if it is too long for any summary.
+
+    What follows the gap is marked as the same person's words.
+    """
     if len(text) <= _LONGEST_TEXT:
         return text
-    half = _LONGEST_TEXT // 2
-    return f"{text[:half]} [{len(text) - _LONGEST_TEXT} characters] {text[-half:]}"
+    half, mark = _LONGEST_TEXT // 2, mark_of(text)
+    begin = f"\n{mark}" if mark else ""
+    return f"{text[:half]} [{len(text) - _LONGEST_TEXT} characters] {begin}{text[-half:]}"
 
 
 def _line(part: Part) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
-from hermes.errors import ConfigurationError
+from hermes.errors import ConfigurationError, CredentialInUse
 from hermes.ops.private_files import read_as
 from hermes.ops.process import start_time_of
 from hermes.ports.clock import Clock
@@ -58,7 +58,7 @@ class CredentialLock:
         self._file: int | None = None
 
     def take(self) -> None:
-        """Take the lock once; raise a `ConfigurationError` that names the holder."""
+        """Take the lock once; raise a `CredentialInUse` that names the holder."""
         if self._file is not None:
             return
         try:
@@ -71,7 +71,7 @@ class CredentialLock:
             ) from error
         known = read_as(self._path, Holder)
         if file is None:
-            raise ConfigurationError(_in_use(self._setting, known))
+            raise CredentialInUse(_in_use(self._setting, known))
         if known is not None:
             _log.info(
                 "credential_lock_was_stale", platform=self._platform, pid=known.pid, home=known.home
@@ -149,5 +149,5 @@ def _in_use(setting: str, holder: Holder | None) -> str:
     return (
         f"{setting}: this credential is in use by {who}. A platform hands each message to one "
         f"process only, so two processes would each lose messages: {stop}, or give this gateway a "
-        "credential of its own"
+        "credential of its own. Hermes connects by itself once the credential is free"
     )

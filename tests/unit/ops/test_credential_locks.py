@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from hermes.errors import ConfigurationError
+from hermes.errors import ConfigurationError, CredentialInUse
 from hermes.ops.credential_locks import CredentialLock, default_folder
 from hermes.testing.manual_time import ManualClock
 
@@ -66,7 +66,7 @@ def test_a_second_process_is_refused_and_told_who_has_it(tmp_path: Path) -> None
     with holder(tmp_path / "locks") as first:
         lock = lock_in(tmp_path / "locks")
 
-        with pytest.raises(ConfigurationError) as refused:
+        with pytest.raises(CredentialInUse) as refused:
             lock.take()
 
     told = str(refused.value)
@@ -97,7 +97,7 @@ def test_what_was_given_back_is_free_and_leaves_no_name(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     first.take()
     first.take()
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(CredentialInUse):
         second.take()
     first.release()
     first.release()

@@ -157,7 +157,7 @@ async def test_w17_in_groups_the_message_begins_with_its_writer() -> None:
 
     built = await build(turn, Context(Services()))
 
-    assert built.user == ChatMessage("user", (TextPart("[Ann)] "), TextPart("hi")))
+    assert built.user == ChatMessage("user", (TextPart("[Ann)] hi"),))
 
 
 @pytest.mark.req("W17", "A13")

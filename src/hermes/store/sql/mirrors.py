@@ -89,4 +89,5 @@ class Mirrors:
             delivered.at,
             epoch,
             "",
+            None,
         )
