@@ -164,8 +164,8 @@ def _begun(begun: str, slots: list[Slot]) -> Slot | None:
     word = _WORD.search(begun)
     claims: list[Callable[[Slot], bool]] = [
         lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
-        lambda slot: not slot.plain and slot.text.startswith(begun),
         lambda slot: not slot.plain and slot.in_doubt and not slot.text.startswith(ANSWER),
+        lambda slot: not slot.plain and slot.text.startswith(begun),
         lambda slot: slot.in_doubt and slot.text.startswith(begun),
         lambda slot: not slot.plain and slot.in_doubt,
         lambda slot: word is not None and slot.word == word[0],
