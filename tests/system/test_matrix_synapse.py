@@ -115,7 +115,7 @@ async def test_people_are_answered_in_direct_chats_rooms_and_threads(
         root = await ada.say(room, "the weather is fine")
         await ada.say(room, f"{bot.user_id} are you there?")
         # What was said before it was named is told to the model, which repeats it here.
-        await ada.until_last(room, bot.user_id, ends="> Ada: the weather is fine")
+        await ada.until_last(room, bot.user_id, ends="> [Ada] the weather is fine")
 
         threaded = {"rel_type": "m.thread", "event_id": root}
         await eve.say(room, "Hermes, what now?", **{"m.relates_to": threaded})

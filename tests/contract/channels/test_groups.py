@@ -39,7 +39,7 @@ async def test_what_does_not_name_the_bot_is_not_answered_but_known_once_it_is_a
 
     await house.answer("when do we eat?", chat_type="group", mentions=True)
     assert "when do we eat?" in asked(house)
-    assert "> Bob: lunch at noon?" in asked(house)
+    assert "> [Bob] lunch at noon?" in asked(house)
     await house.answer("and where?", chat_type="group", mentions=True)
     assert "lunch at noon?" not in asked(house)
 
