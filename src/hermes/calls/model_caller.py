@@ -64,6 +64,7 @@ from hermes.schema.unfinished_json import is_unfinished
 
 _log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
+_OF_THE_REQUEST = frozenset({"length", "refusal"})
 
 
 class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +156,7 @@ class _DeploymentCall:
     def end_trial(self) -> None:
         """Report the first output of a trial call: others need not wait for its end."""
         self._deployments.succeeded(self._entry)
-        self._entry = msgspec.structs.replace(self._entry, is_trial=False)
+        self._entry = self._entry.after_trial()
         self.is_trial = False
 
     def __exit__(
@@ -238,7 +239,9 @@ class ModelCaller:
                 if is_made:
                     self._meter.failed(_name(candidate), spec.payer.tier)
                 self._learn(walk, error, person_id=spec.payer.account.person_id)
-                has_other = self._deployments.has_other(candidate, walk.tried)
+                has_other = self._deployments.has_other(
+                    candidate, walk.tried, payer=spec.payer.account.person_id
+                )
                 wait = walk.after(error, has_other=has_other)
                 failure = error
             finally:
@@ -291,7 +294,7 @@ class ModelCaller:
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
-            with self._enter(walk) as place:
+            with self._enter(walk, payer=spec.payer) as place:
                 yield CallStart(candidate)
                 has_thought, began = False, self._monotonic()
                 charge.send()
@@ -369,10 +372,14 @@ class ModelCaller:
         await self._pricing.budgets.check_switch()
         return True
 
-    def _enter(self, walk: Failover) -> _DeploymentCall:
+    def _enter(self, walk: Failover, *, payer: Payer) -> _DeploymentCall:
         """Choose the deployment; raises `ProviderCooling` while none may be called."""
-        candidate = walk.candidate
-        entry = self._deployments.enter(candidate, tried=walk.tried, waited=walk.has_waited)
+        entry = self._deployments.enter(
+            walk.candidate,
+            payer=payer.account.person_id,
+            tried=walk.tried,
+            waited=walk.has_waited,
+        )
         walk.try_at(entry.deployment.name)
         return _DeploymentCall(self._deployments, entry)
 
@@ -469,10 +476,19 @@ def _check_answer(end: CallEnd, walk: Failover) -> None:
         return
     name = walk.candidate.provider
     if not end.parts:
-        raise ProviderUnavailable(f"{name} gave an empty answer")
+        error = ProviderUnavailable(f"{name} gave an empty answer")
+        error.is_callers = is_callers_empty(end)
+        raise error
     calls = () if walk.has_shown else tool_calls_of(end.parts)
     if any(is_unfinished(call.arguments) for call in calls):
         raise StreamTruncated(f"{name} ended in the middle of a tool call's arguments")
+
+
+def is_callers_empty(end: CallEnd) -> bool:
+    """Return whether the request led to an answer without words: the model thought until its length
+    limit, or until it had nothing to say, or it refused. Otherwise the service failed.
+    """
+    return end.stop_reason in _OF_THE_REQUEST or bool(end.usage.reasoning_out)
 
 
 def _kept(end: CallEnd, spec: CallSpec) -> CallEnd:

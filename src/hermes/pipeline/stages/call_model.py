@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
-from hermes.calls.model_caller import CallSpec
+from hermes.calls.model_caller import CallSpec, is_callers_empty
 from hermes.calls.sampling import Sampling, with_sampling
 from hermes.config import AgentSettings
 from hermes.errors import (
@@ -149,17 +149,19 @@ class _Call:
         elif isinstance(event, CallFailure):
             self._candidate = event.candidate
             self._note_failure(event.error)
-            await self._end_failed()
+            await self._end_failed(is_callers=event.error.is_callers)
 
     @property
     def _name(self) -> str:
         candidate = self._candidate
         return "" if candidate is None else f"{candidate.provider}:{candidate.model}"
 
-    async def _end_failed(self) -> None:
+    async def _end_failed(self, *, is_callers: bool = False) -> None:
+        """End a try without an answer; the person pays if they were shown some of it or caused it."""
         shown = len(self.shown.text)
         ordinal, self._ordinal = self._ordinal, None
-        await self.costs.end_failed(ordinal, is_shown=shown > self._shown_chars)
+        is_theirs = is_callers or shown > self._shown_chars
+        await self.costs.end_failed(ordinal, payer="person" if is_theirs else "platform")
         self._shown_chars = shown
 
     async def failed(self, error: ProviderError) -> Turn | Reply:
@@ -173,9 +175,9 @@ class _Call:
         await self._end_failed()
         return self.so_far(model_failed(self._turn, error))
 
-    async def left(self) -> Turn:
+    async def left(self, *, is_callers: bool = False) -> Turn:
         """Return the turn with the answer as far as it was written: the rest cannot be had."""
-        await self._end_failed()
+        await self._end_failed(is_callers=is_callers)
         return self.costs.of_turn(left_at(self._turn, self.shown.text))
 
     def _note_failure(self, error: ProviderError) -> None:
@@ -211,9 +213,10 @@ class _Call:
     async def _empty(self, event: FullAnswer) -> Turn | Reply:
         """Return the end of a call whose answer has neither text nor tool calls."""
         self._ctx.journal.note("empty_answer", model=self._name, stopped=event.end.stop_reason)
+        is_callers = is_callers_empty(event.end)
         if is_going_on(self._turn):
-            return await self.left()
-        await self._end_failed()
+            return await self.left(is_callers=is_callers)
+        await self._end_failed(is_callers=is_callers)
         return self.so_far(empty_answer(self._turn, event.end.stop_reason))
 
     def _rest(self, end: CallEnd, request: ModelRequest) -> Rest:
