@@ -323,8 +323,17 @@ class Deployments:
         return self.members_of(provider)[0].provider.info
 
     def resting(self) -> list[DeploymentState]:
-        """Return every model of a deployment that is left alone now, or waits for its trial call."""
-        return [state for state in self.states() if state.open_until is not None]
+        """Return every model of a deployment that is left alone now, or waits for its trial call.
+
+        Where it is left alone by all, the people who have met that do not matter.
+        """
+        found = [state for state in self.states() if state.open_until is not None]
+        by_all = {(one.provider, one.deployment, one.model) for one in found if not one.people}
+        return [
+            one
+            for one in found
+            if not (one.people and (one.provider, one.deployment, one.model) in by_all)
+        ]
 
     def members_of(self, provider: str) -> tuple[Deployment, ...]:
         """Return the deployments of a provider; raises `ProviderRejected` if it is unknown."""
