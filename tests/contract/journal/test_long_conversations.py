@@ -434,6 +434,22 @@ async def test_the_summary_comes_as_soon_as_it_is_due(tmp_path: Path) -> None:
         await rig.until(lambda: any("You sum up" in one.system[0] for one in requests(model)))
 
 
+@pytest.mark.req("G5")
+async def test_a_summary_is_due_by_our_own_estimate_if_the_service_reports_too_little(
+    tmp_path: Path,
+) -> None:
+    def silent(seen: SeenConversation, number: int) -> ScriptedTurn:
+        return msgspec.structs.replace(summing(seen, number), tokens_in=0, tokens_out=1)
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(silent, info=info, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 12)
+
+    assert asked_to_sum_up(model) > 0
+    assert not any("left out" in text for text in told(model))
+
+
 def forget_index(home: Path) -> None:
     for file in home.glob("search.db*"):
         file.unlink()
@@ -555,7 +571,7 @@ async def test_a_small_model_sums_up_in_pieces_each_with_the_summary_so_far(tmp_
         await rig.answer("and?")
 
     assert len(small.calls) > 2
-    assert "Summary so far:\nThey spoke of work and play" in requests(small)[1].messages[0].text
+    assert "Summary so far:\n> They spoke of work and play" in requests(small)[1].messages[0].text
     assert asked_to_sum_up(model) == 0
     assert told(model)[0].startswith("[Summary of")
 
