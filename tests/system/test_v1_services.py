@@ -220,6 +220,30 @@ async def test_a_deployment_that_is_rate_limited_is_asked_once_by_two_and_shown_
     assert 'model_resting{backend="openai:gpt-4o-mini",deployment="east"} 1' in metrics
 
 
+@pytest.mark.req("M1", "P5")
+async def test_why_names_the_deployment_that_failed_and_the_one_that_answered(
+    tmp_path: Path,
+) -> None:
+    async with two_deployments(tmp_path / "home") as (live, _limited):
+        secret, _ = await key_of(live)
+        async with openai_client(live, secret) as client:
+            made = await client.chat.completions.with_raw_response.create(
+                model="auto", messages=HELLO
+            )
+        call = json.loads(await why(live, made.headers["x-request-id"]))
+        async with aiohttp.ClientSession() as session:
+            sent = await live.post(session, text="hello", sender="ben", id="m-1")
+        message = json.loads(await why(live, "m-1"))
+
+    tries = [(one["deployment"], one.get("problem")) for one in call["call"]["attempts"]]
+    assert tries == [("east", "provider_unavailable"), ("west", None)]
+    assert call["deployment"] == "west"
+    assert sent["outcome"] == "answered"
+    assert message["deployment"] == "west"
+    failed = [one["data"] for one in message["lines"] if one["what"] == "model_failed"]
+    assert [one["deployment"] for one in failed] == ["east"]
+
+
 LISTED = {
     "data": [
         {

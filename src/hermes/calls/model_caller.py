@@ -141,11 +141,12 @@ class _TimedStream:
 class _DeploymentCall:
     """`with` reports to the deployments how a call at one of them ended."""
 
-    __slots__ = ("_deployments", "_entry", "is_trial", "provider", "rest_s")
+    __slots__ = ("_deployments", "_entry", "is_trial", "name", "provider", "rest_s")
 
     def __init__(self, deployments: Deployments, entry: CallPass) -> None:
         self._deployments = deployments
         self._entry = entry
+        self.name = entry.deployment.name
         self.provider = entry.deployment.provider
         self.is_trial = entry.is_trial
         self.rest_s = 0.0
@@ -295,7 +296,7 @@ class ModelCaller:
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
             with self._enter(walk, payer=spec.payer) as place:
-                yield CallStart(candidate)
+                yield CallStart(candidate, place.name)
                 has_thought, began = False, self._monotonic()
                 charge.send()
                 stream = _TimedStream(place.provider, fitted.request, times=self._times)

@@ -67,14 +67,19 @@ def summary_message(text: str, count: int) -> ChatMessage:
     return user_text(f"{_TITLE.format(count=count)}\n{_quoted(text)}")
 
 
+def is_summary(message: ChatMessage) -> bool:
+    """Return whether a message that stands for older ones sums them up; otherwise it is a note."""
+    return message.text.startswith("[Summary of the ")
+
+
 def text_of_summary(message: ChatMessage | None) -> str:
     """Return the summary of a message that stands for older ones, without title and quotation marks.
 
     What Hermes has written below it, about messages that were left out, is a line of it.
     """
     text = "" if message is None else message.text
-    title, _, rest = text.partition("\n")
-    if not title.startswith("[Summary of the "):
+    _, _, rest = text.partition("\n")
+    if message is None or not is_summary(message):
         return text
     return "\n".join(line.removeprefix(_QUOTED) for line in rest.splitlines() if line)
 

@@ -18,6 +18,7 @@ from hermes.errors import (
     NoPlace,
     OverBudget,
     PromptTooLong,
+    ProviderCooling,
     ProviderError,
     TryLater,
     TurnInterrupted,
@@ -108,6 +109,7 @@ class _Call:
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
+        self._deployment = ""
         self._ordinal: int | None = None
         self._shown_chars = len(self.shown.text)
 
@@ -142,7 +144,7 @@ class _Call:
             await note_wait(self._turn, self._ctx)
         elif isinstance(event, CallStart):
             self._ctx.journal.waits_for_place = False
-            self._candidate = event.candidate
+            self._candidate, self._deployment = event.candidate, event.deployment
             self._ordinal = await self._ctx.journal.start(
                 self._turn, "model", name=self._name, prepared=freeze(self._turn, self._ctx)
             )
@@ -184,7 +186,10 @@ class _Call:
         """Tell the log and the timeline that a candidate failed."""
         name = self._name
         _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
-        self._ctx.journal.note("model_failed", model=name, problem=error.code, status=error.status)
+        told: dict[str, object] = {"model": name, "problem": error.code, "status": error.status}
+        if self._deployment and not isinstance(error, ProviderCooling):
+            told["deployment"] = self._deployment
+        self._ctx.journal.note("model_failed", **told)
 
     async def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn | Reply:
         turn, end = self._turn, event.end
@@ -193,7 +198,8 @@ class _Call:
             return await self._empty(event)
         await self.shown.finish(message.text)
         assert self._ordinal is not None
-        facts = _facts(event, request, message, rest=self._rest(end, request))
+        rest = self._rest(end, request)
+        facts = _facts(event, request, message, rest=rest, deployment=self._deployment)
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
         if end.left_out:
@@ -240,12 +246,18 @@ class _Call:
 
 
 def _facts(
-    event: FullAnswer, request: ModelRequest, message: ChatMessage, *, rest: Rest
+    event: FullAnswer,
+    request: ModelRequest,
+    message: ChatMessage,
+    *,
+    rest: Rest,
+    deployment: str,
 ) -> StepFacts:
     """Return what the graph has to know about a call."""
     end = event.end
     return StepFacts(
         model=f"{event.candidate.provider}:{end.model}",
+        deployment=deployment,
         stop_reason=end.stop_reason,
         rest=rest,
         cached_from=event.cached_from,
