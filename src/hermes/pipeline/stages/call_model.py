@@ -9,8 +9,9 @@ from contextlib import aclosing
 import msgspec
 import structlog
 
+from hermes.calls.answer_checks import is_callers_empty
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
-from hermes.calls.model_caller import CallSpec, is_callers_empty
+from hermes.calls.model_caller import CallSpec
 from hermes.calls.sampling import Sampling, with_sampling
 from hermes.config import AgentSettings
 from hermes.errors import (
