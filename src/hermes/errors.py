@@ -285,12 +285,14 @@ class ProviderError(HermesError):
     """A model call failed; `status` is the HTTP status that said so, if one did.
 
     `was_sent` is True if the service got the request and did not refuse it: it may bill the input.
-    `service_code` is the service's own code of the error, and `param` the field of the request that
-    it names.
+    `is_callers` is True if the request itself led to an answer without words: then what the try
+    cost counts for who asked. `service_code` is the service's own code of the error, and `param` the
+    field of the request that it names.
     """
 
     code = "provider"
     was_sent = False
+    is_callers = False
     service_code: str | None = None
     param: str | None = None
 
@@ -305,7 +307,10 @@ class ProviderError(HermesError):
 
 
 class ProviderUnavailable(ProviderError):
-    """The service cannot answer now; `retry_after` is its own word on when, if it gave one."""
+    """The service cannot answer now; `retry_after` is its own word on when, if it gave one.
+
+    `is_unreached` says that there was no connection: any other request would have failed, too.
+    """
 
     code = "provider_unavailable"
 
@@ -316,10 +321,12 @@ class ProviderUnavailable(ProviderError):
         *,
         status: int | None = None,
         was_sent: bool = False,
+        is_unreached: bool = False,
     ) -> None:
         super().__init__(text, status=status)
         self.retry_after = retry_after
         self.was_sent = was_sent
+        self.is_unreached = is_unreached
 
 
 class ProviderCooling(ProviderUnavailable):

@@ -15,6 +15,7 @@ from anthropic.types import (
     tool_param,
 )
 from anthropic.types import message_create_params as messages
+from anthropic.types.output_config_param import OutputConfigParam
 from anthropic.types.tool_choice_auto_param import ToolChoiceAutoParam
 from google.genai import types as gemini
 from openai.types import embedding_create_params
@@ -56,6 +57,13 @@ def those(pairs: Iterable[tuple[Option, bool]]) -> frozenset[Option]:
     return frozenset(option for option, is_there in pairs if is_there)
 
 
+# Which models take "max" is not published.
+EFFORTS: tuple[tuple[Option, bool], ...] = (
+    ("minimal_effort", "'minimal'" in words(ReasoningEffort)),
+    ("xhigh_effort", "'xhigh'" in words(ReasoningEffort)),
+)
+
+
 def openai_has() -> frozenset[Option]:
     body = fields(completion_create_params.CompletionCreateParamsBase)
     same: tuple[Option, ...] = (
@@ -78,9 +86,11 @@ def openai_has() -> frozenset[Option]:
             *((name, name in body) for name in same),
             ("parallel_tools", "parallel_tool_calls" in body),
             ("reasoning_off", "none" in words(ReasoningEffort)),
+            *EFFORTS,
             ("strict_tools", "strict" in fields(FunctionDefinition)),
             ("json_mode", "ResponseFormatJSONObject" in formats),
             ("image_address", "url" in picture),
+            ("image_detail", "detail" in picture),
             ("pdf", "File" in parts),
             ("audio", "InputAudio" in parts),
             ("dimensions", "dimensions" in embedding),
@@ -93,6 +103,7 @@ def responses_has() -> frozenset[Option]:
     body = fields(response_create_params.ResponseCreateParamsBase)
     text = get_type_hints(response_text_config_param.ResponseTextConfigParam)
     file = fields(response_input_file_param.ResponseInputFileParam)
+    picture = fields(response_input_image_param.ResponseInputImageParam)
     parts = words(response_input_content_param.ResponseInputContentParam)
     same: tuple[Option, ...] = (
         "seed",
@@ -113,10 +124,9 @@ def responses_has() -> frozenset[Option]:
             ("verbosity", "verbosity" in text),
             ("reasoning_summary", "summary" in fields(Reasoning)),
             ("reasoning_off", "none" in words(ReasoningEffort)),
-            (
-                "image_address",
-                "image_url" in fields(response_input_image_param.ResponseInputImageParam),
-            ),
+            *EFFORTS,
+            ("image_address", "image_url" in picture),
+            ("image_detail", "detail" in picture),
             ("pdf", "file_data" in file),
             ("pdf_address", "file_url" in file),
             ("audio", "Audio" in parts),
@@ -128,6 +138,7 @@ def anthropic_has() -> frozenset[Option]:
     body = fields(messages.MessageCreateParamsBase)
     document = words(get_type_hints(document_block_param.DocumentBlockParam)["source"])
     picture = words(get_type_hints(image_block_param.ImageBlockParam)["source"])
+    effort = words(get_type_hints(OutputConfigParam)["effort"])
     same: tuple[Option, ...] = ("seed", "frequency_penalty", "presence_penalty", "top_k")
     return those(
         [
@@ -135,6 +146,8 @@ def anthropic_has() -> frozenset[Option]:
             ("strict_tools", "strict" in fields(tool_param.ToolParam)),
             ("parallel_tools", "disable_parallel_tool_use" in fields(ToolChoiceAutoParam)),
             ("reasoning_off", "Disabled" in words(thinking_config_param.ThinkingConfigParam)),
+            ("xhigh_effort", "'xhigh'" in effort),
+            ("max_effort", "'max'" in effort),
             ("image_address", "URLImageSource" in picture),
             ("pdf", "Base64PDFSource" in document),
             ("pdf_address", "URLPDFSource" in document),
@@ -159,6 +172,7 @@ def gemini_has() -> frozenset[Option]:
             *((name, name in body) for name in same),
             ("json_mode", "response_mime_type" in body),
             ("reasoning_off", "thinking_budget" in gemini.ThinkingConfig.model_fields),
+            ("minimal_effort", "MINIMAL" in gemini.ThinkingLevel.__members__),
             ("image_address", "file_data" in gemini.Part.model_fields),
             ("pdf", blob),
             ("audio", blob),
@@ -248,6 +262,20 @@ def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
         ("anthropic", "", "MiniMax-M2", "top_k", "strict_tools"),
         ("gemini", "", "models/gemini-2.0-flash", "seed audio", "image_address logit_bias"),
         ("gemini", "", "gemini-3-pro-preview", "image_address", "logit_bias"),
+        ("openai", "openai", "gpt-5-mini", "minimal_effort", "xhigh_effort max_effort"),
+        ("openai", "openai", "gpt-5.2", "xhigh_effort", "minimal_effort"),
+        ("openai", "openai", "gpt-5.1", "reasoning_off", "minimal_effort xhigh_effort"),
+        ("responses", "openai", "gpt-5.1-codex-max", "xhigh_effort", "minimal_effort"),
+        ("responses", "openai", "o3", "", "minimal_effort xhigh_effort"),
+        ("anthropic", "", "claude-opus-4-7", "xhigh_effort max_effort", "minimal_effort"),
+        ("anthropic", "", "claude-sonnet-4-6", "max_effort", "xhigh_effort"),
+        ("anthropic", "", "claude-opus-4-5", "top_k", "xhigh_effort max_effort"),
+        ("gemini", "", "gemini-3-flash-preview", "minimal_effort", "xhigh_effort"),
+        ("gemini", "", "gemini-3-pro-preview", "seed", "minimal_effort"),
+        ("openai", "fireworks", "accounts/fireworks/models/glm-4p6", "reasoning_off", "audio"),
+        ("openai", "fireworks", "accounts/fireworks/models/gpt-oss-120b", "top_k", "reasoning_off"),
+        ("openai", "cerebras", "gpt-oss-120b", "prediction strict_tools", "logit_bias"),
+        ("openai", "mistral", "mistral-small-latest", "logprobs top_k", "logit_bias"),
         ("of a plugin", "", "any", "", "seed"),
     ],
 )

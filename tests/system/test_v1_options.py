@@ -27,6 +27,10 @@ from tests.system.test_v1_gateway import anthropic_client, key_of, openai_client
 HELLO: list[Any] = [{"role": "user", "content": "hello"}]
 PDF = base64.b64encode(b"%PDF-1.4 a page").decode()
 WAV = base64.b64encode(b"RIFF\x00\x00\x00\x00WAVEfmt ").decode()
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGA"
+    "WjR9awAAAABJRU5ErkJggg=="
+)
 STRICT: Any = {
     "type": "function",
     "function": {
@@ -132,6 +136,33 @@ async def test_what_a_caller_asks_for_reaches_the_service(tmp_path: Path) -> Non
         }
         assert body["logit_bias"] == {"50256": -100}
         assert body["tools"][0]["function"]["strict"] is True
+
+
+@pytest.mark.req("M1", "M7")
+async def test_an_effort_that_a_model_lacks_is_named_and_a_pictures_detail_passes(
+    tmp_path: Path,
+) -> None:
+    picture: Any = [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": PIXEL, "detail": "low"}},
+                {"type": "text", "text": "What is it?"},
+            ],
+        }
+    ]
+    async with (
+        RecordingModel() as model,
+        gateway(tmp_path / "home", full=chat(model)) as (live, secret),
+        openai_client(live, secret) as client,
+    ):
+        raw = await client.chat.completions.with_raw_response.create(
+            model="auto", messages=picture, reasoning_effort="minimal"
+        )
+        assert raw.headers["x-hermes-ignored"] == "reasoning_effort"
+        (body,) = model.bodies
+        assert body["reasoning_effort"] == "low"
+        assert body["messages"][-1]["content"][0]["image_url"]["detail"] == "low"
 
 
 @pytest.mark.req("M1", "P1")

@@ -12,6 +12,8 @@ import anthropic
 import openai
 import pytest
 
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
+from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
 from tests.system.live import Live, live_gateway, model_server, run_command, with_model
 from tests.system.test_gateway import hermes
@@ -112,6 +114,70 @@ async def test_a_key_with_a_rate_is_told_how_much_of_it_is_left(tmp_path: Path) 
     assert not [header for header in unlimited.headers if "ratelimit" in header.lower()]
 
 
+@pytest.mark.req("P6")
+async def test_several_answers_take_as_much_of_a_keys_rate(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret, _ = await key_of(live, "--rate", "5")
+        async with openai_client(live, secret) as client:
+            make = client.chat.completions.with_raw_response.create
+            first = await make(model="auto", messages=HELLO, n=3)
+            with pytest.raises(openai.RateLimitError, match="5 times a minute"):
+                await make(model="auto", messages=HELLO, n=3)
+            with pytest.raises(openai.BadRequestError, match="ask for fewer answers at once"):
+                await make(model="auto", messages=HELLO, n=6)
+
+    assert first.headers["x-ratelimit-remaining-requests"] == "2"
+
+
+@pytest.mark.req("P6", "A23")
+async def test_of_several_answers_one_that_fails_is_named_and_none_is_returned(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
+        asked.append(seen.last_text)
+        fails = len(asked) == 2
+        return ScriptedTurn(text="fine", fault="status" if fails else None, status=400)
+
+    async with (
+        ModelServer(script) as server,
+        live_gateway(tmp_path / "home", with_model(server.base_url)) as live,
+    ):
+        secret, _ = await key_of(live)
+        async with openai_client(live, secret) as client:
+            with pytest.raises(openai.APIStatusError) as failed:
+                await client.chat.completions.create(model="auto", messages=HELLO, n=3)
+
+    assert "one of 3 answers failed, so none is returned" in str(failed.value)
+
+
+@pytest.mark.req("A23", "V1")
+@pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
+async def test_an_agent_says_that_a_prompt_is_too_long_as_a_model_does(
+    tmp_path: Path, path: str
+) -> None:
+    long: list[Any] = [{"role": "user", "content": "word " * 20_000}]
+    body = {"model": "agent:main", "messages": long, "input": long, "max_tokens": 9}
+    kept = {"chat/completions": ("messages",), "responses": ("input",)}.get(
+        path, ("messages", "max_tokens")
+    )
+    small = {"HERMES_PROVIDERS__OPENAI__CONTEXT_TOKENS": "8000"}
+    async with gateway(tmp_path / "home", **small) as live:
+        secret, _ = await key_of(live)
+        headers = {"authorization": f"Bearer {secret}"}
+        sent = {name: body[name] for name in ("model", *kept)}
+        async with (
+            aiohttp.ClientSession(live.url) as http,
+            http.post(f"/v1/{path}", json=sent, headers=headers) as answer,
+        ):
+            told = await answer.json()
+
+    assert answer.status == 400
+    assert told["error"]["type"] == "invalid_request_error"
+    assert told["error"].get("code", "context_length_exceeded") == "context_length_exceeded"
+
+
 @asynccontextmanager
 async def two_deployments(home: Path) -> AsyncIterator[tuple[Live, ScriptedHttp]]:
     """A gateway with a service that is rate limited and one that answers."""
@@ -131,26 +197,51 @@ async def two_deployments(home: Path) -> AsyncIterator[tuple[Live, ScriptedHttp]
 
 
 @pytest.mark.req("M1", "P5", "A29")
-async def test_a_deployment_that_is_rate_limited_is_asked_once_and_shown_as_resting(
+async def test_a_deployment_that_is_rate_limited_is_asked_once_by_two_and_shown_as_resting(
     tmp_path: Path,
 ) -> None:
     async with two_deployments(tmp_path / "home") as (live, limited):
-        secret, _ = await key_of(live)
-        async with openai_client(live, secret) as client:
-            for _ in range(6):
-                told = await client.chat.completions.create(model="auto", messages=HELLO)
-                assert told.choices[0].message.content == "#1 hello"
+        for user in ("ann", "ben", "cleo"):
+            secret, _ = await key_of(live, "--user", user)
+            async with openai_client(live, secret) as client:
+                for _ in range(3):
+                    told = await client.chat.completions.create(model="auto", messages=HELLO)
+                    assert told.choices[0].message.content == "#1 hello"
         _, shown, _ = await hermes(live, "models", "--json")
         _, status, _ = await hermes(live, "status", "--json")
         metrics = await metrics_of(live)
 
-    assert len(limited.requests) == 1
+    assert len(limited.requests) == 2
     line = next(one for one in json.loads(shown)["models"] if one["provider"] == "openai")
     assert [one["deployment"] for one in line["resting"]] == ["east"]
     assert (line["available"], line["is_cooling"]) == (True, False)
     provider = next(one for one in json.loads(status)["providers"] if one["name"] == "openai")
     assert "gpt-4o-mini: east: not called until" in provider["note"]
     assert 'model_resting{backend="openai:gpt-4o-mini",deployment="east"} 1' in metrics
+
+
+@pytest.mark.req("M1", "P5")
+async def test_why_names_the_deployment_that_failed_and_the_one_that_answered(
+    tmp_path: Path,
+) -> None:
+    async with two_deployments(tmp_path / "home") as (live, _limited):
+        secret, _ = await key_of(live)
+        async with openai_client(live, secret) as client:
+            made = await client.chat.completions.with_raw_response.create(
+                model="auto", messages=HELLO
+            )
+        call = json.loads(await why(live, made.headers["x-request-id"]))
+        async with aiohttp.ClientSession() as session:
+            sent = await live.post(session, text="hello", sender="ben", id="m-1")
+        message = json.loads(await why(live, "m-1"))
+
+    tries = [(one["deployment"], one.get("problem")) for one in call["call"]["attempts"]]
+    assert tries == [("east", "provider_unavailable"), ("west", None)]
+    assert call["deployment"] == "west"
+    assert sent["outcome"] == "answered"
+    assert message["deployment"] == "west"
+    failed = [one["data"] for one in message["lines"] if one["what"] == "model_failed"]
+    assert [one["deployment"] for one in failed] == ["east"]
 
 
 LISTED = {

@@ -19,9 +19,10 @@ from hermes.calls.deployments import Deployments, Draw
 from hermes.calls.embedder import Embeddings
 from hermes.calls.ledger import CallLedger
 from hermes.calls.memory import AnswerMemory
-from hermes.calls.model_caller import CallTimes, ModelCaller
+from hermes.calls.model_caller import ModelCaller
 from hermes.calls.planner import Planner
 from hermes.calls.sampling import Sampling
+from hermes.calls.stream_timeout import CallTimes
 from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates

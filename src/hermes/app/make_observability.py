@@ -247,8 +247,10 @@ def _breakers(core: Core) -> Reading:
 
 
 def _resting(core: Core) -> Reading:
-    resting = core.models.deployments.resting()[:_MOST_RESTING]
-    return [((f"{one.provider}:{one.model}", one.deployment), 1.0) for one in resting]
+    resting = [one for one in core.models.deployments.resting() if not one.people]
+    return [
+        ((f"{one.provider}:{one.model}", one.deployment), 1.0) for one in resting[:_MOST_RESTING]
+    ]
 
 
 async def _waiting(store: Store) -> Reading:

@@ -2,7 +2,8 @@
 this process.
 
 A failing service is not called for a while, then by one trial call. A service that says when to come
-back is believed, within limits.
+back is believed, within limits. Requests can make a service fail, so the circuit that all people share
+opens by failures of two of them; each has a circuit of their own beside it.
 """
 
 from collections.abc import Mapping
@@ -82,16 +83,34 @@ def counts(error: ProviderError, *, is_shared: bool) -> bool:
     return True
 
 
+def concerns_all(error: ProviderError) -> bool:
+    """Return whether any other request would have failed, too: no connection, or a wrong key."""
+    if error.status == _WRONG_KEY:
+        return True
+    return isinstance(error, ProviderUnavailable) and error.is_unreached
+
+
 def after_failure(
-    circuit: Circuit, now: float, *, error: ProviderError, trial: bool, rules: BreakerSettings
+    circuit: Circuit,
+    now: float,
+    *,
+    error: ProviderError,
+    trial: bool,
+    rules: BreakerSettings,
+    payer: str = "",
 ) -> Circuit:
-    """Return the state after a failed call."""
+    """Return the state after a failed call.
+
+    While every failure in a row is of the same `payer`, the circuit stays as it is, and counts.
+    """
     wait = _asked_wait(error, rules, opened=circuit.opened)
     if circuit.open_until is not None and not trial and wait is None:
         return circuit  # the call had started before it was opened, and says nothing new
     failures = circuit.failures + 1
+    if payer and circuit.payer == (payer if circuit.failures else ""):
+        return msgspec.structs.replace(circuit, failures=failures, payer=payer, trial_until=0.0)
     if wait is None and not trial and failures < rules.failures:
-        return msgspec.structs.replace(circuit, failures=failures)
+        return msgspec.structs.replace(circuit, failures=failures, payer="")
     return Circuit(
         failures=failures,
         opened=circuit.opened + 1,

@@ -1,8 +1,9 @@
 """The events of a running model call; the pipeline and `/v1` both consume them.
 
 A call may first be `SlotWait` for a slot. It begins with `CallStart`, then pieces of the answer (before
-them `ModelName` if the service answers under another name than it was asked for), then exactly one `FullAnswer`. `CallFailure` comes between two candidates; a call without an answer ends by
-raising the last error.
+them `ModelName` if the service answers under another name than it was asked for), then exactly one
+`FullAnswer`. `CallFailure` comes between two candidates; a call without an answer ends by raising the
+last error.
 """
 
 from typing import Any
@@ -21,9 +22,10 @@ class SlotWait(msgspec.Struct, frozen=True):
 
 
 class CallStart(msgspec.Struct, frozen=True):
-    """A candidate is about to be called; nothing is sent yet."""
+    """A candidate is about to be called, at a deployment if it has several; nothing is sent yet."""
 
     candidate: Candidate
+    deployment: str = ""
 
 
 class CallFailure(msgspec.Struct, frozen=True):

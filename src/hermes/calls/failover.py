@@ -29,7 +29,8 @@ _MOST_TRIES = 3
 _MOST_DEPLOYMENTS = 5
 _TOO_MANY = 429
 _OUT_OF_MONEY = 402
-_WRONG_KEY = 401
+# Refusals that concern the key of a deployment: it is wrong, or takes less in a minute.
+_OF_THE_KEY = frozenset({401, 413, 429})
 _MAY_MEAN_PREFILL = frozenset({400, 422})
 _MAY_MEAN_JSON_MODE = frozenset({400, 422})
 
@@ -186,7 +187,7 @@ class Failover:
 
     def _may_do_elsewhere(self, error: ProviderError) -> bool:
         """Return whether another deployment of the same model may do better."""
-        if isinstance(error, ProviderRejected) and error.status != _WRONG_KEY:
+        if isinstance(error, ProviderRejected) and error.status not in _OF_THE_KEY:
             return False
         return len(self._tried) < _MOST_DEPLOYMENTS and not isinstance(error, AnswerInvalid)
 

@@ -13,6 +13,13 @@ import msgspec
 import structlog
 
 from hermes import failpoints
+from hermes.calls.answer_checks import (
+    check_answer,
+    check_verbatim,
+    drop_thoughts,
+    is_whole,
+    note_left_out,
+)
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
@@ -28,24 +35,14 @@ from hermes.calls.request_fit import FittedRequest, fit, read
 from hermes.calls.sampling import Sampling, sampling_of, with_sampling
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
-from hermes.calls.stream_timeout import StreamTimeout
+from hermes.calls.stream_timeout import CallTimes, TimedStream
 from hermes.errors import (
     PromptTooLong,
     ProviderCooling,
     ProviderError,
-    ProviderTimeout,
-    ProviderUnavailable,
     StorageFull,
     StoreError,
     StreamTruncated,
-)
-from hermes.message.parts import (
-    AudioPart,
-    FilePart,
-    ImagePart,
-    ReasoningPart,
-    TextPart,
-    tool_calls_of,
 )
 from hermes.message.reply import Usage
 from hermes.ports.clock import Clock, SystemClock
@@ -54,13 +51,11 @@ from hermes.ports.provider import (
     CallEnd,
     ModelRequest,
     Provider,
-    ProviderInfo,
     ReasoningDelta,
 )
 from hermes.ports.spend import SpendEntry
 from hermes.routing.fitness import prompt_room
 from hermes.routing.plan import Candidate, Plan
-from hermes.schema.unfinished_json import is_unfinished
 
 _log = structlog.get_logger(__name__)
 Sleep = Callable[[float], Awaitable[None]]
@@ -88,63 +83,15 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     hedges: bool = False
 
 
-class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a model may be silent, and how long a call may last.
-
-    After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
-    """
-
-    silence_s: float
-    limit_s: float
-    hedge_s: float = 0.0
-
-
-class _TimedStream:
-    """`async with` runs a provider's stream within the time limits, and closes it.
-
-    A class, not a generator around the stream: that would be resumed for every piece.
-    """
-
-    __slots__ = ("_provider", "_request", "_silence_s", "_timeout", "_times", "events")
-
-    def __init__(self, provider: Provider, request: ModelRequest, *, times: CallTimes) -> None:
-        self._provider = provider
-        self._request = request
-        self._times = times
-        self._silence_s = times.limit_s if provider.info.watched else times.silence_s
-        self._timeout = StreamTimeout(self._silence_s, limit_s=times.limit_s)
-
-    async def __aenter__(self) -> StreamTimeout:
-        self.events = self._provider.stream(self._request)
-        return self._timeout.__enter__()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        is_late = isinstance(error, TimeoutError) and self._timeout.is_waiting
-        try:
-            self._timeout.__exit__(kind, error, trace)
-        except TimeoutError:
-            is_late = True
-        await self.events.aclose()
-        if is_late:
-            raise ProviderTimeout(
-                f"{self._provider.info.name} gave no output for {self._silence_s:g} s "
-                f"(turns.output_timeout_s) or took over {self._times.limit_s:g} s in all"
-            ) from None
-
-
 class _DeploymentCall:
     """`with` reports to the deployments how a call at one of them ended."""
 
-    __slots__ = ("_deployments", "_entry", "is_trial", "provider", "rest_s")
+    __slots__ = ("_deployments", "_entry", "is_trial", "name", "provider", "rest_s")
 
     def __init__(self, deployments: Deployments, entry: CallPass) -> None:
         self._deployments = deployments
         self._entry = entry
+        self.name = entry.deployment.name
         self.provider = entry.deployment.provider
         self.is_trial = entry.is_trial
         self.rest_s = 0.0
@@ -155,7 +102,7 @@ class _DeploymentCall:
     def end_trial(self) -> None:
         """Report the first output of a trial call: others need not wait for its end."""
         self._deployments.succeeded(self._entry)
-        self._entry = msgspec.structs.replace(self._entry, is_trial=False)
+        self._entry = self._entry.after_trial()
         self.is_trial = False
 
     def __exit__(
@@ -238,7 +185,9 @@ class ModelCaller:
                 if is_made:
                     self._meter.failed(_name(candidate), spec.payer.tier)
                 self._learn(walk, error, person_id=spec.payer.account.person_id)
-                has_other = self._deployments.has_other(candidate, walk.tried)
+                has_other = self._deployments.has_other(
+                    candidate, walk.tried, payer=spec.payer.account.person_id
+                )
                 wait = walk.after(error, has_other=has_other)
                 failure = error
             finally:
@@ -291,11 +240,11 @@ class ModelCaller:
             yield SlotWait()
         # The slot comes first: a call that waits for hours must not hold other people's budget.
         async with self._limit.place(asker, wait_s=spec.place_s), charge:
-            with self._enter(walk) as place:
-                yield CallStart(candidate)
+            with self._enter(walk, payer=spec.payer) as place:
+                yield CallStart(candidate, place.name)
                 has_thought, began = False, self._monotonic()
                 charge.send()
-                stream = _TimedStream(place.provider, fitted.request, times=self._times)
+                stream = TimedStream(place.provider, fitted.request, times=self._times)
                 async with failpoints.outside("model.call"), stream as timeout:
                     timeout.start_wait()
                     async for event in stream.events:
@@ -316,11 +265,12 @@ class ModelCaller:
                         timeout.start_wait()
                     else:
                         raise StreamTruncated(f"{info.name} ended its stream without an end")
-        end = _told(read(fitted, end, wanted=wanted), context)
+        end = note_left_out(read(fitted, end, wanted=wanted), context)
         for piece in passing.rest(end):
             walk.show(piece)
             yield piece
-        end = _as_sample(_kept(end, spec), has_thought, is_whole=_is_whole(fitted, context, info))
+        end = drop_thoughts(end, shows_thoughts=spec.shows_thoughts)
+        end = check_verbatim(end, has_thought, is_whole=is_whole(fitted, context, info))
         yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
 
     def _fitted(
@@ -369,10 +319,14 @@ class ModelCaller:
         await self._pricing.budgets.check_switch()
         return True
 
-    def _enter(self, walk: Failover) -> _DeploymentCall:
+    def _enter(self, walk: Failover, *, payer: Payer) -> _DeploymentCall:
         """Choose the deployment; raises `ProviderCooling` while none may be called."""
-        candidate = walk.candidate
-        entry = self._deployments.enter(candidate, tried=walk.tried, waited=walk.has_waited)
+        entry = self._deployments.enter(
+            walk.candidate,
+            payer=payer.account.person_id,
+            tried=walk.tried,
+            waited=walk.has_waited,
+        )
         walk.try_at(entry.deployment.name)
         return _DeploymentCall(self._deployments, entry)
 
@@ -398,7 +352,7 @@ class ModelCaller:
         passing: ShownPieces,
     ) -> FullAnswer:
         """Return the answer for the caller; cache it if it may be used again."""
-        _check_answer(end, walk)
+        check_answer(end, walk)
         candidate = walk.candidate
         answer = FullAnswer(
             candidate=candidate,
@@ -461,72 +415,3 @@ def _made_with(wanted: ModelRequest, walk: Failover) -> dict[str, Any]:  # Any: 
     """Return the sampling of a call, with the output limit that was sent."""
     sent = walk.last_sent.max_output_tokens
     return sampling_of(msgspec.structs.replace(wanted, max_output_tokens=sent))
-
-
-def _check_answer(end: CallEnd, walk: Failover) -> None:
-    """Raise if the next candidate may do better: the answer is empty, or a tool call breaks off."""
-    if walk.is_last:
-        return
-    name = walk.candidate.provider
-    if not end.parts:
-        raise ProviderUnavailable(f"{name} gave an empty answer")
-    calls = () if walk.has_shown else tool_calls_of(end.parts)
-    if any(is_unfinished(call.arguments) for call in calls):
-        raise StreamTruncated(f"{name} ended in the middle of a tool call's arguments")
-
-
-def _kept(end: CallEnd, spec: CallSpec) -> CallEnd:
-    """Return the answer without thoughts that its service does not take back, unless they are
-    shown.
-    """
-    if end.thoughts_go_back or spec.shows_thoughts:
-        return end
-    kept = tuple(part for part in end.parts if not isinstance(part, ReasoningPart))
-    return msgspec.structs.replace(end, parts=kept)
-
-
-def _told(end: CallEnd, context: FittedContext) -> CallEnd:
-    """Return the end with what the model was not shown, or not as it was."""
-    if context.is_shortened:
-        end = msgspec.structs.replace(end, is_verbatim=False)
-    if not context.left_out:
-        return end
-    return msgspec.structs.replace(end, left_out=end.left_out + context.left_out)
-
-
-def _is_whole(fitted: FittedRequest, context: FittedContext, info: ProviderInfo) -> bool:
-    """Return whether the model is shown what fits its context, and nothing else."""
-    return fitted.request is context.request and is_shown_whole(context.request, info)
-
-
-def _as_sample(end: CallEnd, has_thought: bool, *, is_whole: bool) -> CallEnd:
-    """Return the end; verbatim only if the model saw the whole request and all output is kept."""
-    if not end.is_verbatim or (is_whole and is_kept_whole(end, has_thought=has_thought)):
-        return end
-    return msgspec.structs.replace(end, is_verbatim=False)
-
-
-# A file may be missing or of a kind that the model does not accept; then a sentence replaces it.
-_TOLD_OF = (ImagePart, AudioPart, FilePart)
-
-
-def is_shown_whole(request: ModelRequest, info: ProviderInfo) -> bool:
-    """Return whether a provider passes every part of a request to its model unchanged."""
-    if request.plain_chars is not None:
-        return True
-    for message in request.messages:
-        for part in message.parts:
-            if isinstance(part, TextPart):
-                # Nearly all of a long history.
-                continue
-            if isinstance(part, ReasoningPart):
-                if part.dialect != info.dialect:
-                    return False
-            elif isinstance(part, _TOLD_OF):
-                return False
-    return True
-
-
-def is_kept_whole(end: CallEnd, *, has_thought: bool) -> bool:
-    """Return whether the answer contains the thoughts that arrived while it was written."""
-    return not has_thought or any(isinstance(part, ReasoningPart) for part in end.parts)

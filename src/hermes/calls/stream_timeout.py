@@ -8,6 +8,11 @@ has lasted and continues for the rest. So a stream of many pieces costs one time
 import asyncio
 from types import TracebackType
 
+import msgspec
+
+from hermes.errors import ProviderTimeout
+from hermes.ports.provider import ModelRequest, Provider
+
 
 class StreamTimeout:
     """`with` starts the time, and raises `TimeoutError` if a wait inside it exceeds a limit.
@@ -85,3 +90,52 @@ class StreamTimeout:
         elif self._task is not None:
             self._is_over = True
             self._task.cancel()
+
+
+class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a model may be silent, and how long a call may last.
+
+    After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
+    """
+
+    silence_s: float
+    limit_s: float
+    hedge_s: float = 0.0
+
+
+class TimedStream:
+    """`async with` runs a provider's stream within the time limits, and closes it.
+
+    A class, not a generator around the stream: that would be resumed for every piece.
+    """
+
+    __slots__ = ("_provider", "_request", "_silence_s", "_timeout", "_times", "events")
+
+    def __init__(self, provider: Provider, request: ModelRequest, *, times: CallTimes) -> None:
+        self._provider = provider
+        self._request = request
+        self._times = times
+        self._silence_s = times.limit_s if provider.info.watched else times.silence_s
+        self._timeout = StreamTimeout(self._silence_s, limit_s=times.limit_s)
+
+    async def __aenter__(self) -> StreamTimeout:
+        self.events = self._provider.stream(self._request)
+        return self._timeout.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        is_late = isinstance(error, TimeoutError) and self._timeout.is_waiting
+        try:
+            self._timeout.__exit__(kind, error, trace)
+        except TimeoutError:
+            is_late = True
+        await self.events.aclose()
+        if is_late:
+            raise ProviderTimeout(
+                f"{self._provider.info.name} gave no output for {self._silence_s:g} s "
+                f"(turns.output_timeout_s) or took over {self._times.limit_s:g} s in all"
+            ) from None

@@ -13,7 +13,7 @@ from hermes.cli.environment import home_for
 from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report
 from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
-from hermes.control.why import WhyAsk, WhyReport, WhyRoute
+from hermes.control.why import WhyAsk, WhyReport, WhyRoute, WhySummary
 from hermes.control.why_answer import clock_time, span
 from hermes.control.why_call import CallStory, cost_text, key_text, stored_text
 from hermes.control.why_pictures import pictures_text
@@ -108,7 +108,9 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("key", key_text(report.key) if report.key else None),
         ("asked for", report.call.wanted if report.call else None),
         ("model", report.model),
+        ("deployment", report.deployment),
         ("rule", report.route.rule if report.route else None),
+        ("history", summary_text(report.summary) if report.summary else None),
         ("tools", tools_text(report.tools) if report.tools else None),
         ("pictures", pictures_text(report.pictures) if report.pictures else None),
         ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
@@ -123,6 +125,13 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
     return [(name, text) for name, text in facts if text]
 
 
+def summary_text(summary: WhySummary) -> str:
+    """Return what the model saw of the older messages, in words."""
+    what = "message" if summary.messages == 1 else "messages"
+    seen = "a summary of" if summary.is_summary else "a note in the place of"
+    return f"{seen} the first {summary.messages} {what}, then the others"
+
+
 def _try_rows(call: CallStory) -> list[tuple[str, str]]:
     """Return every model that was called, in order, with its rule and its failure."""
     last = len(call.attempts) - 1
@@ -131,6 +140,7 @@ def _try_rows(call: CallStory) -> list[tuple[str, str]]:
         ended = call.outcome if place == last else "skipped"
         status = f" ({one.status})" if one.status else ""
         how = f"failed: {one.problem}{status}" if one.problem else ended
+        how = f"{how} at {one.deployment}" if one.deployment else how
         rows.append((one.model, f"{how}; {one.rule}" if one.rule else how))
     return rows
 

@@ -47,7 +47,7 @@ from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.steps import PaidBy, Step, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
-from hermes.ports.turns import MessageRecord
+from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
 
@@ -127,6 +127,15 @@ class WhyRefusal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message_id: str | None = None
 
 
+class WhySummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the model saw in the place of `messages` older ones: a summary, or a note that they are
+    left out.
+    """
+
+    messages: int
+    is_summary: bool = False
+
+
 class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was said and recalled; only there when the operator asked for it."""
 
@@ -139,7 +148,8 @@ class WhyText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole story of one message, refusal or call; `answer` is the short one.
 
-    `usage` is what the person's answer took, `platform_usage` what the platform paid beside it.
+    `deployment` names the key or address that answered, if the provider has several. `usage` is what
+    the person's answer took, `platform_usage` what the platform paid beside it.
     """
 
     asked: str
@@ -164,6 +174,8 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: WhyTools | None = None
     pictures: WhyPictures | None = None
     model: str | None = None
+    deployment: str | None = None
+    summary: WhySummary | None = None
     reason: str | None = None
     stop_reason: str | None = None
     usage: Usage = Usage()
@@ -258,6 +270,8 @@ async def _of_message(
         tools=tools_given(timeline.events),
         pictures=pictures_of(timeline.events),
         model=model,
+        deployment=_deployment(timeline),
+        summary=_summary(timeline.events),
         reason=result.reason if result else None,
         stop_reason=result.stop_reason if result else None,
         usage=_usage(timeline, "person"),
@@ -302,6 +316,7 @@ async def _of_call(store: Store, call: TimelineEvent, *, asked: str, now: float)
         attempts=len(story.attempts) if story else 0,
         route=_call_route(story) if story else None,
         model=story.model if story else None,
+        deployment=story.deployment if story else None,
         usage=story.usage if story else Usage(),
         lines=(WhyLine(at=call.at, after_s=0.0, what=CALL, data=call.data),),
         key=key,
@@ -359,6 +374,21 @@ def _route(events: tuple[TimelineEvent, ...], used: str | None) -> WhyRoute | No
     rules = {one.model: one.rule for one in reversed(route.candidates)}
     first = route.candidates[0].rule if route.candidates else None
     return msgspec.structs.replace(route, rule=rules.get(used or "", first))
+
+
+def _deployment(timeline: Timeline) -> str | None:
+    """Return the deployment of the last call that was answered."""
+    calls = [step.facts for step in timeline.steps if step.kind == "model" and step.facts]
+    return (calls[-1].deployment or None) if calls else None
+
+
+def _summary(events: tuple[TimelineEvent, ...]) -> WhySummary | None:
+    """Return what the message was answered on, if older messages were not shown word for word."""
+    found = next((event for event in reversed(events) if event.kind == COMPACTED_HISTORY), None)
+    try:
+        return None if found is None else msgspec.convert(found.data, WhySummary)
+    except msgspec.ValidationError:
+        return None
 
 
 def _usage(timeline: Timeline, payer: PaidBy) -> Usage:

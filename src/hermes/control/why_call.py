@@ -40,10 +40,14 @@ _OF_MODELS = frozenset(
 
 
 class CallTry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One candidate that was called: `provider:model`, its rule, and how it failed, if it did."""
+    """One candidate that was called: `provider:model`, its rule, and how it failed, if it did.
+
+    `deployment` names the key or address, if the provider has several.
+    """
 
     model: str
     rule: str = ""
+    deployment: str = ""
     problem: str | None = None
     status: int | None = None
 
@@ -73,6 +77,11 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
         """The model that answered."""
         answered = self.outcome == _ANSWERED and self.attempts
         return self.attempts[-1].model if answered else None
+
+    @property
+    def deployment(self) -> str | None:
+        """The deployment that answered, if the provider has several."""
+        return (self.attempts[-1].deployment or None) if self.model else None
 
     @property
     def usage(self) -> Usage:

@@ -72,6 +72,8 @@ def step_data(step: Step, message_id: str) -> dict[str, Any]:
         data |= {"tokens_in": step.usage.tokens_in, "tokens_out": step.usage.tokens_out}
     if step.payer != "person":
         data["payer"] = step.payer
+    if step.facts is not None and step.facts.deployment:
+        data["deployment"] = step.facts.deployment
     if step.facts is not None and step.facts.stop_reason:
         data["stopped"] = step.facts.stop_reason
     if step.facts is not None and step.facts.kept_in is not None:

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest, ProviderRejected, TooLarge
 from hermes.media.bombs import check_bomb
-from hermes.media.image_files import inline_image
+from hermes.media.image_files import inline_image, is_too_large
 from hermes.message.inline_file import PDF, SOUND_KINDS, inline_file
 from hermes.message.media_kind import FileKind, file_kind
 from hermes.message.parts import Media
@@ -54,7 +54,7 @@ def check_by_value(urls: Iterable[str], limits: FileLimits) -> None:
             found = inline_image(url)
         except ProviderRejected:
             continue
-        if found is None or found.is_too_large:
+        if found is None or is_too_large(found):
             continue
         try:
             checked_kind(binascii.a2b_base64(found.data), limits)

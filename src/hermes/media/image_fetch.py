@@ -14,8 +14,9 @@ import msgspec
 from yarl import URL
 
 from hermes.errors import NetError, ProviderRejected
-from hermes.media.image_files import InlineImage, is_inline
+from hermes.media.image_files import is_inline
 from hermes.message.chat import ChatMessage
+from hermes.message.inline_file import InlineFile
 from hermes.message.parts import ImagePart, Media, Part
 from hermes.message.picture_kind import HEAD_BYTES, PICTURE_KINDS, picture_kind
 from hermes.net.client import NO_LIMIT, HttpClient, Response
@@ -78,7 +79,7 @@ def _address(part: Part, loaded: Collection[str]) -> str | None:
 
 
 def _by_value(
-    message: ChatMessage, found: Mapping[str, InlineImage], *, loaded: Collection[str]
+    message: ChatMessage, found: Mapping[str, InlineFile], *, loaded: Collection[str]
 ) -> ChatMessage:
     if not _is_shown(message):
         return message
@@ -89,7 +90,7 @@ def _by_value(
     return msgspec.structs.replace(message, parts=parts)
 
 
-def _picture(part: Part, image: InlineImage) -> Part:
+def _picture(part: Part, image: InlineFile) -> Part:
     assert isinstance(part, ImagePart)
     return msgspec.structs.replace(part, media=Media(image.mime, url=image.url))
 
@@ -104,9 +105,9 @@ class _Fetching:
         self._places = asyncio.Semaphore(limits.at_once)
         self._bytes = 0
 
-    async def all(self, urls: Collection[str]) -> dict[str, InlineImage]:
+    async def all(self, urls: Collection[str]) -> dict[str, InlineFile]:
         """Return every picture; the first failure ends the fetching of all."""
-        tasks: dict[str, asyncio.Task[InlineImage]] = {}
+        tasks: dict[str, asyncio.Task[InlineFile]] = {}
         failure: Exception | None = None
         try:
             async with asyncio.TaskGroup() as group:
@@ -117,7 +118,7 @@ class _Fetching:
             raise failure  # raised here, so that the exception group does not become its cause
         return {url: task.result() for url, task in tasks.items()}
 
-    async def _one(self, url: str) -> InlineImage:
+    async def _one(self, url: str) -> InlineFile:
         host = self._host(url)
         limits = self._limits
         try:
@@ -137,7 +138,7 @@ class _Fetching:
             raise self._rejected(host, str(error).removeprefix("image: ")) from error
         self._count(body, host)
         data = await asyncio.to_thread(base64.b64encode, body)
-        return InlineImage(self._kind(body, host), data.decode())
+        return InlineFile(self._kind(body, host), data.decode())
 
     def _host(self, url: str) -> str:
         try:

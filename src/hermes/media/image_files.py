@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes
 
-import msgspec
-
 from hermes.errors import ProviderRejected
+from hermes.message.inline_file import InlineFile
 from hermes.message.parts import ImagePart, Media
 from hermes.ports.provider import ModelRequest
 
@@ -23,29 +22,12 @@ _INLINE = "data:"
 _IMAGE_TYPE = re.compile(r"image/[\w.+-]+", re.ASCII)
 
 
-class InlineImage(msgspec.Struct, frozen=True):
-    """An image in a data URL: its type, and its bytes in base64."""
-
-    mime: str
-    data: str
-
-    @property
-    def url(self) -> str:
-        """The image as a data URL in its plainest form."""
-        return f"data:{self.mime};base64,{self.data}"
-
-    @property
-    def is_too_large(self) -> bool:
-        """Whether it is larger than a file may be."""
-        return _is_too_large(self.data)
-
-
 def is_inline(url: str) -> bool:
     """Return whether an address is a data URL, valid or not."""
     return url[: len(_INLINE)].lower() == _INLINE
 
 
-def inline_image(url: str | None) -> InlineImage | None:
+def inline_image(url: str | None) -> InlineFile | None:
     """Return the image inside a data URL, or None for any other address.
 
     A data URL without an image is wrong for every service: `ProviderRejected`, everywhere. One that
@@ -57,10 +39,11 @@ def inline_image(url: str | None) -> InlineImage | None:
     kind, *options = [piece.strip().lower() for piece in head.split(";")]
     if not comma or not _IMAGE_TYPE.fullmatch(kind):
         raise _malformed(f"the type {kind[:40]!r}" if comma else "no comma after its type")
-    if _is_too_large(text):
-        return InlineImage(kind, text)
+    found = InlineFile(kind, text)
+    if is_too_large(found):
+        return found
     if "base64" not in options:
-        return InlineImage(kind, base64.b64encode(unquote_to_bytes(text)).decode())
+        return InlineFile(kind, base64.b64encode(unquote_to_bytes(text)).decode())
     data = "".join((unquote(text) if "%" in text else text).split())
     try:
         is_empty = not binascii.a2b_base64(data, strict_mode=True)
@@ -68,7 +51,7 @@ def inline_image(url: str | None) -> InlineImage | None:
         raise _malformed("data that is not base64") from error
     if is_empty:
         raise _malformed("nothing")
-    return InlineImage(kind, data)
+    return InlineFile(kind, data)
 
 
 def image_url(media: Media, files: Mapping[str, str]) -> str | None:
@@ -83,7 +66,7 @@ def image_url(media: Media, files: Mapping[str, str]) -> str | None:
     inline = inline_image(media.url)
     if inline is None:
         return media.url
-    return None if inline.is_too_large else inline.url
+    return None if is_too_large(inline) else inline.url
 
 
 def image_files(request: ModelRequest) -> dict[str, str]:
@@ -127,8 +110,9 @@ def _load(paths: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _is_too_large(data: str) -> bool:
-    return len(data) * 3 // 4 > _MAX_IMAGE_BYTES
+def is_too_large(image: InlineFile) -> bool:
+    """Return whether an image is larger than a file may be."""
+    return len(image.data) * 3 // 4 > _MAX_IMAGE_BYTES
 
 
 def _malformed(found: str) -> ProviderRejected:

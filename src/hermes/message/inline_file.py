@@ -1,6 +1,7 @@
-"""Documents and sounds that a request holds by value, as data URLs. Pure.
+"""Files that a request holds by value, as data URLs. Pure.
 
-`server/v1` makes these data URLs; the wires take them apart again.
+`server/v1` makes the data URLs of documents and sounds; the wires take them apart again. Pictures have
+more forms of data URLs, which `media/image_files.py` reads.
 """
 
 import re
@@ -24,7 +25,7 @@ class InlineFile(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The file as a data URL."""
+        """The file as a data URL in its plainest form."""
         return f"data:{self.mime};base64,{self.data}"
 
     @property

@@ -3,6 +3,8 @@
 Parts are exactly what a model can see; times and provenance never belong here.
 """
 
+from typing import Literal
+
 import msgspec
 
 
@@ -17,6 +19,9 @@ class NotePart(msgspec.Struct, frozen=True, tag="note", omit_defaults=True):
     it."""
 
     text: str
+
+
+ImageDetail = Literal["low", "high", "original"]
 
 
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -34,9 +39,10 @@ class Media(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
-    """A picture."""
+    """A picture; `detail` is how closely a model should look at it, if the sender said so."""
 
     media: Media
+    detail: ImageDetail | None = None
 
 
 class AudioPart(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True):

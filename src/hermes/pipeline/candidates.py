@@ -8,11 +8,13 @@ import msgspec
 
 from hermes.calls.context_fit import fixed_tokens, message_tokens
 from hermes.memory.soul import is_earlier
+from hermes.memory.summary import is_summary
 from hermes.message.parts import ImagePart
 from hermes.pipeline.accounts import ModelContext
 from hermes.pipeline.history_fit import fit_history, without_unanswered
 from hermes.pipeline.stages.load_history import history_bytes
 from hermes.pipeline.turn import PreparedTurn, Turn
+from hermes.ports.turns import COMPACTED_HISTORY
 from hermes.routing.plan import CallNeeds, Plan
 from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
@@ -53,7 +55,13 @@ def _fitted(turn: Turn, ctx: ModelContext, plan: Plan) -> Turn:
     """Return the turn with as much of its history as the first model of its plan holds."""
     room = ctx.services.calls.room_of(plan.candidates[0], turn.person_id)
     fitted = turn if room is None else fit_history(turn, room)
-    stop = _new_stop(fitted)
+    stop, held = _new_stop(fitted), fitted.compaction
+    if held is not None:
+        ctx.journal.note(
+            COMPACTED_HISTORY,
+            messages=held.stop - held.start,
+            is_summary=is_summary(held.message),
+        )
     if stop is not None:
         ctx.journal.note(
             "left_out",

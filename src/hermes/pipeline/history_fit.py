@@ -26,8 +26,9 @@ from hermes.ports.transcripts import Compaction
 # A message that got no answer is shown to the next turn, which may be "try again", if it is short.
 _SHOWN_UNANSWERED = 2_000
 _MEDIA = " " * 2_000
+# Only Hermes writes it behind an empty line: a summary has none, and its lines are quoted.
 _NOTE = re.compile(
-    r"\[The (\d{1,7}) messages? (?:before|after) this (?:is|are) left out[^\[\]]*\]$"
+    r"(?:\A|\n\n)\[The (\d{1,7}) messages? (?:before|after) this (?:is|are) left out[^\[\]]*\]$"
 )
 
 
@@ -35,6 +36,14 @@ def fit_history(turn: Turn, room: int) -> Turn:
     """Return the turn with the earlier messages that a model with so much room is shown."""
     stop = _stop_for(turn, room)
     return turn if stop is None else leave_out(turn, stop)
+
+
+def sent_tokens(turn: Turn, *, least: int) -> int:
+    """Return a high estimate of what the turn's last call was sent and wrote; 0 if below `least`."""
+    if is_surely_short(_chars(turn), least):
+        return 0
+    said = sum(message_tokens(message) for message in turn.context())
+    return fixed_tokens(turn.system, turn.tools) + said
 
 
 def leave_out(turn: Turn, stop: int) -> Turn:

@@ -1,4 +1,7 @@
-"""What the tries of one model call took, and who pays: the platform, for what nobody was shown."""
+"""What the tries of one model call took, and who pays.
+
+The platform pays for what nobody was shown, unless the request itself led to an answer without words.
+"""
 
 import msgspec
 
@@ -21,9 +24,9 @@ class TryCosts:
         self._paid = Usage()
         self._waived = Usage()
 
-    async def end_failed(self, ordinal: int | None, *, is_shown: bool) -> None:
+    async def end_failed(self, ordinal: int | None, *, payer: PaidBy) -> None:
         """End a try without an answer, and its step if it has one: it was not lost, and costs once."""
-        if is_shown:
+        if payer == "person":
             usage = self._spend(self.receipt.take())
             self._paid = self._paid.plus(usage)
         else:
@@ -31,7 +34,6 @@ class TryCosts:
             usage = self._spend(await self.receipt.waive(platform))
             self._waived = self._waived.plus(usage)
         if ordinal is not None:
-            payer: PaidBy = "person" if is_shown else "platform"
             step = Step(ordinal=ordinal, kind="model", state="failed", usage=usage)
             self._journal.end(ordinal, None, step=step, payer=payer)
 

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from hermes.ports.options import EFFORT_OPTIONS, Extras, Option
+
 Effort = Literal["low", "medium", "high"]
 
 _LOW_TOKENS = 2_048
@@ -18,3 +20,15 @@ def effort_of(reasoning: Effort | int) -> Effort:
     if reasoning <= _LOW_TOKENS:
         return "low"
     return "medium" if reasoning <= _MEDIUM_TOKENS else "high"
+
+
+def sent_effort(reasoning: Effort | int, extras: Extras | None, *, has: frozenset[Option]) -> str:
+    """Return the effort to send to a model: the exact level that was asked for if the model has it,
+    otherwise the nearest that every model has.
+    """
+    exact = None if extras is None else extras.effort
+    if exact is not None and EFFORT_OPTIONS[exact] in has:
+        return exact
+    if exact == "max" and "xhigh_effort" in has:
+        return "xhigh"
+    return effort_of(reasoning)

@@ -6,6 +6,7 @@ always None. Which service and model has which option is data: `provider_kit/cap
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -24,8 +25,12 @@ Option = Literal[
     "verbosity",
     "reasoning_summary",
     "reasoning_off",
+    "minimal_effort",
+    "xhigh_effort",
+    "max_effort",
     "prediction",
     "image_address",
+    "image_detail",
     "pdf",
     "pdf_address",
     "audio",
@@ -49,6 +54,12 @@ USUAL: frozenset[Option] = frozenset(
     }
 )
 """What every model has unless a rule says that it lacks it."""
+ExactEffort = Literal["minimal", "xhigh", "max"]
+EFFORT_OPTIONS: Mapping[ExactEffort, Option] = MappingProxyType(
+    {"minimal": "minimal_effort", "xhigh": "xhigh_effort", "max": "max_effort"}
+)
+"""The efforts that only some models have, and the option that says so."""
+
 Verbosity = Literal["low", "medium", "high"]
 Summary = Literal["auto", "concise", "detailed"]
 
@@ -58,6 +69,7 @@ class Extras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `top_logprobs` is how many alternatives come with the log probability of each token; 0 asks for
     the chosen tokens alone. `prediction` is text that much of the answer is expected to repeat.
+    `effort` is the exact level of `ModelRequest.reasoning`, for the models that have it.
     """
 
     frequency_penalty: float | None = None
@@ -69,9 +81,15 @@ class Extras(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verbosity: Verbosity | None = None
     reasoning_summary: Summary | None = None
     prediction: str | None = None
+    effort: ExactEffort | None = None
 
 
 NO_EXTRAS = Extras()
+
+
+def exact_effort(level: str | None) -> ExactEffort | None:
+    """Return a level that only some models have; None for any other."""
+    return level if level in ("minimal", "xhigh", "max") else None  # type: ignore[return-value]
 
 
 class ModelRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

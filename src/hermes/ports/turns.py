@@ -20,6 +20,8 @@ from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry
 
 # The event in the timeline of a message whose model call waits for a free place.
 WAITS_FOR_PLACE = "waits_for_place"
+# The event in the timeline of a message whose model saw a summary or a note in the place of older ones.
+COMPACTED_HISTORY = "compacted_history"
 
 
 CutReason = Literal["length", "refusal"]

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hermes.message.parts import AudioPart, FilePart, Part, TextPart
+import msgspec
+
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Part, TextPart
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.provider_kit.settings import WireSettings
 
@@ -44,3 +47,24 @@ def is_strict(request: ModelRequest, settings: WireSettings) -> bool:
     return any(spec.strict for spec in request.tools) and settings.has_option(
         "strict_tools", request
     )
+
+
+def with_known_detail(request: ModelRequest, settings: WireSettings) -> ModelRequest:
+    """Return the request; its pictures name how closely to look only for a model that knows that."""
+    if request.plain_chars is not None or not any(map(_has_detail, request.messages)):
+        return request
+    if settings.has_option("image_detail", request):
+        return request
+    messages = tuple(
+        msgspec.structs.replace(one, parts=tuple(map(_without_detail, one.parts)))
+        for one in request.messages
+    )
+    return msgspec.structs.replace(request, messages=messages)
+
+
+def _has_detail(message: ChatMessage) -> bool:
+    return any(isinstance(part, ImagePart) and part.detail is not None for part in message.parts)
+
+
+def _without_detail(part: Part) -> Part:
+    return msgspec.structs.replace(part, detail=None) if isinstance(part, ImagePart) else part

@@ -50,6 +50,10 @@ _TOO_LONG_WORDS = (
     "exceeds the available context size",  # llama.cpp
     "exceeds the context length",  # Ollama
 )
+# How a service says that one request is larger than what it takes in a whole minute: OpenAI with 429,
+# Groq with 413. Waiting does not help, and others can be served.
+_TOO_LARGE_STATUSES = frozenset({413, 429})
+_TOO_LARGE_WORDS = "Request too large for "
 # How those say it that count the prompt and the output limit together: Anthropic, vLLM, OpenAI.
 _COUNTS_OUTPUT_WORDS = ("max_tokens", "max_completion_tokens", "in the completion")
 
@@ -98,6 +102,11 @@ class _Body(msgspec.Struct):
         return any(words in self.words for words in _TOO_LONG_WORDS)
 
     @property
+    def is_too_large(self) -> bool:
+        """Whether one request is larger than what the service takes in a minute."""
+        return self.words.startswith(_TOO_LARGE_WORDS)
+
+    @property
     def counts_output(self) -> bool:
         """Whether a service that finds a prompt too long says that it added the output limit."""
         return any(words in self.words for words in _COUNTS_OUTPUT_WORDS)
@@ -127,6 +136,11 @@ def _failure(
     absent: str,
 ) -> ProviderError:
     said = mask(words_of(body), secret=secret) or "it gave no reason"
+    found = _read(body)
+    if found is not None and status in _TOO_LARGE_STATUSES and found.is_too_large:
+        # Their allowance counts the output limit, too.
+        text = f"{name}: the service refused the request with {status}: {said}"
+        return PromptTooLong(text, status=status, counts_output=True)
     if status in _NOT_NOW or status >= 500:
         return ProviderUnavailable(
             f"{name}: the service answered {status}: {said}", retry_after(headers), status=status
@@ -139,7 +153,6 @@ def _failure(
         )
     if status == _NOT_FOUND:
         said = f"{said}; {absent or f'check the name of the model and providers.{name}.base_url'}"
-    found = _read(body)
     if found is not None and status in _OF_THE_REQUEST and found.is_too_long:
         return PromptTooLong(
             f"{name}: the service refused the request with {status}: {said}",

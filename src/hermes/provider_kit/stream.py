@@ -15,6 +15,7 @@ import msgspec
 from hermes.errors import (
     AnswerLost,
     AnswerTooLarge,
+    ConnectFailed,
     NetError,
     ProviderError,
     ProviderTimeout,
@@ -212,8 +213,11 @@ class _ModelPost:
             error.named(self._uncredited(error.service_code), self._uncredited(error.param))
 
     def _unavailable(self, error: NetError) -> ProviderUnavailable:
-        was_sent = isinstance(error, AnswerLost | AnswerTooLarge)
-        return ProviderUnavailable(wire_words(self._endpoint.provider, error), was_sent=was_sent)
+        return ProviderUnavailable(
+            wire_words(self._endpoint.provider, error),
+            was_sent=isinstance(error, AnswerLost | AnswerTooLarge),
+            is_unreached=isinstance(error, ConnectFailed),
+        )
 
     async def _problem_of(self, response: Response) -> ProviderError | None:
         if response.status != 200:

@@ -18,7 +18,7 @@ from hermes.routing.plan import CallNeeds
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn
 from hermes.testing.scripted_model import ScriptedProvider
-from tests.contract.calls.rig import Story, model, open_calls
+from tests.contract.calls.rig import Story, model, open_calls, payer_for
 
 DOWN = ScriptedTurn(fault="status", status=500)
 BUSY = ScriptedTurn(fault="status", status=429, retry_after=30.0)
@@ -85,9 +85,10 @@ async def test_a_deployment_that_is_rate_limited_is_left_alone_for_as_long_as_it
 async def test_a_dead_service_is_not_tried_first_by_every_request(tmp_path: Path) -> None:
     clock, dead, two = ManualClock(), steady("one", DOWN), model("two")
     async with open_calls(tmp_path, dead, two, clock=clock, settings=BREAKER) as rig:
-        for _ in range(6):
+        for person in ("ann", "ben") * 3:
             plan = await rig.layer.planner.plan(CallNeeds(model="auto"))
-            await rig.call("hello", *(one.provider for one in plan.candidates))
+            names = [one.provider for one in plan.candidates]
+            await rig.call("hello", *names, payer=payer_for(person))
         plan = await rig.layer.planner.plan(CallNeeds(model="auto"))
         dropped = {one.provider: one.reason for one in plan.dropped}
 
@@ -213,8 +214,9 @@ async def test_a_request_that_is_refused_says_nothing_about_its_service(tmp_path
 async def test_another_model_of_the_same_service_has_its_own_circuit(tmp_path: Path) -> None:
     one = steady("one", BUSY)
     async with open_calls(tmp_path, one) as rig:
-        with pytest.raises(ProviderUnavailable):
-            await rig.call("hello", "one")
+        for person in ("ann", "ben"):
+            with pytest.raises(ProviderUnavailable):
+                await rig.call("hello", "one", payer=payer_for(person))
         named = await rig.layer.planner.plan(CallNeeds(model="one:other"))
         offers = await rig.layer.planner.offers()
 

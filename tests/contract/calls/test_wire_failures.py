@@ -8,7 +8,7 @@ import pytest
 from hermes.app.adapters import make_openai
 from hermes.calls.deployments import DeployedProvider, Deployment
 from hermes.config import ProviderSettings
-from hermes.errors import ProviderCooling, ProviderUnavailable
+from hermes.errors import PromptTooLong, ProviderCooling, ProviderUnavailable
 from hermes.message.parts import text_of
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.provider import Provider
@@ -16,7 +16,7 @@ from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
 from hermes.testing.model_server import ModelServer
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
-from tests.contract.calls.rig import open_calls
+from tests.contract.calls.rig import open_calls, payer_for
 
 RETRY = {"ROUTING__RETRY_S": "0.01"}
 
@@ -119,3 +119,23 @@ async def test_a_deployment_that_does_not_listen_hands_its_calls_to_the_other(
     failures = [story.kinds.count("CallFailure") for story in stories]
     # Five failures open its circuit; from then on it is not tried first.
     assert failures == [1, 1, 1, 1, 1, 0, 0]
+
+
+@pytest.mark.req("M1", "P5")
+async def test_a_request_that_is_too_large_for_a_minute_rests_the_model_for_nobody(
+    tmp_path: Path, client: HttpClient
+) -> None:
+    words = b'{"error":{"message":"Request too large for one-1 on tokens per min (TPM): Limit 9"}}'
+
+    async def refuse(_received: ReceivedRequest, out: Out) -> None:
+        out.whole(429, words, Retry_After="60")
+
+    async with ScriptedHttp(refuse) as server:
+        one = service(f"{server.origin}/v1", client)
+        async with open_calls(tmp_path, one, settings=RETRY) as rig:
+            for person in ("ann", "ben", "ann"):
+                with pytest.raises(PromptTooLong):
+                    await rig.call("hello", "one", payer=payer_for(person), wait_s=90.0)
+
+    assert len(server.requests) == 3
+    assert rig.layer.deployments.states() == []

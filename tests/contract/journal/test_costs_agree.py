@@ -84,3 +84,63 @@ async def test_what_the_platform_pays_counts_against_no_limit_of_the_person(tmp_
         for _ in range(3):
             message_id = await rig.say("hello")
             assert await rig.outcome(message_id) == "answered"
+
+
+AT_THE_CAP = ScriptedTurn(tokens_in=40, tokens_out=60, reasoning_out=60, stops="length")
+
+
+@pytest.mark.req("J8", "J11", "J21")
+@pytest.mark.parametrize(
+    "turn",
+    [
+        AT_THE_CAP,
+        ScriptedTurn(tokens_in=40, tokens_out=60, stops="refusal"),
+        ScriptedTurn(tokens_in=40, tokens_out=60, reasoning_out=58),
+    ],
+    ids=["length", "refusal", "thoughts"],
+)
+async def test_an_empty_answer_that_the_request_led_to_is_the_persons_and_takes_no_credit(
+    tmp_path: Path, turn: ScriptedTurn
+) -> None:
+    async with open_rig(tmp_path, script=in_order([turn]), settings=PRICED) as rig:
+        message_id = await rig.say("hello")
+        assert await rig.outcome(message_id) == "failed"
+
+        why = await explain(rig.store, message_id, now=rig.clock.now())
+        story = await rig.timeline(message_id)
+        result, row = story.result, story.interaction
+        assert result is not None
+        assert row is not None
+        assert result.usage.cost_usd == pytest.approx(0.1)
+        assert (why.usage, why.platform_usage) == (result.usage, Usage())
+        assert await ledger(rig, why.person_id or "") == result.usage.cost_usd
+        assert await ledger(rig, "platform") == 0
+        assert row["platform_cost_usd"] == 0
+        steps = [step for step in story.steps if step.kind == "model"]
+        assert [(one.state, one.payer, one.usage) for one in steps] == [
+            ("failed", "person", result.usage)
+        ]
+        assert story.ledger == ()
+
+
+@pytest.mark.req("J21")
+async def test_empty_answers_at_their_limit_use_up_the_limit_of_the_person(tmp_path: Path) -> None:
+    limits = {
+        **PRICED,
+        "BUDGETS__PERSON_MONTH_USD": "0.25",
+        "BUDGETS__EXPECTED_OUTPUT_TOKENS": "1",
+    }
+    answer = ScriptedTurn(text="Hello", tokens_in=1, tokens_out=1)
+    beside = {"second": second(*[answer] * 9)}
+    async with open_rig(
+        tmp_path, script=in_order([AT_THE_CAP] * 9), beside=beside, settings=limits
+    ) as rig:
+        # Each message costs a tenth at the first model, which a fallback answers.
+        for _ in range(2):
+            assert await rig.outcome(await rig.say("hello")) == "answered"
+        third = await rig.say("hello")
+
+        assert await rig.outcome(third) == "failed"
+        result = await rig.store.inbox.result(third)
+        assert result is not None
+        assert result.code == "over_budget"

@@ -162,7 +162,7 @@ async def test_a_long_conversation_is_cut_seldom_and_recorded_as_it_was_sent(
     tmp_path: Path,
 ) -> None:
     small = ScriptedProvider(info=msgspec.structs.replace(SCRIPTED_INFO, context_tokens=2_000))
-    async with open_rig(tmp_path, model=small) as rig:
+    async with open_rig(tmp_path, model=small, settings={"COMPACTION__ENABLED": "false"}) as rig:
         for number in range(12):
             await rig.answer(f"message {number} {'word ' * 80}")
         graph = graph_of(rig)

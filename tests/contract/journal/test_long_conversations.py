@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from hermes.calls.context_fit import request_tokens
+from hermes.control.why import explain
 from hermes.graph import MessageGraph
 from hermes.graph.exports import Report, export_rows, verify_row
 from hermes.graph.sketch import draw
@@ -245,6 +246,41 @@ async def test_before_the_context_is_full_older_messages_are_summed_up_beside_th
     assert not any("left out" in text for text in told(model))
 
 
+@pytest.mark.req("G5", "P6")
+async def test_why_says_that_a_message_was_answered_on_a_summary(tmp_path: Path) -> None:
+    model = talker()
+    async with open_rig(tmp_path, model=model) as rig:
+        first = await rig.say("hello")
+        await talk(rig, 12)
+        last = await rig.say("and now?")
+        await rig.outcome(last)
+        before = await explain(rig.store, first, now=rig.clock.now())
+        after = await explain(rig.store, last, now=rig.clock.now())
+
+    assert before.summary is None
+    assert after.summary is not None
+    assert after.summary.is_summary
+    assert after.summary.messages > 2
+    assert told(model)[0].startswith(f"[Summary of the {after.summary.messages} messages")
+
+
+@pytest.mark.req("G5", "P6")
+async def test_why_says_that_older_messages_were_left_out_of_this_and_later_turns(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, model=strict(), settings=OFF) as rig:
+        ids = []
+        for number in range(14):
+            ids.append(await rig.say(f"{number}: {FOUR_KB}"))
+            await rig.outcome(ids[-1])
+        found = [(await explain(rig.store, one, now=rig.clock.now())).summary for one in ids]
+
+    cut = next(number for number, one in enumerate(found) if one is not None)
+    assert [one is not None and not one.is_summary for one in found[cut:]] == [True] * len(
+        found[cut:]
+    )
+
+
 @pytest.mark.req("G5", "W21")
 async def test_what_is_sent_begins_alike_between_summaries(tmp_path: Path) -> None:
     model = talker()
@@ -434,6 +470,22 @@ async def test_the_summary_comes_as_soon_as_it_is_due(tmp_path: Path) -> None:
         await rig.until(lambda: any("You sum up" in one.system[0] for one in requests(model)))
 
 
+@pytest.mark.req("G5")
+async def test_a_summary_is_due_by_our_own_estimate_if_the_service_reports_too_little(
+    tmp_path: Path,
+) -> None:
+    def silent(seen: SeenConversation, number: int) -> ScriptedTurn:
+        return msgspec.structs.replace(summing(seen, number), tokens_in=0, tokens_out=1)
+
+    info = msgspec.structs.replace(SCRIPTED_INFO, context_tokens=CONTEXT)
+    model = ScriptedProvider(silent, info=info, holds=CONTEXT)
+    async with open_rig(tmp_path, model=model) as rig:
+        await talk(rig, 12)
+
+    assert asked_to_sum_up(model) > 0
+    assert not any("left out" in text for text in told(model))
+
+
 def forget_index(home: Path) -> None:
     for file in home.glob("search.db*"):
         file.unlink()
@@ -555,7 +607,7 @@ async def test_a_small_model_sums_up_in_pieces_each_with_the_summary_so_far(tmp_
         await rig.answer("and?")
 
     assert len(small.calls) > 2
-    assert "Summary so far:\nThey spoke of work and play" in requests(small)[1].messages[0].text
+    assert "Summary so far:\n> They spoke of work and play" in requests(small)[1].messages[0].text
     assert asked_to_sum_up(model) == 0
     assert told(model)[0].startswith("[Summary of")
 

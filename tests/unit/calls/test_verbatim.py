@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.calls.model_caller import is_kept_whole, is_shown_whole
+from hermes.calls.answer_checks import is_kept_whole, is_shown_whole
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import (
     AudioPart,

@@ -5,7 +5,8 @@ import base64
 import pytest
 
 from hermes.errors import ProviderRejected
-from hermes.media.image_files import InlineImage, inline_image
+from hermes.media.image_files import inline_image, is_too_large
+from hermes.message.inline_file import InlineFile
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 
@@ -24,7 +25,7 @@ PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 def test_the_same_image_is_found_however_it_is_written(url):
     found = inline_image(url)
 
-    assert found == InlineImage("image/png", PNG)
+    assert found == InlineFile("image/png", PNG)
     assert found.url == f"data:image/png;base64,{PNG}"
 
 
@@ -57,5 +58,5 @@ def test_what_only_looks_like_an_image_is_wrong_everywhere(url, words):
 
 @pytest.mark.req("M7")
 def test_an_image_by_value_may_be_as_large_as_a_file():
-    assert not InlineImage("image/png", "A" * 26_666_664).is_too_large
-    assert InlineImage("image/png", "A" * 26_666_672).is_too_large
+    assert not is_too_large(InlineFile("image/png", "A" * 26_666_664))
+    assert is_too_large(InlineFile("image/png", "A" * 26_666_672))

@@ -218,3 +218,32 @@ def test_a_rate_limit_that_is_used_up_says_when_it_is_full_again(headers, rest):
     assert rest_after(headers) == rest
     assert retry_after(headers) == (rest or None)
     assert retry_after({**headers, "Retry-After": "3"}) == 3.0
+
+
+@pytest.mark.req("A23", "P5")
+@pytest.mark.parametrize("status", [413, 429])
+def test_a_request_larger_than_a_minutes_allowance_is_too_long_not_rate_limited(status):
+    words = "Request too large for m-1 on tokens per min (TPM): Limit 30000, Requested 45000."
+
+    error = failure(
+        "m",
+        status,
+        headers={"Retry-After": "60"},
+        body=said(words, type="tokens", code="rate_limit_exceeded"),
+        secret=None,
+    )
+
+    assert isinstance(error, PromptTooLong)
+    assert (error.status, error.counts_output, error.everywhere) == (status, True, False)
+
+
+@pytest.mark.req("A23", "P5")
+def test_any_other_429_is_a_matter_of_time():
+    words = "Rate limit reached for m-1 on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000."
+
+    error = failure(
+        "m", 429, headers={"Retry-After": "6"}, body=said(words, type="tokens"), secret=None
+    )
+
+    assert isinstance(error, ProviderUnavailable)
+    assert error.retry_after == 6

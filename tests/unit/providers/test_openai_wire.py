@@ -531,7 +531,16 @@ def test_details_that_came_in_several_thoughts_go_back_as_one_list():
 @pytest.mark.parametrize(
     ("service", "expected"),
     [
-        ("mistral", {"random_seed": 7, "prediction": {"type": "content", "content": "x"}}),
+        (
+            "mistral",
+            {
+                "random_seed": 7,
+                "prediction": {"type": "content", "content": "x"},
+                "logprobs": True,
+                "top_logprobs": 2,
+                "top_k": 5,
+            },
+        ),
         ("groq", {"seed": 7}),
         ("deepseek", {"logprobs": True, "top_logprobs": 2}),
         ("minimax", {}),

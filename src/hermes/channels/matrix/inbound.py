@@ -4,7 +4,7 @@ Edits, reactions, redactions and the bot's own messages are not new messages and
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 from urllib.parse import unquote
 
@@ -249,7 +249,8 @@ def _attached(content: Mapping[str, Any], kind: str, text: str) -> tuple[Part, .
         size=_size(info.get("size")),
         ref=ref,
     )
-    part: Part = {"image": ImagePart, "audio": AudioPart}.get(said_as, FilePart)(media)
+    kinds: dict[str, Callable[[Media], Part]] = {"image": ImagePart, "audio": AudioPart}
+    part = kinds.get(said_as, FilePart)(media)
     has_caption = isinstance(name, str) and name != body and bool(text.strip())
     return (TextPart(text), part) if has_caption else (part,)
 

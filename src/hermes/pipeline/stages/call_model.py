@@ -9,6 +9,7 @@ from contextlib import aclosing
 import msgspec
 import structlog
 
+from hermes.calls.answer_checks import is_callers_empty
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.model_caller import CallSpec
 from hermes.calls.sampling import Sampling, with_sampling
@@ -18,6 +19,7 @@ from hermes.errors import (
     NoPlace,
     OverBudget,
     PromptTooLong,
+    ProviderCooling,
     ProviderError,
     TryLater,
     TurnInterrupted,
@@ -108,6 +110,7 @@ class _Call:
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
+        self._deployment = ""
         self._ordinal: int | None = None
         self._shown_chars = len(self.shown.text)
 
@@ -142,24 +145,26 @@ class _Call:
             await note_wait(self._turn, self._ctx)
         elif isinstance(event, CallStart):
             self._ctx.journal.waits_for_place = False
-            self._candidate = event.candidate
+            self._candidate, self._deployment = event.candidate, event.deployment
             self._ordinal = await self._ctx.journal.start(
                 self._turn, "model", name=self._name, prepared=freeze(self._turn, self._ctx)
             )
         elif isinstance(event, CallFailure):
             self._candidate = event.candidate
             self._note_failure(event.error)
-            await self._end_failed()
+            await self._end_failed(is_callers=event.error.is_callers)
 
     @property
     def _name(self) -> str:
         candidate = self._candidate
         return "" if candidate is None else f"{candidate.provider}:{candidate.model}"
 
-    async def _end_failed(self) -> None:
+    async def _end_failed(self, *, is_callers: bool = False) -> None:
+        """End a try without an answer; the person pays if they were shown some of it or caused it."""
         shown = len(self.shown.text)
         ordinal, self._ordinal = self._ordinal, None
-        await self.costs.end_failed(ordinal, is_shown=shown > self._shown_chars)
+        is_theirs = is_callers or shown > self._shown_chars
+        await self.costs.end_failed(ordinal, payer="person" if is_theirs else "platform")
         self._shown_chars = shown
 
     async def failed(self, error: ProviderError) -> Turn | Reply:
@@ -173,16 +178,19 @@ class _Call:
         await self._end_failed()
         return self.so_far(model_failed(self._turn, error))
 
-    async def left(self) -> Turn:
+    async def left(self, *, is_callers: bool = False) -> Turn:
         """Return the turn with the answer as far as it was written: the rest cannot be had."""
-        await self._end_failed()
+        await self._end_failed(is_callers=is_callers)
         return self.costs.of_turn(left_at(self._turn, self.shown.text))
 
     def _note_failure(self, error: ProviderError) -> None:
         """Tell the log and the timeline that a candidate failed."""
         name = self._name
         _log.warning("model_failed", message_id=self._turn.id, model=name, problem=str(error))
-        self._ctx.journal.note("model_failed", model=name, problem=error.code, status=error.status)
+        told: dict[str, object] = {"model": name, "problem": error.code, "status": error.status}
+        if self._deployment and not isinstance(error, ProviderCooling):
+            told["deployment"] = self._deployment
+        self._ctx.journal.note("model_failed", **told)
 
     async def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn | Reply:
         turn, end = self._turn, event.end
@@ -191,7 +199,8 @@ class _Call:
             return await self._empty(event)
         await self.shown.finish(message.text)
         assert self._ordinal is not None
-        facts = _facts(event, request, message, rest=self._rest(end, request))
+        rest = self._rest(end, request)
+        facts = _facts(event, request, message, rest=rest, deployment=self._deployment)
         step = Step(ordinal=self._ordinal, kind="model", state="done", usage=end.usage, facts=facts)
         ended = self._ctx.journal.end(self._ordinal, _encode(message), step=step)
         if end.left_out:
@@ -211,9 +220,10 @@ class _Call:
     async def _empty(self, event: FullAnswer) -> Turn | Reply:
         """Return the end of a call whose answer has neither text nor tool calls."""
         self._ctx.journal.note("empty_answer", model=self._name, stopped=event.end.stop_reason)
+        is_callers = is_callers_empty(event.end)
         if is_going_on(self._turn):
-            return await self.left()
-        await self._end_failed()
+            return await self.left(is_callers=is_callers)
+        await self._end_failed(is_callers=is_callers)
         return self.so_far(empty_answer(self._turn, event.end.stop_reason))
 
     def _rest(self, end: CallEnd, request: ModelRequest) -> Rest:
@@ -237,12 +247,18 @@ class _Call:
 
 
 def _facts(
-    event: FullAnswer, request: ModelRequest, message: ChatMessage, *, rest: Rest
+    event: FullAnswer,
+    request: ModelRequest,
+    message: ChatMessage,
+    *,
+    rest: Rest,
+    deployment: str,
 ) -> StepFacts:
     """Return what the graph has to know about a call."""
     end = event.end
     return StepFacts(
         model=f"{event.candidate.provider}:{end.model}",
+        deployment=deployment,
         stop_reason=end.stop_reason,
         rest=rest,
         cached_from=event.cached_from,

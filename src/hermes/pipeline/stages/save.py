@@ -26,6 +26,7 @@ from hermes.pipeline.exchange import (
 )
 from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
+from hermes.pipeline.history_fit import sent_tokens
 from hermes.pipeline.message_notes import said_parts
 from hermes.pipeline.needs import (
     HasClock,
@@ -364,11 +365,15 @@ def _jobs(
 
 
 def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
-    """Return the job that sums up a conversation whose last call nearly filled the context."""
+    """Return the job that sums up a conversation whose last call nearly filled the context.
+
+    Some services report too little, such as tokens without those from their cache, or none at all.
+    """
     if not turn.calls or turn.event.internal or turn.event.history:
         return None
     usage, model = turn.calls[-1].usage, turn.calls[-1].model
-    tokens = usage.tokens_in + usage.tokens_out
+    reported = usage.tokens_in + usage.tokens_out
+    tokens = max(reported, sent_tokens(turn, least=_LEAST_TOKENS))
     if tokens < _LEAST_TOKENS:
         return None
     room = services.calls.room_of(candidate_named(model), turn.person_id)

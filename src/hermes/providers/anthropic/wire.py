@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from hermes.ports.effort import Effort, effort_of
+from hermes.ports.effort import Effort, sent_effort
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.provider_kit.request_json import Images, Json, is_strict
 from hermes.providers.anthropic.conversation import THINKING_KINDS, build_turns, text_block
@@ -63,7 +63,7 @@ def build_body(
         "tool_choice": choice,
         "stop_sequences": [text for text in request.stop if text.strip()],
         "thinking": thinking,
-        "output_config": _output_config(request, traits, answer=answer),
+        "output_config": _output_config(request, settings, traits=traits, answer=answer),
         **_sampling(request, settings, traits=traits, thinking=thinking),
     }
     if request.cache_prefix:
@@ -210,11 +210,14 @@ def _goes_on_without_thinking(turns: list[Json]) -> bool:
     return turns[-2]["content"][0]["type"] not in THINKING_KINDS
 
 
-def _output_config(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> Json:
+def _output_config(
+    request: ModelRequest, settings: AnthropicSettings, *, traits: Traits, answer: AnswerTool | None
+) -> Json:
     config: Json = {}
     asked = request.reasoning
     if asked and traits.adaptive and (isinstance(asked, str) or not traits.budget):
-        config["effort"] = effort_of(asked)
+        has = settings.options.of(request.model or settings.model)
+        config["effort"] = sent_effort(asked, request.extras, has=has)
     if request.schema is not None and answer is None:
         schema = _fitted(bytes(request.schema.schema))
         config["format"] = {"type": "json_schema", "schema": schema}

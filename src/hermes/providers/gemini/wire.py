@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.media.image_files import inline_image
+from hermes.media.image_files import inline_image, is_too_large
 from hermes.message.chat import ChatMessage
 from hermes.message.inline_file import inline_file
 from hermes.message.parts import (
@@ -25,6 +25,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
+from hermes.ports.effort import sent_effort
 from hermes.ports.options import Extras, Option
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
@@ -202,7 +203,7 @@ def _image(media: Media, *, images: Images) -> Json:
     if data is not None:
         return {"inlineData": {"mimeType": media.mime, "data": data}}
     inline = inline_image(media.url)
-    if media.url is None or (inline is not None and inline.is_too_large):
+    if media.url is None or (inline is not None and is_too_large(inline)):
         return _text(IMAGE_GONE)
     if inline is not None:
         return {"inlineData": {"mimeType": inline.mime, "data": inline.data}}
@@ -246,6 +247,9 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
             made["responseJsonSchema"] = fitted(request.schema.schema)
     if request.extras is not None:
         has = settings.options.of(request.model or settings.model)
+        if request.extras.effort is not None and thinking == "level" and request.reasoning:
+            effort = sent_effort(request.reasoning, request.extras, has=has)
+            made["thinkingConfig"] = _thinking(effort, kind=thinking)
         made.update(_extras(request.extras, has=has))
     return {name: value for name, value in made.items() if value is not None}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from hermes.errors import ProviderRejected
-from hermes.media.image_files import inline_image
+from hermes.media.image_files import inline_image, is_too_large
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import (
     ImagePart,
@@ -171,7 +171,7 @@ def _picture(part: Part, *, images: Images | None) -> str | None:
     if found is not None:
         return found
     inline = inline_image(part.media.url)
-    return None if inline is None or inline.is_too_large else inline.data
+    return None if inline is None or is_too_large(inline) else inline.data
 
 
 def _words(part: Part, *, sees: bool) -> str:

@@ -4,7 +4,7 @@ What a service does not support is refused by name here, never dropped silently.
 """
 
 from hermes.errors import ProviderRejected
-from hermes.ports.effort import effort_of
+from hermes.ports.effort import sent_effort
 from hermes.ports.options import NO_EXTRAS
 from hermes.ports.provider import ModelRequest, ToolChoice
 from hermes.provider_kit.request_json import Json, function_tool, is_strict
@@ -126,11 +126,17 @@ def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
         return dict(_OFF[way]) if settings.has_option("reasoning_off", request) else {}
     if way == "reasoning_object":
         budget = isinstance(wanted, int)
-        return {"reasoning": {"max_tokens": wanted} if budget else {"effort": wanted}}
+        told = {"max_tokens": wanted} if budget else {"effort": _effort(request, settings)}
+        return {"reasoning": told}
     if way == "enable_thinking":
         found: Json = {"enable_thinking": True}
         return found | ({"thinking_budget": wanted} if isinstance(wanted, int) else {})
     if way == "thinking":
         return {"thinking": {"type": "enabled"}}
-    effort: Json = {"reasoning_effort": effort_of(wanted)}
+    effort: Json = {"reasoning_effort": _effort(request, settings)}
     return {"thinking": {"type": "enabled"}, **effort} if way == "thinking_effort" else effort
+
+
+def _effort(request: ModelRequest, settings: OpenAISettings) -> str:
+    has = settings.options.of(request.model or settings.model)
+    return sent_effort(request.reasoning or "low", request.extras, has=has)

@@ -26,7 +26,14 @@ from hermes.message.parts import (
     text_of,
 )
 from hermes.ports.provider import ModelRequest
-from hermes.provider_kit.request_json import IMAGE_GONE, NO_VISION, Images, Json, part_text
+from hermes.provider_kit.request_json import (
+    IMAGE_GONE,
+    NO_VISION,
+    Images,
+    Json,
+    part_text,
+    with_known_detail,
+)
 from hermes.providers.openai.parameters import build_parameters
 from hermes.providers.openai.presets import PLAIN, Quirks
 from hermes.providers.openai.settings import OpenAISettings
@@ -41,7 +48,7 @@ _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
 
 def build_body(request: ModelRequest, settings: OpenAISettings, *, images: Images) -> bytes:
     """Return the request's JSON; `images` maps the path of each image file to its data URL."""
-    quirks = settings.rules
+    quirks, request = settings.rules, with_known_detail(request, settings)
     messages = build_messages(request, images=images, vision=settings.vision, quirks=quirks)
     if request.cache_prefix and quirks.cache_marks:
         _mark_prefix(messages)
@@ -192,9 +199,10 @@ def _block(part: Part, *, images: Images, vision: bool) -> Json:
     if not vision:
         return _text(NO_VISION)
     source = image_url(part.media, images)
-    return (
-        _text(IMAGE_GONE) if source is None else {"type": "image_url", "image_url": {"url": source}}
-    )
+    if source is None:
+        return _text(IMAGE_GONE)
+    detail: Json = {} if part.detail is None else {"detail": part.detail}
+    return {"type": "image_url", "image_url": {"url": source, **detail}}
 
 
 def _file(part: Part) -> Json | None:

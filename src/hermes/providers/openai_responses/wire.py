@@ -5,7 +5,6 @@ items, including the service's own encrypted reasoning.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -23,7 +22,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.ports.effort import effort_of
+from hermes.ports.effort import sent_effort
 from hermes.ports.options import Extras, Option
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice
 from hermes.provider_kit.request_json import (
@@ -33,6 +32,7 @@ from hermes.provider_kit.request_json import (
     Json,
     is_strict,
     part_text,
+    with_known_detail,
 )
 from hermes.providers.openai_responses.settings import ResponsesSettings
 
@@ -44,7 +44,7 @@ _LEAST_OUTPUT_TOKENS = 16
 
 def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Images) -> bytes:
     """Return the request's JSON; `images` maps the path of each image file to its data URL."""
-    model = request.model or settings.model
+    model, request = request.model or settings.model, with_known_detail(request, settings)
     shown = images if settings.vision else None
     first, *others = [block for block in request.system if block] or [""]
     body: Json = {
@@ -87,7 +87,7 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if request.top_p is not None:
         body["top_p"] = request.top_p
     if request.reasoning:
-        body["reasoning"] = _reasoning(request.reasoning, settings)
+        body["reasoning"] = _reasoning(request, settings)
     elif request.reasoning == 0 and settings.has_option("reasoning_off", request):
         body["reasoning"] = {"effort": "none"}
     if request.schema is not None:
@@ -117,8 +117,9 @@ def _add_extras(body: Json, extras: Extras, *, has: frozenset[Option]) -> None:
         body["top_logprobs"] = extras.top_logprobs
 
 
-def _reasoning(wanted: Any, settings: ResponsesSettings) -> Json:
-    found: Json = {"effort": effort_of(wanted)}
+def _reasoning(request: ModelRequest, settings: ResponsesSettings) -> Json:
+    has = settings.options.of(request.model or settings.model)
+    found: Json = {"effort": sent_effort(request.reasoning or "low", request.extras, has=has)}
     if settings.reasoning_summary is not None:
         found["summary"] = settings.reasoning_summary
     return found
@@ -220,7 +221,7 @@ def _block(part: Part, *, images: Images | None) -> Json:
     source = image_url(part.media, images)
     if source is None:
         return _text(IMAGE_GONE)
-    return {"type": "input_image", "image_url": source, "detail": "auto"}
+    return {"type": "input_image", "image_url": source, "detail": part.detail or "auto"}
 
 
 def _file(media: Media, url: str) -> Json:

@@ -18,6 +18,7 @@ from hermes.errors import (
     NoCredits,
     OverBudget,
     Overloaded,
+    PromptTooLong,
     ProviderUnavailable,
     StreamTruncated,
 )
@@ -179,6 +180,8 @@ def _end_of(progress: Progress, *, name: str) -> TurnResult:
         raise StreamTruncated(reason)
     if result.code == OverBudget.code:
         raise OverBudget(reason, _LATER_S)
+    if result.code == PromptTooLong.code:
+        raise PromptTooLong(reason)
     if result.code == NoCredits.code:
         raise NoCredits(reason)
     if result.code == ModelsStopped.code:

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.calls.budgets import Payer
 from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
-from hermes.errors import Forbidden, RateLimited, Unauthenticated
+from hermes.errors import BadRequest, Forbidden, RateLimited, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey, KeyStore
@@ -80,23 +80,39 @@ class Callers:
         if key.expires_at is not None and key.expires_at <= self._clock.now():
             raise Unauthenticated("This key has expired: ask the operator for a new one.")
 
-    def _check_rate(self, key: CallerKey) -> KeyRate | None:
+    def take_more(self, caller: ApiCaller, calls: int) -> ApiCaller:
+        """Take the rate of further calls of one request; raise `RateLimited` if it has too little.
+
+        Raises `BadRequest` for a request that needs more than a whole minute of the key.
+        """
+        key = caller.key
+        if key is None or key.requests_per_minute is None or calls < 1:
+            return caller
+        if calls >= key.requests_per_minute:
+            raise BadRequest(
+                f"n is {calls + 1}, which counts as {calls + 1} requests, and this key may be used "
+                f"{key.requests_per_minute} times a minute: ask for fewer answers at once."
+            )
+        return msgspec.structs.replace(caller, rate=self._check_rate(key, calls=calls))
+
+    def _check_rate(self, key: CallerKey, *, calls: int = 1) -> KeyRate | None:
         most = key.requests_per_minute
         if most is None:
             return None
         now = self._clock.monotonic()
         left, at = self._buckets.get(key.id, (float(most), now))
         left = min(float(most), left + (now - at) * most / _MINUTE_S)
-        if left < 1:
-            wait = (1 - left) * _MINUTE_S / most
+        if left < calls:
+            wait = (calls - left) * _MINUTE_S / most
             error = RateLimited(f"This key may be used {most} times a minute.", wait)
             error.per_minute = most
             raise error
         if len(self._buckets) >= _MOST_BUCKETS:
             self._buckets.clear()
-        self._buckets[key.id] = (left - 1, now)
-        reset_s = (most - left + 1) * _MINUTE_S / most
-        return KeyRate(most, int(left - 1), reset_s, self._clock.now())
+        left -= calls
+        self._buckets[key.id] = (left, now)
+        reset_s = (most - left) * _MINUTE_S / most
+        return KeyRate(most, int(left), reset_s, self._clock.now())
 
 
 def check_model(caller: ApiCaller, *names: str) -> None:

@@ -9,9 +9,9 @@ from typing import Literal
 from msgspec import Raw
 
 from hermes.errors import BadRequest
-from hermes.ports.options import NO_EXTRAS, Extras, Option
+from hermes.ports.options import EFFORT_OPTIONS, NO_EXTRAS, Extras, Option, exact_effort
 from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolChoice, ToolSpec
-from hermes.server.v1.chat_messages import ChatInput, read_messages
+from hermes.server.v1.chat_messages import IMAGE_DETAIL, ChatInput, read_messages
 from hermes.server.v1.chat_shape import (
     AllowedChoice,
     ChatBody,
@@ -70,7 +70,7 @@ def read_chat(body: bytes) -> WireCall:
         stream=bool(asked.stream),
         wants_usage=options is not None and bool(options.include_usage),
         ignored=(*unknown, *_ignored(asked, said)),
-        hints=tuple(_hints(asked)),
+        hints=tuple(_hints(asked, said)),
         choices=asked.n or 1,
     )
 
@@ -129,6 +129,7 @@ def _extras(asked: ChatBody) -> Extras | None:
         min_p=asked.min_p or None,
         verbosity=asked.verbosity,
         prediction=_predicted(asked.prediction),
+        effort=exact_effort(asked.reasoning_effort),
     )
     return None if found == NO_EXTRAS else found
 
@@ -143,6 +144,7 @@ def _has_extra(asked: ChatBody) -> bool:
         or asked.min_p
         or asked.verbosity
         or asked.prediction
+        or asked.reasoning_effort in EFFORT_OPTIONS
     )
 
 
@@ -153,8 +155,10 @@ def _predicted(prediction: Prediction | None) -> str | None:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
-def _hints(asked: ChatBody) -> Iterator[tuple[Option, str]]:
+def _hints(asked: ChatBody, said: ChatInput) -> Iterator[tuple[Option, str]]:
     """Yield the options that only some models heed, with their fields."""
+    if said.has_detail:
+        yield "image_detail", IMAGE_DETAIL
     if any(isinstance(tool, Tool) and tool.function.strict for tool in asked.tools or ()):
         yield "strict_tools", "tools.function.strict"
     if asked.verbosity not in {None, "medium"}:
@@ -163,6 +167,8 @@ def _hints(asked: ChatBody) -> Iterator[tuple[Option, str]]:
         yield "prediction", "prediction"
     if asked.reasoning_effort == "none":
         yield "reasoning_off", "reasoning_effort"
+    elif (effort := exact_effort(asked.reasoning_effort)) is not None:
+        yield EFFORT_OPTIONS[effort], "reasoning_effort"
 
 
 def _output_limit(asked: ChatBody) -> int | None:

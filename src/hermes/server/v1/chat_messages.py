@@ -27,17 +27,23 @@ from hermes.server.v1.chat_shape import (
     UserMessage,
 )
 from hermes.server.v1.chat_thoughts import read_thoughts
-from hermes.server.v1.file_parts import file_part, image_media, sound_part
+from hermes.server.v1.file_parts import file_part, image_detail, image_media, sound_part
 from hermes.server.v1.wire_body import is_given
+
+IMAGE_DETAIL = "messages.content.image_url.detail"
 
 
 class ChatInput(msgspec.Struct, frozen=True):
-    """The system blocks, the messages, whether a cache mark was found, and what has no effect."""
+    """The system blocks, the messages, whether a cache mark was found, and what has no effect.
+
+    `has_detail` says that a picture names how closely it is to be looked at.
+    """
 
     system: tuple[str, ...]
     messages: tuple[ChatMessage, ...]
     marked: bool
     ignored: tuple[str, ...]
+    has_detail: bool = False
 
 
 def read_messages(wire: list[Message]) -> ChatInput:
@@ -51,7 +57,8 @@ def read_messages(wire: list[Message]) -> ChatInput:
         system += reader.blocks(message)
         leading += 1
     messages = tuple(reader.message(one, leading + n) for n, one in enumerate(wire[leading:]))
-    return ChatInput(tuple(system), messages, reader.marked, tuple(reader.ignored))
+    ignored = tuple(reader.ignored)
+    return ChatInput(tuple(system), messages, reader.marked, ignored, reader.has_detail)
 
 
 class _Reader:
@@ -59,6 +66,7 @@ class _Reader:
 
     def __init__(self) -> None:
         self.marked = False
+        self.has_detail = False
         # A dict for its order: each name once.
         self.ignored: dict[str, None] = {}
         self._names: dict[str, str] = {}
@@ -109,6 +117,15 @@ class _Reader:
         if is_given(part.cache_control) or is_given(part.prompt_cache_breakpoint):
             self.marked = True
 
+    def _picture(self, part: Image, field: str) -> ImagePart:
+        said = part.image_url.detail
+        detail = image_detail(said)
+        if detail is not None:
+            self.has_detail = True
+        elif said not in {None, "auto"}:
+            self.ignored[IMAGE_DETAIL] = None
+        return ImagePart(image_media(part.image_url.url, field), detail)
+
     def _shown(self, message: UserMessage, place: int) -> Iterator[Part]:
         for n, part in enumerate(message.content):
             if isinstance(part, Text):
@@ -116,10 +133,7 @@ class _Reader:
                 yield TextPart(part.text)
             elif isinstance(part, Image):
                 self._mark(part)
-                if part.image_url.detail not in {None, "auto"}:
-                    self.ignored["messages.content.image_url.detail"] = None
-                field = f"messages[{place}].content[{n}].image_url.url"
-                yield ImagePart(image_media(part.image_url.url, field))
+                yield self._picture(part, f"messages[{place}].content[{n}].image_url.url")
             elif isinstance(part, Audio):
                 sound, field = part.input_audio, f"messages[{place}].content[{n}].input_audio"
                 yield sound_part(sound.data, sound.format, field)

@@ -24,7 +24,10 @@ async def one_after_another(start: StartCall, count: int) -> AsyncGenerator[Call
 async def all_at_once(
     start: StartCall, count: int, *, record: Record
 ) -> AsyncGenerator[CallEvent, None]:
-    """Yield one answer that holds those of `count` calls; the first failure ends them all."""
+    """Yield one answer that holds those of `count` calls; the first failure ends them all.
+
+    Fewer answers than asked for would look like a success: clients read `choices[count - 1]`.
+    """
     tasks: list[asyncio.Task[FullAnswer]] = []
     failure: Exception | None = None
     try:
@@ -33,6 +36,7 @@ async def all_at_once(
     except ExceptionGroup as failed:
         failure = failed.exceptions[0]
     if failure is not None:
+        failure.args = (f"{failure} (one of {count} answers failed, so none is returned)",)
         raise failure  # raised here, so that the exception group does not become its cause
     first, *others = [task.result() for task in tasks]
     yield msgspec.structs.replace(first, others=tuple(others))

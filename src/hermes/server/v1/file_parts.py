@@ -4,10 +4,11 @@ Only the form is read here; `serve` checks the bytes.
 """
 
 import re
+from typing import get_args
 
 from hermes.errors import BadRequest
 from hermes.message.inline_file import PDF, SOUND_KINDS, InlineFile
-from hermes.message.parts import AudioPart, FilePart, Media
+from hermes.message.parts import AudioPart, FilePart, ImageDetail, Media
 from hermes.net.untrusted_url import MAX_URL_CHARS
 
 # Not "image/*": one service requires a type next to an address, and detects the type itself.
@@ -15,6 +16,11 @@ _UNKNOWN_IMAGE = "image/jpeg"
 _TYPES = {"png": "image/png", "gif": "image/gif", "webp": "image/webp"}
 _ENDING = re.compile(r"https?://[^?#]*\.(\w{3,4})(?:[?#]|$)", re.ASCII | re.IGNORECASE)
 _INLINE = re.compile(r"data:(image/[\w.+-]{1,64});base64,(?=.)", re.ASCII | re.IGNORECASE)
+
+
+def image_detail(said: str | None) -> ImageDetail | None:
+    """Return how closely a picture should be looked at; None for what is not known, and for auto."""
+    return next((one for one in get_args(ImageDetail) if one == said), None)
 
 
 def image_media(url: str, field: str) -> Media:

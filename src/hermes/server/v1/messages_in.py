@@ -10,7 +10,14 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.ports.effort import Effort
-from hermes.ports.options import Extras, Option
+from hermes.ports.options import (
+    EFFORT_OPTIONS,
+    NO_EXTRAS,
+    ExactEffort,
+    Extras,
+    Option,
+    exact_effort,
+)
 from hermes.ports.provider import ModelRequest, OutputSchema, ToolChoice, ToolSpec
 from hermes.server.v1.dialect import WireCall
 from hermes.server.v1.messages_history import MessagesHistory
@@ -72,7 +79,7 @@ def _call(asked: MessagesBody, ignored: list[str]) -> WireCall:
         reasoning=_reasoning(asked.thinking, asked.output_config),
         cache_prefix=history.marked or _is_marked(asked),
         parallel_tools=not _wants_one_call(asked),
-        extras=Extras(top_k=asked.top_k) if asked.top_k else None,
+        extras=_extras(asked),
     )
     ignored += sorted(history.ignored) + list(_without_effect(asked))
     return WireCall(
@@ -90,6 +97,21 @@ def _hints(asked: MessagesBody) -> Iterator[tuple[Option, str]]:
         yield "strict_tools", "tools.strict"
     if asked.thinking is not None and asked.thinking.type == "disabled":
         yield "reasoning_off", "thinking"
+    if (effort := _exact_effort(asked)) is not None:
+        yield EFFORT_OPTIONS[effort], "output_config.effort"
+
+
+def _extras(asked: MessagesBody) -> Extras | None:
+    found = Extras(top_k=asked.top_k or None, effort=_exact_effort(asked))
+    return None if found == NO_EXTRAS else found
+
+
+def _exact_effort(asked: MessagesBody) -> ExactEffort | None:
+    """Return an effort that only some models have; beside a budget it has no effect."""
+    config, thinking = asked.output_config, asked.thinking
+    if config is None or (thinking is not None and thinking.type in {"enabled", "disabled"}):
+        return None
+    return exact_effort(config.effort)
 
 
 def _refuse(asked: MessagesBody) -> None:

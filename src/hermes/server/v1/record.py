@@ -46,7 +46,13 @@ class Record:
         if isinstance(event, CallStart):
             self._running.append(event.candidate)
             self._model = event.candidate.model
-            self._attempts.append({"model": name_of(event.candidate), "rule": event.candidate.rule})
+            told: dict[str, object] = {
+                "model": name_of(event.candidate),
+                "rule": event.candidate.rule,
+            }
+            if event.deployment:
+                told["deployment"] = event.deployment
+            self._attempts.append(told)
         elif isinstance(event, ModelName):
             self._model = event.model
         elif isinstance(event, CallFailure):

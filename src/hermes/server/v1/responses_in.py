@@ -11,10 +11,10 @@ from typing import Literal
 import msgspec
 
 from hermes.errors import BadRequest
-from hermes.ports.options import NO_EXTRAS, Extras, Option, Summary
+from hermes.ports.options import EFFORT_OPTIONS, NO_EXTRAS, Extras, Option, Summary, exact_effort
 from hermes.ports.provider import JSON_MODE, ModelRequest, OutputSchema, ToolSpec
 from hermes.server.v1.dialect import WireCall
-from hermes.server.v1.responses_items import ItemReader
+from hermes.server.v1.responses_items import IMAGE_DETAIL, ItemReader
 from hermes.server.v1.responses_shape import (
     ObjectFormat,
     ReasoningConfig,
@@ -142,7 +142,7 @@ def request_of(
         request=request,
         stream=asked.stream is True,
         ignored=tuple(dict.fromkeys(ignored)),
-        hints=tuple(_hints(asked, offered)),
+        hints=tuple(_hints(asked, offered, has_detail=talk.has_detail)),
         echo={ECHO: _echo(asked, request, shapes=tools.shapes, stored=stored)},
         stored=stored,
     )
@@ -183,6 +183,7 @@ def _extras(asked: ResponsesBody) -> Extras | None:
         top_logprobs=(asked.top_logprobs or 0) if wants_logprobs else None,
         verbosity=None if asked.text is None else asked.text.verbosity,
         reasoning_summary=_summary(asked.reasoning),
+        effort=exact_effort(_effort(asked.reasoning)),
     )
     return None if found == NO_EXTRAS else found
 
@@ -192,8 +193,12 @@ def _summary(config: ReasoningConfig | None) -> Summary | None:
     return None if asked is None or asked == "none" else asked
 
 
-def _hints(asked: ResponsesBody, tools: tuple[ToolSpec, ...]) -> Iterator[tuple[Option, str]]:
+def _hints(
+    asked: ResponsesBody, tools: tuple[ToolSpec, ...], *, has_detail: bool
+) -> Iterator[tuple[Option, str]]:
     """Yield the options that only some models heed, with their fields."""
+    if has_detail:
+        yield "image_detail", IMAGE_DETAIL
     if any(spec.strict for spec in tools):
         yield "strict_tools", "tools.strict"
     if asked.text is not None and asked.text.verbosity not in {None, "medium"}:
@@ -202,6 +207,8 @@ def _hints(asked: ResponsesBody, tools: tuple[ToolSpec, ...]) -> Iterator[tuple[
         yield "reasoning_summary", "reasoning.summary"
     if _effort(asked.reasoning) == "none":
         yield "reasoning_off", "reasoning.effort"
+    elif (effort := exact_effort(_effort(asked.reasoning))) is not None:
+        yield EFFORT_OPTIONS[effort], "reasoning.effort"
 
 
 def _effort(config: ReasoningConfig | None) -> str | None:

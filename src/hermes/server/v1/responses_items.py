@@ -20,7 +20,7 @@ from hermes.message.parts import (
     ToolCallPart,
     ToolResultPart,
 )
-from hermes.server.v1.file_parts import file_at, file_part, image_media, sound_part
+from hermes.server.v1.file_parts import file_at, file_part, image_detail, image_media, sound_part
 from hermes.server.v1.responses_shape import (
     MAX_QUOTE,
     CallOutput,
@@ -62,6 +62,7 @@ _ELSEWHERE = {
     "compaction": "only its service can read it; send the conversation itself",
     "compaction_summary": "only its service can read it; send the conversation itself",
 }
+IMAGE_DETAIL = "input.content.detail"
 _Shown = TextPart | ImagePart | FilePart | AudioPart
 _OTHER = "calls of tools that run at OpenAI cannot be passed on; leave it out, or send its text"
 
@@ -72,6 +73,7 @@ class ItemReader:
     def __init__(self, tools: Toolbox) -> None:
         self.system: list[str] = []
         self.messages: list[ChatMessage] = []
+        self.has_detail = False
         # A dict for its order: each name once.
         self.ignored: dict[str, None] = {}
         self._tools = tools
@@ -275,9 +277,12 @@ class ItemReader:
                 f"{where}: files that were uploaded to a service cannot be used here; send the"
                 " picture as image_url, an https address or data:image/...;base64,...."
             )
-        if block.detail not in {None, "auto"}:
-            self.ignored["input.content.detail"] = None
-        return ImagePart(image_media(block.image_url, f"{where}.image_url"))
+        detail = image_detail(block.detail)
+        if detail is not None:
+            self.has_detail = True
+        elif block.detail not in {None, "auto"}:
+            self.ignored[IMAGE_DETAIL] = None
+        return ImagePart(image_media(block.image_url, f"{where}.image_url"), detail)
 
 
 def _file(block: InputFile, where: str) -> FilePart:

@@ -134,6 +134,7 @@ class WireEndpoint:
             refuse_for_agents(call)
             ignored = (*call.ignored, *ignored_by_agents(call.request))
             call = msgspec.structs.replace(call, ignored=ignored)
+        caller = record.caller = self._parts.callers.take_more(caller, call.choices - 1)
         try:
             async with Presence(exchange):
                 events = await self._events(call, caller, exchange=exchange, record=record)

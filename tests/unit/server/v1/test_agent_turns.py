@@ -11,6 +11,7 @@ from hermes.errors import (
     ModelsStopped,
     NoCredits,
     OverBudget,
+    PromptTooLong,
     ProviderUnavailable,
     StreamTruncated,
 )
@@ -118,11 +119,20 @@ async def test_a_whole_answer_is_the_last_word_alone() -> None:
         (done("no", Outcome.FAILED, reason="x"), ProviderUnavailable),
         (done("no", Outcome.FAILED, reason="x", code="over_budget"), OverBudget),
         (done("no", Outcome.REFUSED, reason="x", code="no_credits"), NoCredits),
+        (done("no", Outcome.FAILED, reason="x", code="prompt_too_long"), PromptTooLong),
         (done("no", Outcome.FAILED, reason="x", code="kill_switch"), ModelsStopped),
         (done("half", Outcome.INTERRUPTED, reason="stopped"), StreamTruncated),
         (Progress(kind="stopping"), StreamTruncated),
     ],
-    ids=["failed", "over budget", "no credits", "kill switch", "interrupted", "gateway stops"],
+    ids=[
+        "failed",
+        "over budget",
+        "no credits",
+        "too long",
+        "kill switch",
+        "interrupted",
+        "gateway stops",
+    ],
 )
 async def test_a_turn_without_an_answer_is_an_error(end: Progress, error: type[Exception]) -> None:
     with pytest.raises(error):

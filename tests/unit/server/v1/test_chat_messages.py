@@ -177,12 +177,23 @@ def test_a_mark_on_a_tool_counts_too() -> None:
 
 
 @pytest.mark.req("M1")
-def test_names_and_details_are_listed_once() -> None:
+def test_names_and_unknown_details_are_listed_once() -> None:
     asked = read(
         {"role": "user", "content": "Hi", "name": "ann"},
-        {**user(image(PIXEL, detail="high"), image(PIXEL, detail="auto")), "name": "bob"},
+        {**user(image(PIXEL, detail="huge"), image(PIXEL, detail="auto")), "name": "bob"},
     )
     assert asked.ignored == ("messages.name", "messages.content.image_url.detail")
+    assert asked.hints == ()
+
+
+@pytest.mark.req("M7")
+def test_a_picture_names_how_closely_to_look() -> None:
+    asked = read(user(image(PIXEL, detail="high"), image(PIXEL, detail="auto")))
+
+    shown = asked.request.messages[0].parts
+    assert [part.detail for part in shown if isinstance(part, ImagePart)] == ["high", None]
+    assert asked.ignored == ()
+    assert asked.hints == (("image_detail", "messages.content.image_url.detail"),)
 
 
 @pytest.mark.req("M3")

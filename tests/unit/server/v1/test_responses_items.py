@@ -145,10 +145,10 @@ def test_pictures_by_address_and_by_bytes():
     call = read([{"role": "user", "content": content}])
     assert call.request.messages[0].parts == (
         TextPart("What is it?"),
-        ImagePart(Media("image/png", url=PIXEL)),
+        ImagePart(Media("image/png", url=PIXEL), "high"),
         ImagePart(Media("image/webp", url="https://example.com/cat.webp?x=1")),
     )
-    assert call.ignored == ("input.content.detail",)
+    assert (call.ignored, call.hints) == ((), (("image_detail", "input.content.detail"),))
 
 
 @pytest.mark.req("M5")

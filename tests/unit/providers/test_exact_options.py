@@ -1,0 +1,137 @@
+"""Efforts and details that only some models have: sent as they are, or as the nearest."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import ImagePart, Media
+from hermes.ports.options import ExactEffort, Extras
+from hermes.ports.provider import ModelRequest
+from hermes.providers.anthropic import wire as anthropic
+from hermes.providers.anthropic.settings import AnthropicSettings
+from hermes.providers.gemini import wire as gemini
+from hermes.providers.gemini.settings import GeminiSettings
+from hermes.providers.openai import wire as openai
+from hermes.providers.openai.presets import presets
+from hermes.providers.openai.settings import OpenAISettings
+from hermes.providers.openai_responses import wire as responses
+from hermes.providers.openai_responses.settings import ResponsesSettings
+
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+
+
+def asking(effort: ExactEffort) -> ModelRequest:
+    nearest: Any = "low" if effort == "minimal" else "high"
+    return ModelRequest(
+        model="",
+        messages=(user_text("hi"),),
+        reasoning=nearest,
+        max_output_tokens=9_000,
+        extras=Extras(effort=effort),
+    )
+
+
+def chat_settings(service: str, model: str) -> OpenAISettings:
+    return OpenAISettings(name=service, base_url=presets()[service].base_url, model=model)
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("service", "model", "effort", "expected"),
+    [
+        ("openai", "gpt-5-mini", "minimal", {"reasoning_effort": "minimal"}),
+        ("openai", "gpt-5.2", "minimal", {"reasoning_effort": "low"}),
+        ("openai", "gpt-5.2", "xhigh", {"reasoning_effort": "xhigh"}),
+        ("openai", "gpt-5.2", "max", {"reasoning_effort": "xhigh"}),
+        ("openai", "gpt-5-mini", "max", {"reasoning_effort": "high"}),
+        ("openai", "o3", "xhigh", {"reasoning_effort": "high"}),
+        ("openrouter", "openai/gpt-5.2", "xhigh", {"reasoning": {"effort": "xhigh"}}),
+        ("fireworks", "accounts/fireworks/models/glm-4p6", "xhigh", {"reasoning_effort": "high"}),
+        ("vllm", "any", "minimal", {"reasoning_effort": "low"}),
+    ],
+)
+def test_an_effort_in_chat_completions(
+    service: str, model: str, effort: ExactEffort, expected: dict[str, Any]
+) -> None:
+    body = openai.build_body(asking(effort), chat_settings(service, model), images={})
+
+    sent = msgspec.json.decode(body)
+    assert {name: sent[name] for name in sent if "reasoning" in name} == expected
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [("gpt-5.1-codex-max", "xhigh", "xhigh"), ("gpt-5.1", "xhigh", "high")],
+)
+def test_an_effort_in_responses(model: str, effort: ExactEffort, expected: str) -> None:
+    body = responses.build_body(asking(effort), ResponsesSettings(name="m", model=model), images={})
+
+    assert msgspec.json.decode(body)["reasoning"]["effort"] == expected
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("claude-opus-4-7", "xhigh", "xhigh"),
+        ("claude-opus-4-7", "max", "max"),
+        ("claude-sonnet-4-6", "xhigh", "high"),
+        ("claude-opus-4-7", "minimal", "low"),
+    ],
+)
+def test_an_effort_in_messages(model: str, effort: ExactEffort, expected: str) -> None:
+    settings = AnthropicSettings(name="m", model=model)
+    body = anthropic.build_body(asking(effort), settings, images={})
+
+    assert msgspec.json.decode(body)["output_config"]["effort"] == expected
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "effort", "expected"),
+    [
+        ("gemini-3-flash-preview", "minimal", "MINIMAL"),
+        ("gemini-3-pro-preview", "minimal", "LOW"),
+        ("gemini-3-flash-preview", "max", "HIGH"),
+    ],
+)
+def test_an_effort_in_gemini(model: str, effort: ExactEffort, expected: str) -> None:
+    settings = GeminiSettings(name="m", model=model)
+    body = gemini.build_body(asking(effort), settings, images={})
+
+    config = msgspec.json.decode(body)["generationConfig"]["thinkingConfig"]
+    assert config == {"includeThoughts": True, "thinkingLevel": expected}
+
+
+LOOKED_AT = ModelRequest(
+    model="",
+    messages=(ChatMessage("user", (ImagePart(Media("image/png", url=PIXEL), "low"),)),),
+)
+
+
+@pytest.mark.req("M7")
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        ("openai", {"url": PIXEL, "detail": "low"}),
+        ("mistral", {"url": PIXEL, "detail": "low"}),
+        ("together", {"url": PIXEL}),
+    ],
+)
+def test_the_detail_of_a_picture_goes_where_the_service_has_it(
+    service: str, expected: dict[str, str]
+) -> None:
+    body = openai.build_body(LOOKED_AT, chat_settings(service, "m-1"), images={})
+
+    (message,) = msgspec.json.decode(body)["messages"]
+    assert message["content"][0]["image_url"] == expected
+
+
+@pytest.mark.req("M7")
+def test_the_detail_of_a_picture_in_responses() -> None:
+    body = responses.build_body(LOOKED_AT, ResponsesSettings(name="m", model="m-1"), images={})
+
+    assert msgspec.json.decode(body)["input"][0]["content"][0]["detail"] == "low"
