@@ -30,6 +30,7 @@ from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import StreamTimeout
 from hermes.errors import (
+    AnswerTooLong,
     PromptTooLong,
     ProviderCooling,
     ProviderError,
@@ -89,14 +90,16 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a model may be silent, and how long a call may last.
+    """How long a model may be silent, how long a call may last, and how much it may write.
 
     After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
+    `max_chars` counts text, thoughts and the arguments of tool calls; 0 is any number.
     """
 
     silence_s: float
     limit_s: float
     hedge_s: float = 0.0
+    max_chars: int = 0
 
 
 class _TimedStream:
@@ -306,6 +309,7 @@ class ModelCaller:
                             self._paid(spec, candidate, end=end, began=began)
                             break
                         charge.hear(event)
+                        self._check_size(charge.heard, info.name)
                         if place.is_trial:
                             place.end_trial()
                         has_thought = has_thought or isinstance(event, ReasoningDelta)
@@ -322,6 +326,14 @@ class ModelCaller:
             yield piece
         end = _as_sample(_kept(end, spec), has_thought, is_whole=_is_whole(fitted, context, info))
         yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
+
+    def _check_size(self, heard: int, name: str) -> None:
+        """Raise `AnswerTooLong` if a model writes without end."""
+        if 0 < self._times.max_chars < heard:
+            raise AnswerTooLong(
+                f"{name} wrote more than {self._times.max_chars} characters "
+                "(turns.max_answer_chars), so the call was ended"
+            )
 
     def _fitted(
         self, wanted: ModelRequest, walk: Failover, *, spec: CallSpec

@@ -155,6 +155,9 @@ class OutboxSettings(Section):
     """Only failures within this time count."""
     breaker_open_s: Seconds = 120
     """How long sending is stopped then."""
+    max_messages: Whole = 12
+    """A reply of more messages than this is sent as its first ones and a file with all of it; where
+    the platform takes no files, the last message says how much is missing. 0: any number."""
     dead_letter_days: Days = 7
     """How long dead letters, and replies held for you because they may have arrived, are kept
     whole, regardless of `store.retention_days`; then they are dropped."""
