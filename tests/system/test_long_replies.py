@@ -154,11 +154,11 @@ async def test_an_answer_without_end_is_cut_at_a_size_and_says_so(tmp_path: Path
         more = {**with_model(url), "HERMES_TURNS__MAX_ANSWER_CHARS": "2000"}
         more["HERMES_ROUTING__CONTINUE_ON_FAILURE"] = "true"
         async with live_gateway(tmp_path / "home", more) as live:
-            cut = await live.post(http, text=f"[[deltas:600]]{WORDS}", id="m-long")
-            whole = await live.post(http, text="short", id="m-short")
+            cut = await live.post(http, sender="ann", text=f"[[deltas:600]]{WORDS}")
+            whole = await live.post(http, sender="ann", text="short")
 
-    text = str(cut["text"])
-    assert (cut["outcome"], whole["text"]) == ("failed", "#2 short")
+    text = str(cut["reply"])
+    assert (cut["outcome"], whole["reply"]) == ("failed", "#1 short")
     assert text.endswith("(My answer was cut off here. Please ask again.)")
     assert len(text) < 2200
     assert "turns.max_answer_chars" in str(cut["reason"])
