@@ -28,9 +28,9 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
     sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
-    text = "Stopped. The rest of the reply is not sent." if sending else "Stopped."
+    nothing = "Stopped. The rest of the reply is not sent." if sending else "Nothing is running."
     effect = Effect(
-        text=text if stopped or sending else "Nothing is running.",
+        text="Stopped." if stopped else nothing,
         interrupts=running,
         stops_below=is_all,
         stops_sending=sending,
