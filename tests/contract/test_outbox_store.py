@@ -16,7 +16,7 @@ from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
 from hermes.ports.store import Store
-from hermes.ports.turns import Begin, Commit, StoppedSending, TurnResult
+from hermes.ports.turns import Begin, Commit, DeliveryStop, TurnResult
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
 from tests.stores.opening import open_store, raw_bytes
@@ -129,7 +129,7 @@ class StoreRig:
         *,
         chat: str = "c1",
         purpose: Purpose = "reply",
-        stops: StoppedSending | None = None,
+        stops: DeliveryStop | None = None,
     ) -> None:
         lease = self.leases.get(name) or await self.begin(name)
         view = await self.store.turns.view(name)
@@ -151,7 +151,7 @@ class StoreRig:
         """Commit what `/stop` commits in the session of a delivery."""
         await self.begin(f"stop_{name}")
         target = Target(platform="memory", account="a", chat_id=chat)
-        await self.commit(f"stop_{name}", chat="elsewhere", stops=StoppedSending(name, target))
+        await self.commit(f"stop_{name}", chat="elsewhere", stops=DeliveryStop(name, target))
 
     async def recover(self) -> None:
         await self._restart()

@@ -24,7 +24,7 @@ from hermes.outbox.backoff import (
     Dead,
     FailedCall,
     Lost,
-    Stopped,
+    Stop,
     decide,
     is_too_old,
 )
@@ -109,14 +109,14 @@ class Attempts:
         self._screens.close(record.id)
         if end < len(chunks):
             await self._delete_unused(record, chunks[:end])
-            return await self.end(record, Stopped())
+            return await self.end(record, Stop())
         await self._take_back(record, chunks)
         return None
 
     def _ending(self, record: DeliveryRecord, chunks: tuple[Chunk, ...], end: int) -> Action | None:
         """Return how a row ends of which nothing is to be sent; None if something is."""
         if end < len(chunks) and record.chunk >= end:
-            return Stopped()
+            return Stop()
         reason = self.unsendable(record, chunks)
         return None if reason is None else Dead(reason)
 
@@ -356,7 +356,7 @@ class Attempts:
             )
         elif isinstance(action, Dead):
             await self.store.dead(record.id, failure=action.failure, at=now, note=note)
-        elif isinstance(action, Stopped):
+        elif isinstance(action, Stop):
             await self.store.stopped(record.id, at=now, note=note)
         else:
             await self.lose(record, note)

@@ -30,11 +30,11 @@ class Dead(msgspec.Struct, frozen=True):
     failure: str
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class Stop(msgspec.Struct, frozen=True):
     """The person stopped the delivery: what is not sent yet will not be."""
 
 
-Action = Again | Lost | Dead | Stopped
+Action = Again | Lost | Dead | Stop
 
 
 class FailedCall(msgspec.Struct, frozen=True, kw_only=True):

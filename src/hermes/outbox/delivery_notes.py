@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hermes.errors import DeliveryError, DeliveryRejected
-from hermes.outbox.backoff import Action, Again, Dead, Stopped
+from hermes.outbox.backoff import Action, Again, Dead, Stop
 from hermes.outbox.marks import EDIT_REJECTED, FILE_REFUSED, POSSIBLE_REPEAT
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 
@@ -57,7 +57,7 @@ def action_note(record: DeliveryRecord, action: Action, *, now: float) -> Delive
 def _then(action: Action, *, waits: bool) -> str:
     if isinstance(action, Dead):
         return "dead"
-    if isinstance(action, Stopped):
+    if isinstance(action, Stop):
         return "stopped"
     if not isinstance(action, Again):
         return "unknown"

@@ -9,7 +9,7 @@ import structlog
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
 from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
-from hermes.outbox.backoff import Action, Again, Dead, Lost, Stopped
+from hermes.outbox.backoff import Action, Again, Dead, Lost, Stop
 from hermes.outbox.breaker import Pass
 from hermes.outbox.chunk_sends import Chunk, key_of
 from hermes.outbox.delivery_notes import failed_note, settled_note
@@ -55,9 +55,7 @@ class UnknownWorker:
         if record.chunk >= end_of(record, chunks):
             # The person was erased: nothing is left to repeat. Or they want no more of it.
             is_stopped = record.chunk < len(chunks)
-            await self._attempts.end(
-                record, Stopped() if is_stopped else Dead(FailureClass.REJECTED)
-            )
+            await self._attempts.end(record, Stop() if is_stopped else Dead(FailureClass.REJECTED))
             return None
         choice = self.choose(record)
         log.info("outbox.settling", delivery=record.id, message=record.message_id, how=choice.value)

@@ -154,7 +154,7 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     platform_usage: Usage = Usage()
 
 
-class StoppedSending(msgspec.Struct, frozen=True):
+class DeliveryStop(msgspec.Struct, frozen=True):
     """A session whose replies are no longer sent, and where they were sent to."""
 
     lane: str
@@ -198,7 +198,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     choices: SessionChoices | None = None
     interrupts: str | None = None
     stops_below: str | None = None
-    stops_sending: StoppedSending | None = None
+    stops_sending: DeliveryStop | None = None
     rewind: Rewind | None = None
     mirrors: tuple[str, ...] = ()
     events: tuple[TimelineEvent, ...] = ()

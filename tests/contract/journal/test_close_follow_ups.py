@@ -9,7 +9,7 @@ from hermes.message.parts import ImagePart, Media
 from hermes.message.reply import STOPPED
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, has, open_rig
 
 JOIN_S = 2.0
 # What follows is gathered at once.
@@ -186,9 +186,7 @@ async def test_one_that_comes_while_a_turn_waits_for_a_place_joins_it(tmp_path: 
     async with open_rig(tmp_path, script=script, settings=one_place) as rig:
         await begun(rig, user="bob", chat="bob")
         first = await rig.say("begin", platform="push")
-        await rig.until(lambda: len(rig.core.lanes.turns()) == 2)
-        while "waits_for_place" not in await rig.kinds(first):
-            await rig.pause()
+        await rig.until(has(lambda: rig.kinds(first), "waits_for_place"))
         second = await rig.say("two", platform="push")
         await rig.answer("/stop", platform="push", user="bob", chat="bob")
 

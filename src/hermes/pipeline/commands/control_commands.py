@@ -20,7 +20,7 @@ from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.tool_questions import take_answer, was_asked
 from hermes.pipeline.turn import Turn
-from hermes.ports.turns import Commit, StoppedSending
+from hermes.ports.turns import Commit, DeliveryStop
 from hermes.sessions.commands import TypedCommand
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.
@@ -57,7 +57,7 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
         reset_lane=effect.reset_lane,
         end_reason=effect.end_reason,
         stops_below=lane if effect.stops_below else None,
-        stops_sending=StoppedSending(lane, target_of(turn.event)) if effect.stops_sending else None,
+        stops_sending=DeliveryStop(lane, target_of(turn.event)) if effect.stops_sending else None,
     )
     assert ctx.journal.lease is not None
     await commit_patiently(ctx, ctx.journal.lease, commit)
