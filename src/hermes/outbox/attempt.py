@@ -266,9 +266,9 @@ class Attempts:
         if editing and posted_id is not None:
             await self.wire.edit(record.target, posted_id, text=text_of(chunk))
             return posted_id
-        return (await self.send(record, chunk)).platform_message_id
+        return (await self.post_chunk(record, chunk)).platform_message_id
 
-    async def send(self, record: DeliveryRecord, chunk: Chunk) -> Receipt:
+    async def post_chunk(self, record: DeliveryRecord, chunk: Chunk) -> Receipt:
         """Send the row's current chunk as a new message."""
         return await self.wire.send(await self.wire.with_file(compose(record, chunk), record))
 

@@ -194,7 +194,7 @@ class UnknownWorker:
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, posted_id: str | None) -> str:
         wire = self._attempts.wire
         if posted_id is None:
-            receipt = await self._attempts.send(record, chunk)
+            receipt = await self._attempts.post_chunk(record, chunk)
             posted_id = receipt.platform_message_id
         # The key may belong to a preview, which shows only the beginning of the reply.
         was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None
