@@ -125,7 +125,11 @@ async def test_stop_ends_all_that_was_asked_and_leaves_it_in_the_conversation(
 async def test_what_may_not_join_stops_the_turn_as_always(tmp_path: Path, what: str) -> None:
     picture = ImagePart(Media("image/png", url="https://pictures.example/a"))
     off = {"BUSY__MERGE_FOLLOW_UPS": "false"} if what == "no merging" else {}
-    more = {"picture": {"attached": (picture,)}, "other person": {"user": "bob"}}.get(what, {})
+    changes: dict[str, dict[str, Any]] = {
+        "picture": {"attached": (picture,)},
+        "other person": {"user": "bob"},
+    }
+    more = changes.get(what, {})
     async with open_rig(tmp_path, script=script, settings={**CLOSE, **off}) as rig:
         first = await begun(rig, user="ann", **THREAD)
         second = await rig.say("two", platform="push", **{"user": "ann", **THREAD, **more})
