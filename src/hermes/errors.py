@@ -37,6 +37,7 @@ HermesError
 │   │   └── PromptTooLong   the request does not fit the model's context
 │   ├── ProviderTimeout     no output in time
 │   ├── StreamTruncated     the stream ended before its end marker
+│   ├── AnswerTooLong       the model wrote more than one answer may have
 │   └── AnswerInvalid       the answer does not fit the schema that was asked for
 ├── DeliveryError           a reply could not be sent
 │   ├── NotDelivered        not sent for certain; may be retried
@@ -385,6 +386,13 @@ class StreamTruncated(ProviderError):
     """The stream ended before its end marker."""
 
     code = "stream_truncated"
+    was_sent = True
+
+
+class AnswerTooLong(ProviderError):
+    """The model wrote more than one answer may have; what it wrote so far was cut there."""
+
+    code = "answer_too_long"
     was_sent = True
 
 

@@ -16,7 +16,7 @@ from hermes.ports.inbox import NewMessage
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery, OutboxStore
 from hermes.ports.steps import Lease
 from hermes.ports.store import Store
-from hermes.ports.turns import Begin, Commit, TurnResult
+from hermes.ports.turns import Begin, Commit, DeliveryStop, TurnResult
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.outbox_store import MemoryOutboxStore
 from tests.stores.opening import open_store, raw_bytes
@@ -49,6 +49,9 @@ class MemoryRig:
 
     async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
         self.store.commit(new_delivery(name, chat=chat, purpose=purpose), message_id=name)
+
+    async def stop(self, name: str, *, chat: str = "c1") -> None:
+        self.store.stop(name, by="m_stop")
 
     async def recover(self) -> None:
         self.store.recover()
@@ -120,7 +123,14 @@ class StoreRig:
         )
         return self.leases[name]
 
-    async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
+    async def commit(
+        self,
+        name: str,
+        *,
+        chat: str = "c1",
+        purpose: Purpose = "reply",
+        stops: DeliveryStop | None = None,
+    ) -> None:
         lease = self.leases.get(name) or await self.begin(name)
         view = await self.store.turns.view(name)
         await self.store.turns.commit(
@@ -133,8 +143,15 @@ class StoreRig:
                 at=self.clock.now(),
                 epoch=view.epoch,
                 deliveries=(new_delivery(name, chat=chat, purpose=purpose),),
+                stops_sending=stops,
             ),
         )
+
+    async def stop(self, name: str, *, chat: str = "c1") -> None:
+        """Commit what `/stop` commits in the session of a delivery."""
+        await self.begin(f"stop_{name}")
+        target = Target(platform="memory", account="a", chat_id=chat)
+        await self.commit(f"stop_{name}", chat="elsewhere", stops=DeliveryStop(name, target))
 
     async def recover(self) -> None:
         await self._restart()
@@ -570,3 +587,44 @@ async def test_a_replay_and_a_drop_are_part_of_the_story(tmp_path: Path) -> None
         assert row.failed == 2
     finally:
         await rig.close()
+
+
+CHAT = Target(platform="memory", account="a", chat_id="c1")
+
+
+@pytest.mark.req("W18", "J18")
+async def test_a_reply_that_is_posted_in_part_can_be_stopped(rig) -> None:
+    now = rig.clock.now()
+    await rig.commit("long")
+    before = await rig.outbox.is_sending("long", CHAT)
+    await rig.outbox.sending("long", chunk=0, at=now)
+    await rig.outbox.chunk_sent("long", chunk=0, platform_message_id="x1", last=False, at=now)
+    during = await rig.outbox.is_sending("long", CHAT)
+
+    await rig.stop("long")
+
+    # Who does not know it cannot send on, and who does ends it; it is no dead letter to deal with.
+    assert (before, during) == (False, True)
+    assert (await rig.row("long")).stopped_by is not None
+    with pytest.raises(GuardFailed):
+        await rig.outbox.sending("long", chunk=1, at=now)
+    await rig.outbox.sending("long", chunk=1, at=now, is_stopped=True)
+    note = DeliveryNote(at=now, then="stopped", tried=False, chunk=1)
+    await rig.outbox.stopped("long", at=now, note=note)
+    row = await rig.row("long")
+    assert (row.state, row.failure, row.story) == (DeliveryState.DEAD, "dropped", (note,))
+    assert await rig.outbox.is_sending("long", CHAT) is False
+
+
+@pytest.mark.req("W18", "J18")
+async def test_a_reply_that_waits_to_be_sent_and_one_that_was_sent_are_not_stopped(rig) -> None:
+    now = rig.clock.now()
+    for name in ("waits", "sent"):
+        await rig.commit(name, chat=name)
+    await rig.outbox.sending("sent", chunk=0, at=now)
+    await rig.outbox.chunk_sent("sent", chunk=0, platform_message_id="x1", last=True, at=now)
+
+    for name in ("waits", "sent"):
+        await rig.stop(name, chat=name)
+
+    assert [(await rig.row(name)).stopped_by for name in ("waits", "sent")] == [None, None]

@@ -97,6 +97,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.letters_lapse",
         "store.delivery_returned",
         "store.delivery_fresh",
+        "store.delivery_stopped",
         "store.preview_opens",
         "store.revoke_credential",
         "store.revoke_credentials",

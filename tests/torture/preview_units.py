@@ -1,23 +1,27 @@
-"""The units of a reply that is shown over several messages, or sent anew, for `store_kills`."""
+"""The units of a reply that is shown over several messages, sent anew or stopped, for `store_kills`."""
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
+
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
-from hermes.ports.outbox import NewDelivery
+from hermes.ports.outbox import DeliveryNote, NewDelivery
 from hermes.ports.steps import Lease
 from hermes.ports.store import Store
+from hermes.ports.turns import DeliveryStop
 from hermes.testing.manual_time import ManualClock
-from tests.torture.store_rig import accept, answer, begin
+from tests.torture.store_rig import accept, answer, begin, ending
 
 Act = Callable[[Store, ManualClock], Awaitable[object]]
 LANE = "gil"
 SHOWN = "o_shown"
 ANEW = "o_anew"
+STOPPED = "o_stopped"
 
 
 async def prepare_preview(store: Store, clock: ManualClock) -> None:
-    """Let one reply be shown in a first message, and another one wait to be sent."""
+    """Let one reply be shown in a first message, one wait to be sent, and one be stopped."""
     await accept(store, "shown", user=LANE, clock=clock)
     lease, message = await begin(store, LANE, clock=clock)
     target = Target(platform="gone", account="a", chat_id=LANE)
@@ -27,6 +31,21 @@ async def prepare_preview(store: Store, clock: ManualClock) -> None:
     )
     await store.outbox.preview_sent(lease, SHOWN, platform_message_id="x1")
     await answer(store, "anew", user="hal", clock=clock, platform="gone")
+    await _be_stopped(store, clock)
+
+
+async def _be_stopped(store: Store, clock: ManualClock) -> None:
+    """Let a reply be stopped after its first message."""
+    lane, at = "ivo", clock.now()
+    await answer(store, "stopped", user=lane, clock=clock, platform="gone")
+    await store.outbox.sending(STOPPED, chunk=0, at=at)
+    await store.outbox.chunk_sent(STOPPED, chunk=0, platform_message_id="x", last=False, at=at)
+    await accept(store, "stop", user=lane, clock=clock)
+    lease, message = await begin(store, lane, clock=clock)
+    target = Target(platform="gone", account="a", chat_id=lane)
+    stop = DeliveryStop(lane, target)
+    end = msgspec.structs.replace(ending(message, clock=clock), stops_sending=stop)
+    await store.turns.commit(lease, end)
 
 
 async def _open(store: Store, _clock: ManualClock) -> None:
@@ -42,4 +61,17 @@ async def _fresh(store: Store, _clock: ManualClock) -> None:
     await store.outbox.fresh(ANEW)
 
 
-UNITS: dict[str, Act] = {"store.preview_opens": _open, "store.delivery_fresh": _fresh}
+async def _stop(store: Store, clock: ManualClock) -> None:
+    timeline = await store.timeline("m_stopped")
+    assert timeline is not None
+    (row,) = timeline.deliveries
+    if row.state is not DeliveryState.DEAD:
+        note = DeliveryNote(at=clock.now(), then="stopped", tried=False, chunk=1)
+        await store.outbox.stopped(STOPPED, at=clock.now(), note=note)
+
+
+UNITS: dict[str, Act] = {
+    "store.preview_opens": _open,
+    "store.delivery_fresh": _fresh,
+    "store.delivery_stopped": _stop,
+}

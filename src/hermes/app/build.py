@@ -316,6 +316,7 @@ async def _core(
         plugged=adapters.registry.commands,
         search=storage.search,
         media=TurnMedia(storage.media_cache, channels.every),
+        reply_files=storage.media_cache,
         comeback=context.run_state.comeback,
         restart=context.restart,
         observer=storage.observing.observer,

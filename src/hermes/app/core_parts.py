@@ -10,6 +10,7 @@ from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.config import Settings
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.ids import MakeId
+from hermes.outbox.channel_calls import LongReplies
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
@@ -20,7 +21,7 @@ from hermes.plugins.hook_book import HookBook
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
-from hermes.ports.media import Attachments
+from hermes.ports.media import Attachments, ReplyFiles
 from hermes.ports.observer import CallMeter
 from hermes.ports.operations import OnRecord, off_record
 from hermes.ports.provider import Provider
@@ -68,6 +69,8 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     plugged: Mapping[str, ChatCommand] = {}
     search: Search | None = None
     media: Attachments | None = None
+    # Keeps replies that are too long for a chat; without it they are only cut.
+    reply_files: ReplyFiles | None = None
     comeback: Comeback = ALL_TAKEN_UP
     restart: Restart = cannot_restart
     observer: Observer = NOBODY
@@ -110,6 +113,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
             clock=given.clock,
             signals=signals,
             mask=given.mask,
+            long=LongReplies(settings.outbox.max_messages, given.reply_files),
         ),
         models=models,
         memory=make_memory_layer(

@@ -121,7 +121,12 @@ def make_model_layer(
 
 def _times(settings: Settings) -> CallTimes:
     turns, hedge_s = settings.turns, settings.routing.hedge_after_s
-    return CallTimes(silence_s=turns.output_timeout_s, limit_s=turns.call_limit_s, hedge_s=hedge_s)
+    return CallTimes(
+        silence_s=turns.output_timeout_s,
+        limit_s=turns.call_limit_s,
+        hedge_s=hedge_s,
+        max_chars=turns.max_answer_chars,
+    )
 
 
 def _deployments(

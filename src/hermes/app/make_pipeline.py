@@ -260,6 +260,7 @@ def _previewer(base: CoreBase) -> OutboxPreviewer:
         rates=shared.rates,
         screens=shared.previews,
         traffic=shared.traffic,
+        long=shared.long,
     )
 
 

@@ -126,6 +126,11 @@ class CallCharge:
             return
         self._heard += len(piece.arguments if isinstance(piece, ToolCallDelta) else piece.text)
 
+    @property
+    def heard(self) -> int:
+        """How many characters of output have arrived."""
+        return self._heard
+
     async def pay(self, end: CallEnd) -> CallEnd:
         """Settle to the usage that the service reported; return the end with its cost."""
         cost = self._pricing.costs.of(

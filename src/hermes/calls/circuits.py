@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 
 from hermes.config import BreakerSettings
-from hermes.errors import ProviderError, ProviderRejected, ProviderUnavailable
+from hermes.errors import AnswerTooLong, ProviderError, ProviderRejected, ProviderUnavailable
 from hermes.ports.circuits import CLOSED, Circuit
 
 _TOO_MANY = 429
@@ -78,6 +78,9 @@ def counts(error: ProviderError, *, is_shared: bool) -> bool:
 
     A wrong key counts where another deployment may have a right one (`is_shared`).
     """
+    if isinstance(error, AnswerTooLong):
+        # Anybody can ask for that, and others are served all the same.
+        return False
     if isinstance(error, ProviderRejected):
         return is_shared and error.status == _WRONG_KEY
     return True

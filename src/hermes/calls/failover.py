@@ -15,6 +15,7 @@ from hermes.calls.events import Piece
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.errors import (
     AnswerInvalid,
+    AnswerTooLong,
     PromptTooLong,
     ProviderCooling,
     ProviderError,
@@ -146,7 +147,7 @@ class Failover:
         `has_other` says that a deployment of the candidate was not tried and may be called.
         """
         has_shown = self.has_shown
-        if has_shown and not self._can_go_on():
+        if has_shown and (isinstance(error, AnswerTooLong) or not self._can_go_on()):
             raise error
         if self._is_prefilled and error.status in _MAY_MEAN_PREFILL:
             # A model that thinks may take no prefill: it is asked to repeat the text instead.

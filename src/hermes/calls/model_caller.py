@@ -37,6 +37,7 @@ from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import CallTimes, TimedStream
 from hermes.errors import (
+    AnswerTooLong,
     PromptTooLong,
     ProviderCooling,
     ProviderError,
@@ -255,6 +256,7 @@ class ModelCaller:
                             self._paid(spec, candidate, end=end, began=began)
                             break
                         charge.hear(event)
+                        self._check_size(charge.heard, info.name)
                         if place.is_trial:
                             place.end_trial()
                         has_thought = has_thought or isinstance(event, ReasoningDelta)
@@ -272,6 +274,14 @@ class ModelCaller:
         end = drop_thoughts(end, shows_thoughts=spec.shows_thoughts)
         end = check_verbatim(end, has_thought, is_whole=is_whole(fitted, context, info))
         yield await self._answer(spec, wanted, walk=walk, end=end, passing=passing)
+
+    def _check_size(self, heard: int, name: str) -> None:
+        """Raise `AnswerTooLong` if a model writes without end."""
+        if 0 < self._times.max_chars < heard:
+            raise AnswerTooLong(
+                f"{name} wrote more than {self._times.max_chars} characters "
+                "(turns.max_answer_chars), so the call was ended"
+            )
 
     def _fitted(
         self, wanted: ModelRequest, walk: Failover, *, spec: CallSpec

@@ -93,14 +93,16 @@ class StreamTimeout:
 
 
 class CallTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a model may be silent, and how long a call may last.
+    """How long a model may be silent, how long a call may last, and how much it may write.
 
     After `hedge_s` of silence a call that hedges asks the next candidate, too; 0 is never.
+    `max_chars` counts text, thoughts and the arguments of tool calls; 0 is any number.
     """
 
     silence_s: float
     limit_s: float
     hedge_s: float = 0.0
+    max_chars: int = 0
 
 
 class TimedStream:

@@ -127,9 +127,13 @@ class BusySettings(Section):
     merge_platforms: Named[bool] = Field(default_factory=no_entries)
     """merge_follow_ups for one platform, by its name. Platforms whose callers wait for their own
     reply, such as rest, answer one by one unless listed here."""
+    join_s: Delay = 2.0
+    """A text of the same person that arrives at most this long after a message, before anything of
+    the reply was shown, joins it instead of interrupting it, if follow-ups are answered as one. 0:
+    never."""
     follow_up_s: Delay = 0.3
-    """A message that has interrupted a reply waits this long for the next one, if follow-ups are
-    answered as one."""
+    """A message that has interrupted or joined a reply waits this long for the next one, if
+    follow-ups are answered as one."""
     max_merged: Annotated[int, Field(ge=1, le=100)] = 20
     """At most this many messages are answered as one."""
     max_merged_chars: Annotated[int, Field(ge=1)] = 32_000
@@ -155,6 +159,9 @@ class OutboxSettings(Section):
     """Only failures within this time count."""
     breaker_open_s: Seconds = 120
     """How long sending is stopped then."""
+    max_messages: Whole = 12
+    """A reply of more messages than this is sent as its first ones and a file with all of it; where
+    the platform takes no files, the last message says how much is missing. 0: any number."""
     dead_letter_days: Days = 7
     """How long dead letters, and replies held for you because they may have arrived, are kept
     whole, regardless of `store.retention_days`; then they are dropped."""

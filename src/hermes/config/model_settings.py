@@ -42,6 +42,8 @@ class TurnSettings(Section):
     `call_limit_s`, because Hermes can see that it works."""
     call_limit_s: Seconds = 600
     """The time limit of a model call in total."""
+    max_answer_chars: Count = 1_000_000
+    """The most characters that one model call may write for a message; the answer is cut there."""
     max_concurrent_calls: Count = 30
     """At most this many model calls run at once."""
     max_calls_each: Count | None = None

@@ -25,6 +25,8 @@ _THEN = {
     "not_there": "it is not there, so it is sent again",
     "held": "left to the operator, because it may have arrived",
     "anew": "sent as a new message, because the one that showed it cannot be changed",
+    "no_file": "a note is sent in the place of the file",
+    "stopped": "stopped by the person: this message of it and those after it were not sent",
     "dead": "given up",
     "replay": "sent again by an operator",
     "drop": "dropped by an operator",

@@ -18,16 +18,25 @@ from hermes.errors import (
 )
 from hermes.message.parts import TextPart, text_of
 from hermes.outbox.alarm import Sleep
-from hermes.outbox.backoff import Action, Again, Dead, FailedCall, Lost, decide, is_too_old
+from hermes.outbox.backoff import (
+    Action,
+    Again,
+    Dead,
+    FailedCall,
+    Lost,
+    Stop,
+    decide,
+    is_too_old,
+)
 from hermes.outbox.breaker import BreakerGate, Pass
 from hermes.outbox.channel_calls import NOTHING, ChannelCalls
-from hermes.outbox.chunk_sends import Chunk, compose, preview_key
+from hermes.outbox.chunk_sends import Chunk, compose, is_whole_reply, preview_key
 from hermes.outbox.delivery_notes import Mask, action_note, failed_note
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
-from hermes.outbox.posted_messages import is_edit, is_in_doubt, leftovers, posted_id_of
+from hermes.outbox.posted_messages import end_of, is_edit, is_in_doubt, leftovers, posted_id_of
 from hermes.outbox.rates import RateGate
-from hermes.ports.channel import Delivery
+from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, OutboxStore
 
@@ -73,15 +82,16 @@ class Attempts:
         A row that must wait for the rate limit or the breaker stays unchanged.
         """
         chunks = self.chunks(record)
-        reason = self.unsendable(record, chunks)
-        if reason is not None:
-            return await self.end(record, Dead(reason))
+        end = end_of(record, chunks)
+        ending = self._ending(record, chunks, end)
+        if ending is not None:
+            return await self.end(record, ending)
         if self._is_stale(record):
             await self.store.fresh(record.id)
             record = msgspec.structs.replace(record, fresh=True)
-        while record.chunk < len(chunks):
+        while record.chunk < end:
             if is_in_doubt(record):
-                await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
+                await self._mark_sending(record)
                 return await self.end(record, Lost())
             if self._is_shown(record, chunks):
                 record = await self._skip(record, chunks)
@@ -95,15 +105,32 @@ class Attempts:
             if ended is not None:
                 return await self.end(record, ended[0], note=ended[1])
             record = next_chunk(record)
-        await self._take_back(record, chunks)
         self._tries.pop(record.id, None)
         self._screens.close(record.id)
+        if end < len(chunks):
+            await self._delete_unused(record, chunks[:end])
+            return await self.end(record, Stop())
+        await self._take_back(record, chunks)
         return None
+
+    def _ending(self, record: DeliveryRecord, chunks: tuple[Chunk, ...], end: int) -> Action | None:
+        """Return how a row ends of which nothing is to be sent; None if something is."""
+        if end < len(chunks) and record.chunk >= end:
+            return Stop()
+        reason = self.unsendable(record, chunks)
+        return None if reason is None else Dead(reason)
+
+    async def _mark_sending(self, record: DeliveryRecord) -> None:
+        is_stopped = record.stopped_by is not None
+        at = self.clock.now()
+        await self.store.sending(record.id, chunk=record.chunk, at=at, is_stopped=is_stopped)
 
     def _is_stale(self, record: DeliveryRecord) -> bool:
         """Return True if the preview is so old that nobody would notice its last edit."""
         screen = self._screens.of(record.id)
         if screen is None or screen.since is None or record.chunk > 0 or record.fresh:
+            return False
+        if record.stopped_by is not None:
             return False
         shown_s = self.clock.now() - screen.since
         after_s = self.timing.fresh_after_s
@@ -118,15 +145,21 @@ class Attempts:
 
     async def _skip(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> DeliveryRecord:
         """Write that the current chunk is already posted as it should be; nothing is sent."""
-        await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
+        await self._mark_sending(record)
         await self.arrived(record, posted_id_of(record) or "", last=self.is_last(record, chunks))
         return next_chunk(record)
 
     async def _take_back(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> None:
-        """Delete the messages that no chunk reuses, and end the row; failures are ignored."""
-        left = leftovers(record, chunks)
-        if not left:
+        """Delete the messages that no chunk reuses, and end the row."""
+        if not await self._delete_unused(record, chunks):
             return
+        at_last = msgspec.structs.replace(record, chunk=len(chunks) - 1)
+        await self.keep(record, lambda: self._mark_sending(at_last))
+        await self.arrived(at_last, "", last=True)
+
+    async def _delete_unused(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
+        """Delete the messages that no chunk reuses, if there are any; failures are ignored."""
+        left = leftovers(record, chunks)
         for number, message_id in left:
             await self._sleep(self.rates.take(record.target))
             try:
@@ -135,10 +168,7 @@ class Attempts:
                     await self.wire.take_back(record.target, found)
             except DeliveryError as error:
                 log.warning("outbox.not_taken_back", delivery=record.id, failure=error.failure)
-        last = len(chunks) - 1
-        at = self.clock.now()
-        await self.keep(record, lambda: self.store.sending(record.id, chunk=last, at=at))
-        await self.arrived(msgspec.structs.replace(record, chunk=last), "", last=True)
+        return bool(left)
 
     async def has_slot(self, record: DeliveryRecord) -> bool:
         """Take a slot of the rate limit, waiting briefly for it; False if the wait is too long."""
@@ -164,8 +194,14 @@ class Attempts:
         return None if found is None else found.platform_message_id
 
     def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
-        """Return the row's messages."""
-        return self.wire.chunks(record.parts or ())
+        """Return the row's messages.
+
+        One that has more of them already was begun before `outbox.max_messages` was lowered.
+        """
+        chunks = self.wire.chunks(record.parts or ())
+        if record.chunk <= len(chunks):
+            return chunks
+        return self.wire.chunks(record.parts or (), is_limited=False)
 
     def unsendable(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> FailureClass | None:
         """Return why the row must not be sent at all: it is too old, or nothing is left to send."""
@@ -184,7 +220,7 @@ class Attempts:
                 record, entry, call=lambda: self._call(record, chunk, editing=editing)
             )
         except DeliveryError as error:
-            return self._judge(record, error, entry=entry, editing=editing)
+            return self._judge(record, error, chunk=chunk, entry=entry, editing=editing)
         await self.arrived(record, sent_as, last=self.is_last(record, chunks))
         return None
 
@@ -198,7 +234,7 @@ class Attempts:
         """Mark the row as sending, make the call and report the result to the breaker."""
         failed: bool | None = None
         try:
-            await self.store.sending(record.id, chunk=record.chunk, at=self.clock.now())
+            await self._mark_sending(record)
             try:
                 sent_as = await call()
                 failed = False
@@ -230,17 +266,27 @@ class Attempts:
         if editing and posted_id is not None:
             await self.wire.edit(record.target, posted_id, text=text_of(chunk))
             return posted_id
-        receipt = await self.wire.send(compose(record, chunk))
-        return receipt.platform_message_id
+        return (await self.post_chunk(record, chunk)).platform_message_id
+
+    async def post_chunk(self, record: DeliveryRecord, chunk: Chunk) -> Receipt:
+        """Send the row's current chunk as a new message."""
+        return await self.wire.send(await self.wire.with_file(compose(record, chunk), record))
 
     def _judge(
-        self, record: DeliveryRecord, error: DeliveryError, *, entry: Pass, editing: bool
+        self,
+        record: DeliveryRecord,
+        error: DeliveryError,
+        *,
+        chunk: Chunk,
+        entry: Pass,
+        editing: bool,
     ) -> tuple[Action, DeliveryNote]:
         tries = self._tries.get(record.id, 0)
         tried = FailedCall(
             tries=tries,
             trial=entry.trial,
             editing=editing,
+            is_file=all(map(is_whole_reply, chunk)),
             open_until=self.gate.state.open_until,
         )
         now = self.clock.now()
@@ -310,6 +356,8 @@ class Attempts:
             )
         elif isinstance(action, Dead):
             await self.store.dead(record.id, failure=action.failure, at=now, note=note)
+        elif isinstance(action, Stop):
+            await self.store.stopped(record.id, at=now, note=note)
         else:
             await self.lose(record, note)
 

@@ -4,7 +4,7 @@ import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
 from hermes.outbox.intervals import OutboxTiming
-from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
+from hermes.outbox.marks import EDIT_REJECTED, FILE_REFUSED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.ports.outbox import DeliveryRecord
 
 
@@ -30,7 +30,11 @@ class Dead(msgspec.Struct, frozen=True):
     failure: str
 
 
-Action = Again | Lost | Dead
+class Stop(msgspec.Struct, frozen=True):
+    """The person stopped the delivery: what is not sent yet will not be."""
+
+
+Action = Again | Lost | Dead | Stop
 
 
 class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +43,8 @@ class FailedCall(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
     trial: bool = False
     editing: bool = False
+    # Whether it sent the file with the whole reply, and nothing else.
+    is_file: bool = False
     open_until: float | None = None
 
 
@@ -68,6 +74,8 @@ def decide(
     if isinstance(error, DeliveryRejected):
         if tried.editing:
             return Again(at=now, failure=EDIT_REJECTED, counts=False, is_mark_new=True)
+        if tried.is_file and delivery.failure not in {FILE_REFUSED, POSSIBLE_REPEAT}:
+            return Again(at=now, failure=FILE_REFUSED, counts=False, is_mark_new=True)
         return Dead(error.failure)
     # An edit may be repeated without harm, so a lost answer to one is an ordinary failure.
     if isinstance(error, DeliveryUnknown) and not tried.editing:
@@ -106,6 +114,6 @@ def _next_try(
 
 def kept_mark(delivery: DeliveryRecord, failure: FailureClass) -> str:
     """Return the row's new `failure`: a mark that changes how it is sent is kept."""
-    if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT, NOT_THERE}:
+    if delivery.failure in {EDIT_REJECTED, POSSIBLE_REPEAT, NOT_THERE, FILE_REFUSED}:
         return delivery.failure
     return failure

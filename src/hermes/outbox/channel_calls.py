@@ -8,13 +8,29 @@ import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
+import msgspec
 import structlog
 
 from hermes import failpoints
-from hermes.errors import DeliveryError, DeliveryUnknown, FailureClass
-from hermes.message.parts import Part, TextPart, text_of
+from hermes.errors import (
+    DeliveryError,
+    DeliveryUnknown,
+    FailureClass,
+    HermesError,
+    NotDelivered,
+)
+from hermes.message.parts import FilePart, Part, text_of
 from hermes.message.thoughts import spoken
-from hermes.outbox.chunk_sends import Chunk, chunks_of
+from hermes.outbox.chunk_sends import (
+    FILE_MIME,
+    FILE_NAME,
+    Chunk,
+    ShownText,
+    TextLimits,
+    chunks_of,
+    is_whole_reply,
+    shown_text,
+)
 from hermes.outbox.chunks import MEASURES
 from hermes.outbox.traffic import Traffic
 from hermes.ports.channel import (
@@ -28,6 +44,8 @@ from hermes.ports.channel import (
     Target,
     TypingChannel,
 )
+from hermes.ports.media import MediaOwner, ReplyFiles
+from hermes.ports.outbox import DeliveryRecord
 
 log = structlog.get_logger(__name__)
 
@@ -40,13 +58,26 @@ NOTHING = "…"
 Answer = TypeVar("Answer")
 
 
+class LongReplies(msgspec.Struct, frozen=True):
+    """How many messages the text of a reply may be (0: any number), and who keeps the file of a longer one."""
+
+    max_messages: int = 0
+    files: ReplyFiles | None = None
+
+
 class ChannelCalls:
     """The calls of one push channel."""
 
     def __init__(
-        self, channel: PushChannel, *, timeout_s: float, traffic: Traffic | None = None
+        self,
+        channel: PushChannel,
+        *,
+        timeout_s: float,
+        traffic: Traffic | None = None,
+        long: LongReplies | None = None,
     ) -> None:
         self._channel = channel
+        self._long = long or LongReplies()
         self._limit_s = max(timeout_s, channel.capabilities.send_s) + _GRACE_S
         self._traffic = traffic
         # Found out once: asking a protocol costs as much as formatting a short message.
@@ -94,29 +125,51 @@ class ChannelCalls:
             log.exception("outbox.channel_fault", platform=self.platform, verb="measure")
             return by_unit(text)
 
-    def chunks(self, parts: tuple[Part, ...]) -> tuple[Chunk, ...]:
-        """Return the messages that make up a reply here, without the model's thoughts."""
+    def chunks(self, parts: tuple[Part, ...], *, is_limited: bool = True) -> tuple[Chunk, ...]:
+        """Return the messages that make up a reply here, without the model's thoughts.
+
+        Unless `is_limited`, only the platform's own limit of messages counts.
+        """
         able = self.capabilities
         # An edit replaces the text: attachments would be lost.
         together = able.media_bytes if able.attaches_with_text and not able.edit else 0
-        return chunks_of(
-            spoken(parts),
+        return chunks_of(spoken(parts), self._limits(is_limited=is_limited), together=together)
+
+    def shown(self, text: str) -> ShownText:
+        """Return the messages that a text alone is split into here."""
+        return shown_text(text, self._limits())
+
+    def _limits(self, *, is_limited: bool = True) -> TextLimits:
+        able, long = self.capabilities, self._long
+        counts = [able.max_messages, long.max_messages if is_limited else 0]
+        takes_files = long.files is not None and "file" in able.media
+        return TextLimits(
             max_chars=able.max_chars,
             measure=self.measure,
-            together=together,
-            most=able.max_messages,
+            most=min(filter(None, counts), default=0),
+            file_bytes=able.media_bytes if takes_files else 0,
         )
 
-    def texts(self, text: str) -> tuple[str, ...]:
-        """Return the messages that a text alone is split into here."""
-        able = self.capabilities
-        chunks = chunks_of(
-            (TextPart(text),),
-            max_chars=able.max_chars,
-            measure=self.measure,
-            most=able.max_messages,
-        )
-        return tuple(text_of(chunk) for chunk in chunks)
+    async def with_file(self, delivery: Delivery, record: DeliveryRecord) -> Delivery:
+        """Return a send whose file with the whole reply, if it has one, is kept to be read."""
+        if self._long.files is None or not any(map(is_whole_reply, delivery.parts)):
+            return delivery
+        text = text_of(spoken(record.parts or ()))
+        try:
+            kept = await self._long.files.put(
+                text.encode("utf-8", "replace"),
+                owner=MediaOwner(record.person_id, record.message_id),
+                name=FILE_NAME,
+                is_checked=False,
+            )
+        except (HermesError, OSError) as error:
+            raise NotDelivered(
+                f"{self.platform}: the file with the whole reply could not be made: {error}",
+                FailureClass.SERVICE_UNAVAILABLE,
+            ) from error
+        file = FilePart(msgspec.structs.replace(kept, mime=FILE_MIME))
+        parts = tuple(file if is_whole_reply(part) else part for part in delivery.parts)
+        return msgspec.structs.replace(delivery, parts=parts)
 
     @property
     def can_type(self) -> bool:

@@ -6,53 +6,108 @@ whose id was lost and the reply that follows it are one message.
 
 import re
 from collections.abc import Sequence
+from typing import Final
+
+import msgspec
 
 from hermes.message.parts import (
     AudioPart,
     FilePart,
     ImagePart,
+    Media,
     Part,
     TextPart,
     ToolCallPart,
     ToolResultPart,
     text_of,
 )
-from hermes.outbox.chunks import Measure, split
-from hermes.outbox.marks import CUT_OFF, EDIT_REJECTED, POSSIBLE_REPEAT, REPEAT_PREFIX
+from hermes.outbox.chunks import Measure, split, utf8_length
+from hermes.outbox.marks import (
+    CUT_OFF,
+    EDIT_REJECTED,
+    FILE_REFUSED,
+    IN_FILE,
+    NOT_IN_FILE,
+    POSSIBLE_REPEAT,
+    REPEAT_PREFIX,
+)
 from hermes.ports.channel import Delivery
 from hermes.ports.outbox import DeliveryRecord
 
 Chunk = tuple[Part, ...]
 
+# The file with a reply that is too long for the chat; `ref` says that its bytes are the reply's own.
+WHOLE_REPLY: Final = "whole-reply"
+FILE_NAME: Final = "reply.md"
+FILE_MIME: Final = "text/markdown"
+# Of a text with more characters than this for each that a message holds, the rest is not read.
+_MARKUP: Final = 2
 _FRESH = ".fresh"
 _KEY = re.compile(rf"(.{{1,100}})\.([0-9]{{1,4}})(?:{re.escape(_FRESH)})?", re.DOTALL)
 # A list, a quote, code, a title or a table, which begin only at the start of a line.
 _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
 
+class TextLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How a text becomes messages: the size of one, and how many there may be (`most`; 0: any number).
+
+    `file_bytes` is how large a file the platform takes (0: none).
+    """
+
+    max_chars: int
+    measure: Measure = len
+    most: int = 0
+    file_bytes: int = 0
+
+    @property
+    def size(self) -> int:
+        """The size of one message. Space for the repeat prefix is always reserved, so that chunk
+        numbers do not change if it is needed."""
+        return max(1, self.max_chars - max(len(REPEAT_PREFIX), self.measure(REPEAT_PREFIX)))
+
+
+class ShownText(msgspec.Struct, frozen=True):
+    """The messages of a text, and the file with all of it if they are not the whole text."""
+
+    texts: tuple[str, ...]
+    is_cut: bool = False
+    file: FilePart | None = None
+
+
+def shown_text(text: str, limits: TextLimits) -> ShownText:
+    """Return the messages of a text; of one that is too long, the first ones and a file.
+
+    Only as much of the text is read as these messages can show: splitting takes time, and other
+    chats wait meanwhile.
+    """
+    most, size = limits.most, limits.size
+    room = _MARKUP * size * (most + 1)
+    head = text[:room] if most else text
+    texts = split(head, limit=size, measure=limits.measure, first=most + 1 if most else 0)
+    if not most or (len(texts) <= most and len(head) == len(text)):
+        return ShownText(texts)
+    bytes_ = utf8_length(text)
+    file = None
+    if bytes_ <= limits.file_bytes:
+        file = FilePart(Media(FILE_MIME, name=FILE_NAME, size=bytes_, ref=WHOLE_REPLY))
+    return ShownText(_cut_off(text, texts[:most], limits, has_file=file is not None), True, file)
+
+
 def chunks_of(
-    parts: tuple[Part, ...],
-    *,
-    max_chars: int,
-    measure: Measure = len,
-    together: int = 0,
-    most: int = 0,
+    parts: tuple[Part, ...], limits: TextLimits, *, together: int = 0
 ) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
     If one message can hold `together` bytes of attachments, they go with the last piece of the
-    text, and into more messages only if they are too large for it. `most` limits the messages of
-    the text. Space for the repeat prefix is always reserved, so that chunk numbers do not change if
-    it is needed.
+    text, and into more messages only if they are too large for it. A text of too many messages is
+    cut, and the file with all of it is the first attachment.
     """
-    limit = max(1, max_chars - max(len(REPEAT_PREFIX), measure(REPEAT_PREFIX)))
-    texts = split(text_of(parts), limit=limit, measure=measure)
-    if 0 < most < len(texts):
-        texts = _cut_off(texts, most, limit=limit, measure=measure)
-    attached = [
+    shown = shown_text(text_of(parts), limits)
+    attached: list[Part] = [] if shown.file is None else [shown.file]
+    attached += [
         part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
     ]
-    chunks: list[Chunk] = [(TextPart(text),) for text in texts]
+    chunks: list[Chunk] = [(TextPart(text),) for text in shown.texts]
     used = 0
     for part in attached:
         # An attachment of unknown size may need all the space.
@@ -64,6 +119,11 @@ def chunks_of(
             chunks.append((part,))
             used = size
     return tuple(chunks)
+
+
+def is_whole_reply(part: Part) -> bool:
+    """Return whether a part stands for the file with the whole reply."""
+    return isinstance(part, FilePart) and part.media.ref == WHOLE_REPLY
 
 
 def key_of(record: DeliveryRecord) -> str:
@@ -87,21 +147,27 @@ def sent_under(key: str) -> tuple[str, int] | None:
 def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
     """Return the send of the row's current chunk."""
     parts = chunk
-    if record.failure == POSSIBLE_REPEAT:
+    if record.failure == FILE_REFUSED:
+        parts = (TextPart(NOT_IN_FILE),)
+    elif record.failure == POSSIBLE_REPEAT:
         first = chunk[0]
         marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
     return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))
 
 
-def _cut_off(texts: Sequence[str], most: int, *, limit: int, measure: Measure) -> tuple[str, ...]:
-    """Return the first messages of a text that is too long; the last one says what is missing."""
-    missing = sum(map(len, texts[most:]))
-    note = CUT_OFF.format(missing)
-    room = max(1, limit - measure(note) - len("\n\n"))
-    last, *rest = split(texts[most - 1], limit=room, measure=measure)
-    note = CUT_OFF.format(missing + sum(map(len, rest)))
-    return (*texts[: most - 1], f"{last}\n\n{note}")
+def _cut_off(
+    text: str, texts: Sequence[str], limits: TextLimits, *, has_file: bool
+) -> tuple[str, ...]:
+    """Return the first messages of a text that is too long; the last one says where the rest is."""
+
+    def note(last: str) -> str:
+        left = len(text) - sum(len(one) + 1 for one in (*texts[:-1], last))
+        return IN_FILE if has_file else CUT_OFF.format(max(1, left))
+
+    room = max(1, limits.size - limits.measure(note("")) - len("\n\n"))
+    last = split(texts[-1], limit=room, measure=limits.measure, first=1)[0]
+    return (*texts[:-1], f"{last}\n\n{note(last)}")
 
 
 def _size_of(part: Part, *, unknown: int) -> int:

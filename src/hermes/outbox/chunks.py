@@ -36,8 +36,8 @@ MEASURES: Final[Mapping[Unit, Measure]] = {
 }
 
 
-def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
-    """Return a text as messages of at most `limit` units; none for a blank text."""
+def split(text: str, *, limit: int, measure: Measure = len, first: int = 0) -> tuple[str, ...]:
+    """Return a text as messages of at most `limit` units, or the `first` of them; none if blank."""
     if not text.strip():
         return ()
-    return split_markdown(text, limit=limit, measure=measure)
+    return split_markdown(text, limit=limit, measure=measure, first=first)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from hermes.errors import DeliveryError, DeliveryRejected
-from hermes.outbox.backoff import Action, Again, Dead
-from hermes.outbox.marks import EDIT_REJECTED, POSSIBLE_REPEAT
+from hermes.outbox.backoff import Action, Again, Dead, Stop
+from hermes.outbox.marks import EDIT_REJECTED, FILE_REFUSED, POSSIBLE_REPEAT
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
 
 Mask = Callable[[str], str]
@@ -57,11 +57,13 @@ def action_note(record: DeliveryRecord, action: Action, *, now: float) -> Delive
 def _then(action: Action, *, waits: bool) -> str:
     if isinstance(action, Dead):
         return "dead"
+    if isinstance(action, Stop):
+        return "stopped"
     if not isinstance(action, Again):
         return "unknown"
     if waits:
         return "waits"
-    marked = {EDIT_REJECTED: "anew", POSSIBLE_REPEAT: "repeated"}
+    marked = {EDIT_REJECTED: "anew", POSSIBLE_REPEAT: "repeated", FILE_REFUSED: "no_file"}
     # An earlier mark stays on the row; only a mark that this call causes is new.
     if action.is_mark_new and action.failure in marked:
         return marked[action.failure]

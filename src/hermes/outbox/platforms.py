@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Collection, Iterable, Mapping
 
 import msgspec
 
+from hermes.outbox.channel_calls import LongReplies
 from hermes.outbox.delivery_notes import Mask
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
@@ -27,6 +28,7 @@ class SharedLimits(msgspec.Struct, frozen=True):
     traffic: Traffic
     rates: Rates
     previews: LivePreviews
+    long: LongReplies
 
 
 class PushPlatforms:
@@ -40,12 +42,14 @@ class PushPlatforms:
         clock: Clock,
         signals: Signals,
         mask: Mask = str,
+        long: LongReplies | None = None,
     ) -> None:
         self._store = store
         self._timing = timing
         self._clock = clock
         self._mask = mask
-        self.shared = SharedLimits(Traffic(clock), Rates(clock), LivePreviews())
+        long = long or LongReplies()
+        self.shared = SharedLimits(Traffic(clock), Rates(clock), LivePreviews(), long)
         self.senders: dict[str, OutboxSender] = {}
         self._connected: dict[str, PushChannel] = {}
         self._sending: dict[str, PushChannel] = {}
@@ -131,6 +135,7 @@ class PushPlatforms:
             rates=self.shared.rates.of(channel),
             screens=self.shared.previews,
             mask=self._mask,
+            long=self.shared.long,
         )
 
     def _apply(self) -> None:

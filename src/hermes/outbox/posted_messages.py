@@ -33,6 +33,22 @@ def is_in_doubt(record: DeliveryRecord) -> bool:
     return record.more[record.chunk - 1] is None and not is_settled
 
 
+def end_of(record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> int:
+    """Return how many of a row's chunks are to be sent: of one that was stopped, those that are posted.
+
+    A posted message gets its last text, without the cursor of a preview.
+    """
+    if record.stopped_by is None:
+        return len(chunks)
+    posted = 0 if record.platform_message_id is None else 1 + len(record.more)
+    if record.fresh:
+        # What showed the reply is deleted at the end: something has to be in its place.
+        posted = 1
+    elif record.failure == NOT_THERE and record.more[-1:] == (None,):
+        posted -= 1
+    return min(len(chunks), max(record.chunk, posted))
+
+
 def is_edit(record: DeliveryRecord, chunk: Chunk, *, capabilities: Capabilities) -> bool:
     """Return True if the current chunk is sent by editing its posted message."""
     return (

@@ -59,6 +59,8 @@ class EditPreview:
         self._timing = timing
         self._clock = clock
         self._sleep = sleep
+        # The text with which the reply had as many messages as it may have.
+        self._full = ""
         first = record.platform_message_id
         self._ids = [] if first is None else [first, *(one for one in record.more if one)]
         # After a crash or a lost answer, a send may have arrived although its id is unknown.
@@ -99,19 +101,26 @@ class EditPreview:
         self._is_unknown = True
 
     def wanted(self, text: str) -> str:
-        """Return the text as it is shown; empty if the message would be blank."""
-        return text if text.strip() else ""
+        """Return the text as it is shown; empty if the message would be blank.
+
+        A text that fills as many messages as a reply may have grows no more.
+        """
+        return self._full or (text if text.strip() else "")
 
     async def show(self, text: str) -> bool:
         """Send or edit the first message that does not show what it should."""
-        chunks = self._wire.texts(text)
+        shown_text = self._wire.shown(text)
+        chunks, is_full = shown_text.texts, shown_text.is_cut
+        if is_full:
+            self._full = text
         last = len(chunks) - 1
         # When the text is split into messages, an open block is closed in each of them.
         is_open = last > 0 and bool(open_fence(text))
         for number, chunk in enumerate(chunks):
             # A message with another one after it is finished and shows its final text.
+            has_cursor = number == last and not is_full
             cursor = self._timing.cursor
-            shown = with_cursor(chunk, cursor, is_open=is_open) if number == last else chunk
+            shown = with_cursor(chunk, cursor, is_open=is_open) if has_cursor else chunk
             if self._screen.text(number) != shown:
                 await self._put(number, shown)
                 return number == last

@@ -15,7 +15,7 @@ import structlog
 from hermes.errors import DeliveryError, DeliveryRejected
 from hermes.message.outcome import DeliveryState
 from hermes.outbox.alarm import Sleep
-from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.channel_calls import ChannelCalls, LongReplies
 from hermes.outbox.edit_loop import EditLoop
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.live_previews import LivePreviews
@@ -62,6 +62,7 @@ class OutboxPreviewer:
         rates: Rates | None = None,
         screens: LivePreviews | None = None,
         traffic: Traffic | None = None,
+        long: LongReplies | None = None,
     ) -> None:
         self._channels = channels
         self._store = store
@@ -73,6 +74,7 @@ class OutboxPreviewer:
         self._rates = rates or Rates(clock)
         self._screens = screens or LivePreviews()
         self._traffic = traffic
+        self._long = long
         # By platform; a channel that connects again is another one.
         self._wires: dict[str, ChannelCalls] = {}
 
@@ -144,7 +146,7 @@ class OutboxPreviewer:
         wire = self._wires.get(channel.name)
         if wire is None or not wire.belongs_to(channel):
             limit_s = self._timing.send_timeout_s
-            wire = ChannelCalls(channel, timeout_s=limit_s, traffic=self._traffic)
+            wire = ChannelCalls(channel, timeout_s=limit_s, traffic=self._traffic, long=self._long)
             self._wires[channel.name] = wire
         return wire
 
@@ -160,14 +162,19 @@ class DraftDisplay:
         self._wire = wire
         self._target = target
         self._draft_id = draft_id
+        # The text with which the reply had as many messages as it may have.
+        self._full = ""
 
     def wanted(self, text: str) -> str:
         """Return the text as it is; empty if the draft would be blank."""
-        return text if text.strip() else ""
+        return self._full or (text if text.strip() else "")
 
     async def show(self, text: str) -> bool:
         """Replace the draft. It is always one message: the last of the reply so far."""
-        last = self._wire.texts(text)[-1]
+        shown = self._wire.shown(text)
+        if shown.is_cut:
+            self._full = text
+        last = shown.texts[-1]
         await self._wire.draft(self._target, self._draft_id, text=last)
         return True
 

@@ -17,7 +17,7 @@ from hermes.outbox.alarm import Alarm, Sleep
 from hermes.outbox.attempt import Attempts, Chance
 from hermes.outbox.backoff import Lost, is_too_old
 from hermes.outbox.breaker import Breaker, BreakerGate, is_blocked
-from hermes.outbox.channel_calls import ChannelCalls
+from hermes.outbox.channel_calls import ChannelCalls, LongReplies
 from hermes.outbox.delivery_notes import Mask
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
@@ -47,6 +47,7 @@ class OutboxSender:
         rates: RateGate | None = None,
         screens: LivePreviews | None = None,
         mask: Mask = str,
+        long: LongReplies | None = None,
     ) -> None:
         self._platform = channel.name
         self._store = store
@@ -54,10 +55,10 @@ class OutboxSender:
         self._clock = clock
         self._gate = BreakerGate(timing)
         self._traffic = traffic
-        wire = ChannelCalls(channel, timeout_s=timing.send_timeout_s, traffic=traffic)
+        self._long = long
         self._rates = rates or Rates(clock).of(channel)
         self._attempts = Attempts(
-            wire,
+            self._calls(channel),
             store,
             gate=self._gate,
             rates=self._rates,
@@ -97,9 +98,12 @@ class OutboxSender:
 
     def use(self, channel: PushChannel) -> None:
         """Use this channel, whose connection has proven itself, for the following calls."""
-        timeout_s = self._timing.send_timeout_s
-        self._attempts.wire = ChannelCalls(channel, timeout_s=timeout_s, traffic=self._traffic)
+        self._attempts.wire = self._calls(channel)
         self._attempts.refused_until = 0.0
+
+    def _calls(self, channel: PushChannel) -> ChannelCalls:
+        timeout_s = self._timing.send_timeout_s
+        return ChannelCalls(channel, timeout_s=timeout_s, traffic=self._traffic, long=self._long)
 
     def pause(self, is_paused: bool) -> None:
         """Take nothing new while the operator pauses the platform; calls under way finish."""

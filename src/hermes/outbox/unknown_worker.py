@@ -9,12 +9,12 @@ import structlog
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
 from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
-from hermes.outbox.backoff import Action, Again, Dead, Lost
+from hermes.outbox.backoff import Action, Again, Dead, Lost, Stop
 from hermes.outbox.breaker import Pass
-from hermes.outbox.chunk_sends import Chunk, compose, key_of
+from hermes.outbox.chunk_sends import Chunk, key_of
 from hermes.outbox.delivery_notes import failed_note, settled_note
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
-from hermes.outbox.posted_messages import is_in_doubt, posted_id_of
+from hermes.outbox.posted_messages import end_of, is_in_doubt, posted_id_of
 from hermes.outbox.unknown_policy import Settlement, resend_delay, settle
 from hermes.ports.channel import Receipt
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
@@ -51,9 +51,11 @@ class UnknownWorker:
 
     async def settle(self, record: DeliveryRecord) -> float | None:
         """Resolve one row; return when to try again, or None if it is resolved."""
-        if record.chunk >= len(self._attempts.chunks(record)):
-            # The person was erased: nothing is left to repeat.
-            await self._attempts.end(record, Dead(FailureClass.REJECTED))
+        chunks = self._attempts.chunks(record)
+        if record.chunk >= end_of(record, chunks):
+            # The person was erased: nothing is left to repeat. Or they want no more of it.
+            is_stopped = record.chunk < len(chunks)
+            await self._attempts.end(record, Stop() if is_stopped else Dead(FailureClass.REJECTED))
             return None
         choice = self.choose(record)
         log.info("outbox.settling", delivery=record.id, message=record.message_id, how=choice.value)
@@ -192,7 +194,7 @@ class UnknownWorker:
     async def _call(self, record: DeliveryRecord, chunk: Chunk, *, posted_id: str | None) -> str:
         wire = self._attempts.wire
         if posted_id is None:
-            receipt = await wire.send(compose(record, chunk))
+            receipt = await self._attempts.post_chunk(record, chunk)
             posted_id = receipt.platform_message_id
         # The key may belong to a preview, which shows only the beginning of the reply.
         was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None

@@ -88,6 +88,24 @@ def with_answer(turn: Turn, message: ChatMessage, *, ordinal: int) -> Turn:
     return turn.plus(GO_ON, ordinal=None) if turn.rest == "asked" else turn
 
 
+def has_answer(turn: Turn) -> bool:
+    """Return whether the model has answered anything in the turn."""
+    return any(entry.message.role == "assistant" for entry in turn.exchanged)
+
+
+def with_claimed(turn: Turn, message_id: str, said: ChatMessage, *, ordinal: int) -> Turn:
+    """Return the turn with a message that joined it while it ran.
+
+    One that came before any answer is as much part of what was asked as the turn's own.
+    """
+    joined = turn.joined if has_answer(turn) else (*turn.joined, message_id)
+    return msgspec.structs.replace(
+        turn.plus(said, ordinal=ordinal),
+        claimed=(*turn.claimed, message_id),
+        joined=joined,
+    )
+
+
 def is_going_on(turn: Turn) -> bool:
     """Return whether the next model call continues an answer that reached its length limit."""
     return bool(turn.exchanged) and is_go_on(turn.exchanged[-1].message)

@@ -50,6 +50,11 @@ class Interrupt:
         self.gathering: Arrivals | None = None
         # Those that have joined it: being part of the turn, they never stop it.
         self.joined: frozenset[str] = frozenset()
+        # Until when a message that would stop the turn joins it, because nothing was shown yet.
+        self.close_until: float | None = None
+        # Whether one has arrived by then, and when the last one was sent that has joined.
+        self.is_followed = False
+        self.last_at = 0.0
 
     def press(self, by: str) -> None:
         """Ask the turn to end; `by` is the id of the message that asked."""
@@ -59,10 +64,24 @@ class Interrupt:
         for scope in self._scopes:
             scope.cancel()
 
+    def follow(self, message_id: str, now: float) -> bool:
+        """Let a message join the turn, whose model is asked again; false if it comes too late."""
+        if self.close_until is None or now > self.close_until or self.by is not None:
+            return False
+        self.close_until = None
+        self.is_followed = True
+        self.gathering = Arrivals(is_after_stop=True)
+        self.gathering.add(message_id, stops=True)
+        for scope in self._scopes:
+            scope.cancel()
+        return True
+
     def check(self) -> None:
-        """Raise `TurnInterrupted` if the switch was pressed."""
+        """Raise `TurnInterrupted` if the switch was pressed, or a message is to join the turn."""
         if self.by is not None:
             raise TurnInterrupted(f"stopped by {self.by}")
+        if self.is_followed:
+            raise TurnInterrupted("a message follows that joins it")
 
     def scope(self) -> "_Scope":
         """Return a context in which pressing the switch cancels the awaiting task.

@@ -99,11 +99,12 @@ class Lanes:
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
         """Handle a new message on a lane: start it, or let it interrupt the running turn."""
         running = self._running.get(lane)
-        if running is not None and not running.is_part(message_id):
-            gathering = None if running.ctx is None else running.ctx.interrupt.gathering
-            if gathering is not None:
-                gathering.add(message_id, stops=busy is BusyPolicy.INTERRUPT)
-            elif busy is BusyPolicy.INTERRUPT:
+        if running is not None and running.ctx is not None and not running.is_part(message_id):
+            switch, now = running.ctx.interrupt, self._services.clock.now()
+            stops = busy is BusyPolicy.INTERRUPT
+            if switch.gathering is not None:
+                switch.gathering.add(message_id, stops=stops)
+            elif stops and not switch.follow(message_id, now):
                 self.interrupt(lane, message_id, message_id=running.message_id)
         self.wake(lane)
 

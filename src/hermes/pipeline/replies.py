@@ -4,6 +4,7 @@ import msgspec
 
 from hermes.errors import (
     AnswerInvalid,
+    AnswerTooLong,
     ModelsStopped,
     OverBudget,
     PromptTooLong,
@@ -52,6 +53,7 @@ _BY_KIND: tuple[tuple[type[ProviderError], str], ...] = (
     (ProviderRejected, _REFUSED),
     (ProviderTimeout, "My model took too long to answer. Please try again in a moment."),
     (StreamTruncated, "The connection to my model broke off. Please try again in a moment."),
+    (AnswerTooLong, "My model did not come to an end. Please ask in other words."),
     (AnswerInvalid, "I could not use what my model wrote. Please ask again."),
 )
 

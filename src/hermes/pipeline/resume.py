@@ -7,7 +7,13 @@ from hermes.message.outcome import DeliveryState
 from hermes.message.parts import NotePart, TextPart, ToolCallPart, ToolResultPart
 from hermes.pipeline.accounts import account_of
 from hermes.pipeline.children import children_of
-from hermes.pipeline.exchange import call_number, pending_calls, with_answer, with_result
+from hermes.pipeline.exchange import (
+    call_number,
+    pending_calls,
+    with_answer,
+    with_claimed,
+    with_result,
+)
 from hermes.pipeline.follow_ups import rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.history_fit import leave_out, without_unanswered
@@ -146,8 +152,7 @@ async def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.kind == "note":
         return _replay_note(turn, step)
     if step.kind == "steer" and step.body is not None:
-        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, step.name))
-        return turn.plus(_decode_chat(step.body), ordinal=step.ordinal)
+        return with_claimed(turn, step.name, _decode_chat(step.body), ordinal=step.ordinal)
     return turn
 
 

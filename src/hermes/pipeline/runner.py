@@ -1,5 +1,6 @@
 """One message of a lane, from the view of it to its commit."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
@@ -12,6 +13,12 @@ from hermes.pipeline import replies
 from hermes.pipeline.answer_media import with_attachments
 from hermes.pipeline.background import choices_of
 from hermes.pipeline.children import parent_of
+from hermes.pipeline.close_follow_ups import (
+    arrived_before,
+    follows_closely,
+    join_closely,
+    watch_closely,
+)
 from hermes.pipeline.comebacks import given_up
 from hermes.pipeline.commands.control_commands import ControlPlane, run_command
 from hermes.pipeline.commands.reload import with_note
@@ -37,6 +44,7 @@ from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
 _NOBODY: AbstractAsyncContextManager[object] = nullcontext()
+Prepare = Callable[[], Awaitable[tuple[Turn, Reply | None]]]
 
 
 class TurnRunner:
@@ -83,13 +91,16 @@ class TurnRunner:
             turn, told = tell_of_cut(restored, ctx)
             await ctx.journal.begin(turn, first=told)
         reply: Reply | None = ending
+        own, noted = turn, ctx.journal.noted
         if reply is None and restored is None:
-            turn, reply = await self._prepare(turn, ctx)
+            turn, reply = await self._prepare(own, ctx, noted=noted)
             if reply is not None and reply.note:
                 turn = with_note(turn, reply)
         if reply is None:
             async with self._working(turn):
-                turn, acted = await self._act(turn, ctx)
+                turn, acted = await self._act(
+                    turn, ctx, again=lambda: self._prepare(own, ctx, noted=noted)
+                )
             reply = _once_told(acted, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
@@ -129,12 +140,24 @@ class TurnRunner:
         self, view: LaneView, message: MessageRecord, *, ctx: TurnContext, tell: bool
     ) -> Reply | None:
         ending = await self._early_end(view, message, tell=tell)
+        if ending is not None and await self._is_only_followed(view, message, ending):
+            ctx.interrupt.gathering = arrived_before(view.interrupted_by or "")
+            return None
         if ending is None or not _was_stopped_unbegun(view, ending):
             return ending
         # Stopped before a crash, while it waited to begin. Its words are part of the conversation
         # all the same: it is prepared, and ends where it would have ended then.
         ctx.interrupt.press(view.interrupted_by or message.interrupted_by or "")
         return None
+
+    async def _is_only_followed(
+        self, view: LaneView, message: MessageRecord, ending: Reply
+    ) -> bool:
+        """Return whether a turn that a crash cut off is stopped only by what followed it closely."""
+        by = view.interrupted_by
+        if ending.outcome is not Outcome.INTERRUPTED or by is None or message.interrupted_by:
+            return False
+        return await follows_closely(message, view.steps, by=by, services=self._services)
 
     async def _early_end(
         self, view: LaneView, message: MessageRecord, *, tell: bool
@@ -185,8 +208,11 @@ class TurnRunner:
             return parent_id
         return parent.interrupted_by
 
-    async def _prepare(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply | None]:
-        own, noted = turn, ctx.journal.noted
+    async def _prepare(
+        self, own: Turn, ctx: TurnContext, *, noted: int
+    ) -> tuple[Turn, Reply | None]:
+        ctx.interrupt.is_followed = False
+        turn = own
         while True:
             for stage in PREPARE:
                 after = await stage(turn, ctx)
@@ -198,13 +224,18 @@ class TurnRunner:
             ctx.journal.unnote(noted)
             turn = own
 
-    async def _act(self, turn: Turn, ctx: TurnContext) -> tuple[Turn, Reply]:
+    async def _act(self, turn: Turn, ctx: TurnContext, *, again: Prepare) -> tuple[Turn, Reply]:
         if self._services.hooks is not None:
             await self._services.hooks.started(turn, is_again=bool(ctx.journal.steps))
         while True:
+            if ctx.interrupt.gathering is not None:
+                turn, ended = await _joined(turn, ctx, again)
+                if ended is not None:
+                    return turn, ended
             stage = next_stage(turn)
             if stage is None:
                 return turn, await with_attachments(replies.answered(turn), turn, ctx)
+            watch_closely(turn, ctx)
             after = await stage(turn, ctx)
             if isinstance(after, Reply):
                 return turn, after
@@ -244,6 +275,13 @@ class TurnRunner:
         ended = Progress(kind="done", outcome=outcome, result=TurnResult(text=""))
         self._services.watch.publish(view.message.id, ended)
         return outcome
+
+
+async def _joined(turn: Turn, ctx: TurnContext, again: Prepare) -> tuple[Turn, Reply | None]:
+    """Return the turn with what followed it; one that is not written yet is prepared again."""
+    if ctx.journal.begun:
+        return await join_closely(turn, ctx), None
+    return await again()
 
 
 def _was_stopped_unbegun(view: LaneView, ending: Reply) -> bool:

@@ -50,7 +50,8 @@ class StreamedText:
         self._target = target_of(turn.event)
         self._thoughts = ThoughtFilter()
         self._tags = TagFilter()
-        self._previews = is_awaited(turn) and ctx.services.previewer.can_preview(self._target)
+        # Whether the platform shows the text while it is written.
+        self.previews = is_awaited(turn) and ctx.services.previewer.can_preview(self._target)
 
     @property
     def text(self) -> str:
@@ -85,7 +86,7 @@ class StreamedText:
         spoken = lead + self._tags.feed(text)
         if spoken:
             watch.publish(self._turn.id, Progress(kind="delta", text=spoken))
-        if self._previews:
+        if self.previews:
             await self._update_preview()
 
     def _take_up(self) -> str:
@@ -108,7 +109,7 @@ class StreamedText:
                 )
             except (StorageFull, StoreError) as error:
                 # The answer is worth more than its preview; the commit will say what is wrong.
-                self._previews = False
+                self.previews = False
                 _log.warning("no_preview", message_id=self._turn.id, problem=str(error))
         if self._preview is not None:
             await self._preview.update(text)

@@ -49,3 +49,17 @@ class Attachments(Protocol):
     async def tidy(self) -> None:
         """Remove what is old or too much, unless it is still needed; does nothing most of the time."""
         ...
+
+
+class ReplyFiles(Protocol):
+    """Keeps replies that are sent as files."""
+
+    async def put(
+        self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
+    ) -> Media:
+        """Keep a file for a turn and return its place; the same bytes are the same file.
+
+        Raises a `HermesError` where there is no room for it. `is_checked` is false for what Hermes
+        made itself.
+        """
+        ...

@@ -29,7 +29,8 @@ class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `failure` is its class and `why` what the platform said, without secrets. `then` is what
     follows: again (at once or in seconds), later, waits (for its channel), unknown, repeated,
-    resent, found, not_there, held, again, dead, replay, drop or lapsed; `until` is when. Where
+    resent, found, not_there, held, again, no_file, stopped, dead, replay, drop or lapsed; `until` is
+    when. Where
     nothing was sent, `tried` is false. `chunk` counts the messages of the reply.
     """
 
@@ -50,7 +51,8 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     `platform_message_id` and `more` are the messages that show the reply while it is written, one
     for each of its chunks; None where one may stand whose id is not known. `fresh` is set once the
-    whole reply is sent again in their place.
+    whole reply is sent again in their place. `stopped_by` is the message with which the person
+    stopped it: no message is added to those that are posted.
     """
 
     id: str
@@ -73,6 +75,7 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     story: tuple[DeliveryNote, ...] = ()
     ended_at: float | None = None
+    stopped_by: str | None = None
 
 
 class OutboxStore(Protocol):
@@ -114,8 +117,13 @@ class OutboxStore(Protocol):
         """Return when the next waiting delivery of a platform becomes due."""
         ...
 
-    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
-        """Mark a chunk as being on the wire, before the wire call."""
+    async def sending(
+        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+    ) -> None:
+        """Mark a chunk as being on the wire, before the wire call.
+
+        Raises `GuardFailed` if the person stopped the delivery and the caller does not know it.
+        """
         ...
 
     async def chunk_sent(
@@ -157,6 +165,14 @@ class OutboxStore(Protocol):
         self, delivery_id: str, *, failure: str, at: float, note: DeliveryNote | None = None
     ) -> None:
         """Move a delivery to the dead letters."""
+        ...
+
+    async def stopped(self, delivery_id: str, *, at: float, note: DeliveryNote) -> None:
+        """End a delivery whose person stopped it; what is posted stays."""
+        ...
+
+    async def is_sending(self, lane: str, target: Target) -> bool:
+        """Return whether a reply of a session is posted in part, or being sent, to a chat."""
         ...
 
     async def returned(

@@ -11,6 +11,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
 from hermes.message.rewind import Rewind
+from hermes.ports.channel import Target
 from hermes.ports.memory import NewJob, Soul
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sessions import EndReason
@@ -155,6 +156,13 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
     platform_usage: Usage = Usage()
 
 
+class DeliveryStop(msgspec.Struct, frozen=True):
+    """A session whose replies are no longer sent, and where they were sent to."""
+
+    lane: str
+    target: Target
+
+
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a turn, whole: either all of this becomes true, or none of it.
 
@@ -166,7 +174,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     for it from now on; `interrupts` names a running message that has to end (`/stop`), and with
     `stops_below` everything below that lane has to. `rewind` changes what was said before, ahead
     of `entries`; `mirrors` are lanes that are told of the reply. What the tools of an earlier attempt
-    asked, and those of this one did not ask again, is closed if the turn `is_resumed`.
+    asked, and those of this one did not ask again, is closed if the turn `is_resumed`. The replies of
+    `stops_sending` that are posted in part get no more messages.
     """
 
     message_id: str
@@ -191,6 +200,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     choices: SessionChoices | None = None
     interrupts: str | None = None
     stops_below: str | None = None
+    stops_sending: DeliveryStop | None = None
     rewind: Rewind | None = None
     mirrors: tuple[str, ...] = ()
     events: tuple[TimelineEvent, ...] = ()

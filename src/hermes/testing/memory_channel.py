@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
-from hermes.message.parts import text_of
+from hermes.message.parts import FilePart, Media, text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
 
@@ -25,6 +25,7 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     chat: str
     text: str
     key: str
+    files: tuple[Media, ...] = ()
 
 
 class MemoryChannel:
@@ -41,6 +42,7 @@ class MemoryChannel:
         self._failures: dict[Verb, deque[DeliveryError | None]] = {}
         self._lost: dict[Verb, int] = {}
         self._held: dict[str, asyncio.Event] = {}
+        self._stops: dict[Verb, int] = {}
         self._accept: Accept | None = None
 
     async def connect(self, accept: Accept) -> None:
@@ -75,6 +77,10 @@ class MemoryChannel:
         """Let the calls to this chat continue."""
         self._held.pop(chat).set()
 
+    def stop_before(self, verb: Verb, count: int | None) -> None:
+        """Make every call after the first `count` hang, as on a wire that is cut; None ends it."""
+        self._stops = {} if count is None else {verb: count}
+
     async def send(self, delivery: Delivery) -> Receipt:
         """Post one message."""
         chat = delivery.target.chat_id
@@ -83,7 +89,9 @@ class MemoryChannel:
         if post is None:
             text = text_of(delivery.parts)
             self._numbers += 1
-            post = Post(id=f"x{self._numbers}", chat=chat, text=text, key=delivery.key)
+            files = tuple(part.media for part in delivery.parts if isinstance(part, FilePart))
+            name = f"x{self._numbers}"
+            post = Post(id=name, chat=chat, text=text, key=delivery.key, files=files)
             self.posts[post.id] = post
         self._end("send")
         return Receipt(post.id)
@@ -125,7 +133,10 @@ class MemoryChannel:
         return next((post for post in self.posts.values() if post.key == key), None)
 
     async def _begin(self, verb: Verb, chat: str) -> None:
+        made = sum(call[0] == verb for call in self.calls)
         self.calls.append((verb, chat))
+        if made >= self._stops.get(verb, made + 1):
+            await asyncio.Event().wait()
         held = self._held.get(chat)
         if held is not None:
             await held.wait()

@@ -11,6 +11,7 @@ import msgspec
 from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.outcome import DeliveryState as State
 from hermes.message.parts import Part
+from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery
 from hermes.ports.steps import Lease
@@ -127,9 +128,13 @@ class MemoryOutboxStore:
         """Return when the next waiting delivery of a platform becomes due."""
         return min((r.next_at for r in self._of(platform) if r.state in _WAITING), default=None)
 
-    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+    async def sending(
+        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+    ) -> None:
         """Mark a chunk as being sent, before the platform call."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
+        if row.stopped_by is not None and not is_stopped:
+            raise GuardFailed(f"delivery {delivery_id} was stopped; read it again")
         self._put(row, state=State.SENDING, chunk=chunk, sending_at=at)
 
     async def chunk_sent(
@@ -187,6 +192,22 @@ class MemoryOutboxStore:
         """Move a delivery to the dead letters."""
         row = self._expect(delivery_id, set(State) - _ENDED)
         self._put(row, note, state=State.DEAD, failure=failure, ended_at=at)
+
+    async def stopped(self, delivery_id: str, *, at: float, note: DeliveryNote) -> None:
+        """End a delivery whose person stopped it."""
+        await self.dead(delivery_id, failure="dropped", at=at, note=note)
+
+    async def is_sending(self, lane: str, target: Target) -> bool:
+        """Return whether a reply is posted in part, or being sent, to a chat; this knows no lanes."""
+        del lane
+        rows = self._of(target.platform)
+        return any(_is_begun(row) for row in rows if row.target.chat_id == target.chat_id)
+
+    def stop(self, delivery_id: str, *, by: str) -> None:
+        """Do what the commit of `/stop` does to a reply that is being sent."""
+        row = self._rows[delivery_id]
+        if _is_begun(row):
+            self._put(row, stopped_by=by, next_at=self._clock.now())
 
     async def unsettled(self, platform: str) -> tuple[DeliveryRecord, ...]:
         """Return the `unknown` deliveries that are not resolved yet."""
@@ -289,3 +310,8 @@ class MemoryOutboxStore:
     def _guard(self, lease: Lease) -> None:
         if self._fences.get(lease.lane) != lease.fence:
             raise LeaseLost(f"lane {lease.lane}: fence {lease.fence} no longer holds it")
+
+
+def _is_begun(row: DeliveryRecord) -> bool:
+    is_posted = row.chunk > 0 or row.platform_message_id is not None
+    return row.state in {*_HOLDS_BACK, State.UNKNOWN} and (is_posted or row.state is State.SENDING)

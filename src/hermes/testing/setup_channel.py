@@ -3,6 +3,7 @@ stand-in.
 """
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 from hermes.errors import NotFound
@@ -12,12 +13,13 @@ from hermes.plugins.manifest import load_manifest, read_settings
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
+from hermes.ports.media import MediaOwner
 from hermes.testing.channel_state import memory_state
 from hermes.testing.manual_time import ManualClock
 
 
 class MemoryFiles:
-    """Fits `MediaFiles`: attachments in memory, for as long as the test lasts."""
+    """Fits `MediaFiles` and `ReplyFiles`: attachments in memory, for as long as the test lasts."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
@@ -27,6 +29,15 @@ class MemoryFiles:
         path = f"kept-{len(self.kept)}"
         self.kept[path] = data
         return Media(mime, path=path, name=name, size=len(data))
+
+    async def put(
+        self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
+    ) -> Media:
+        """Store a file of a turn; the same bytes are the same file."""
+        del is_checked
+        path = f"{owner.person_id}/{owner.message_id}/{sha256(data).hexdigest()}"
+        self.kept[path] = data
+        return Media("text/plain", path=path, name=name, size=len(data))
 
     async def read(self, media: Media, *, limit: int) -> bytes:
         """Return the stored bytes."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.errors import ProviderRejected, StreamTruncated
+from hermes.errors import AnswerTooLong, ProviderRejected, StreamTruncated
 from hermes.message.parts import TextPart
 from hermes.ports.provider import ModelEvent, ModelRequest, TextDelta, ToolCallDelta
 from hermes.testing.model_script import ScriptedTurn
@@ -192,3 +192,31 @@ async def test_half_a_tool_call_is_not_continued_by_another_model(tmp_path: Path
 
     assert story.kinds == ["CallStart", "TextDelta", "ToolCallDelta"]
     assert two.calls == []
+
+
+@pytest.mark.req("A6", "P5")
+async def test_an_answer_without_end_is_cut_and_nobody_continues_it(tmp_path: Path) -> None:
+    endless = ScriptedTurn(text=LONG * 10, deltas=50)
+    settings = {**GOING_ON, "TURNS__MAX_ANSWER_CHARS": "100", "ROUTING__BREAKER__FAILURES": "1"}
+    one, two, story = model("one", [endless, ScriptedTurn(text="ok")]), model("two"), Story()
+    async with open_calls(tmp_path, one, two, settings=settings) as rig:
+        with pytest.raises(AnswerTooLong, match="one wrote more than 100 characters"):
+            await rig.call("tell", "one", "two", story=story)
+        # Its service has done nothing wrong: others are served there.
+        after = await rig.call("tell", "one", "two")
+
+    assert 80 < len(shown_in(story)) <= 100
+    assert two.calls == []
+    assert shown_in(after) == "ok"
+    assert story.spent[0].usage.tokens_out > 0
+
+
+@pytest.mark.req("A6", "P5")
+async def test_thoughts_without_end_go_on_to_the_next_model(tmp_path: Path) -> None:
+    endless = ScriptedTurn(reasoning=LONG * 10)
+    one, two = model("one", [endless]), model("two", [ScriptedTurn(text="ok")])
+    settings = {"TURNS__MAX_ANSWER_CHARS": "100"}
+    async with open_calls(tmp_path, one, two, settings=settings) as rig:
+        story = await rig.call("tell", "one", "two")
+
+    assert shown_in(story) == "ok"

@@ -2,7 +2,8 @@
 
 A program of its own, so that it can fork: `python -m tests.contract.journal.follow_up_kills FOLDER
 CASE` prints how many kills there were; each is followed by a process that brings all to its end. In
-the case `waiting` three messages wait for their turn, in `stopping` the second stops the first.
+the case `waiting` three messages wait for their turn, in `stopping` the second stops the first, and in
+`close` it comes so soon that it joins the first.
 """
 
 import asyncio
@@ -12,12 +13,14 @@ from itertools import count
 from pathlib import Path
 
 from hermes import failpoints
+from hermes.message.reply import STOPPED
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.tool_kills import in_child
 
 NAMES = ("a", "b", "c")
 SETTINGS = {"BUSY__FOLLOW_UP_S": "0.02"}
+CLOSE = {**SETTINGS, "BUSY__JOIN_S": "3600"}
 
 
 def main(folder: Path, case: str) -> int:
@@ -40,12 +43,16 @@ def _script(seen: SeenConversation, _number: int) -> ScriptedTurn:
     return ScriptedTurn(fault="hang") if seen.last_text == "a" else ScriptedTurn(text="fine")
 
 
+def _settings(case: str) -> dict[str, str]:
+    return CLOSE if case == "close" else SETTINGS
+
+
 async def _said(rig: Rig, *, case: str) -> tuple[str, ...]:
     """Send the messages; whoever heard no answer sends them again under the same names."""
     sent = []
     for name in NAMES:
         sent.append(await rig.say(name, platform="push", name=name))
-        if case == "stopping" and name == "a":
+        if case != "waiting" and name == "a":
             await rig.start()
             await rig.until(lambda: bool(rig.model.calls) or rig.store.inbox.waiting() == 0)
     if case == "waiting":
@@ -55,18 +62,21 @@ async def _said(rig: Rig, *, case: str) -> tuple[str, ...]:
 
 async def _act(home: Path, kill_at: int, *, case: str) -> None:
     failpoints.arm_from(f"*:{kill_at}")
-    async with open_rig(home, script=_script, settings=SETTINGS, start=False) as rig:
+    async with open_rig(home, script=_script, settings=_settings(case), start=False) as rig:
         for message_id in await _said(rig, case=case):
             await rig.outcome(message_id)
         await rig.until(lambda: bool(rig.push.posts))
 
 
 async def _finish(home: Path, *, case: str) -> None:
-    async with open_rig(home, script=_script, settings=SETTINGS, start=False) as rig:
+    async with open_rig(home, script=_script, settings=_settings(case), start=False) as rig:
         sent = await _said(rig, case=case)
         outcomes = [await rig.outcome(message_id) for message_id in sent]
         if case == "waiting":
             assert outcomes == ["answered", "merged", "merged"], outcomes
+        if case == "close":
+            assert "interrupted" not in outcomes, outcomes
+            assert not any(STOPPED in post.text for post in rig.push.posts.values())
         await _check(rig, sent, Counter(outcomes))
 
 

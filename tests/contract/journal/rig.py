@@ -368,6 +368,9 @@ async def open_rig(
 
 
 def settings_of(home: Path, overrides: Mapping[str, str]) -> Settings:
-    """Return the defaults with a few settings changed; a failed call is not retried unless asked."""
-    wanted = {"ROUTING__RETRY_S": "0", **overrides}
+    """Return the defaults with a few settings changed.
+
+    Unless asked, a failed call is not retried, and a message stops a turn however soon it comes.
+    """
+    wanted = {"ROUTING__RETRY_S": "0", "BUSY__JOIN_S": "0", **overrides}
     return load({f"HERMES_{name}": value for name, value in wanted.items()}, home).settings

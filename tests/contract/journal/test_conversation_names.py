@@ -37,7 +37,7 @@ def take_back(home: Path) -> None:
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
-        for column in ("owner", "more"):
+        for column in ("owner", "more", "stopped_by"):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")
         db.execute("ALTER TABLE credentials DROP COLUMN seen_at")

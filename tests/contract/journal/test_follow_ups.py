@@ -332,7 +332,7 @@ async def test_they_stand_in_the_conversation_though_stopped_before_they_were_pr
 
 
 @pytest.mark.req("J13", "J10")
-@pytest.mark.parametrize("case", ["waiting", "stopping"])
+@pytest.mark.parametrize("case", ["waiting", "stopping", "close"])
 def test_they_survive_a_kill_at_every_step(tmp_path: Path, case: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.contract.journal.follow_up_kills", str(tmp_path), case],

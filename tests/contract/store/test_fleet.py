@@ -192,6 +192,19 @@ async def test_a_node_is_alive_until_the_stores_clock_says_otherwise(nodes: Node
 
 
 @pytest.mark.req("J4")
+async def test_a_node_that_was_silent_and_whom_nobody_buried_goes_on(nodes: Nodes) -> None:
+    first, second = await nodes.join("n_1"), await nodes.join("n_2")
+    nodes.clock.advance(LEASE_S * 10)
+    was_silent = await second.fleet.silent()
+
+    await first.fleet.beat()
+
+    assert (was_silent, await second.fleet.silent()) == (("n_1",), ())
+    with pytest.raises(GuardFailed):
+        await second.fleet.bury("n_1")
+
+
+@pytest.mark.req("J4")
 async def test_a_node_that_reports_is_not_buried(nodes: Nodes) -> None:
     first = await nodes.join("n_1")
     second = await nodes.join("n_2")

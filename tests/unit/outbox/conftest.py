@@ -6,6 +6,7 @@ import pytest
 
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
+from hermes.outbox.channel_calls import LongReplies
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.rates import Rates
@@ -15,6 +16,7 @@ from hermes.ports.outbox import DeliveryRecord, NewDelivery
 from hermes.testing.manual_time import ManualTime, settle
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.outbox_store import MemoryOutboxStore
+from hermes.testing.setup_channel import MemoryFiles
 
 
 class Bench:
@@ -26,6 +28,8 @@ class Bench:
         self.timing = OutboxTiming()
         self.channel = MemoryChannel(Capabilities(delivery="push"))
         self.sender: OutboxSender | None = None
+        self.files = MemoryFiles()
+        self.long = LongReplies()
         self.begin_process()
 
     def begin_process(self) -> None:
@@ -64,6 +68,7 @@ class Bench:
             chance=lambda: 0.5,
             rates=self.rates.of(self.channel),
             screens=self.screens,
+            long=self.long,
         )
         self.sender.start()
         await settle()

@@ -280,9 +280,11 @@ class SlowStore(MemoryOutboxStore):
         super().__init__(clock)
         self.ready = asyncio.Event()
 
-    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+    async def sending(
+        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+    ) -> None:
         await self.ready.wait()
-        await super().sending(delivery_id, chunk=chunk, at=at)
+        await super().sending(delivery_id, chunk=chunk, at=at, is_stopped=is_stopped)
 
 
 @pytest.mark.req("J18")

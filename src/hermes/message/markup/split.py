@@ -39,14 +39,17 @@ Inner = TypeVar("Inner")
 _SLACKS = (0, 1, 2, 4, 8, 16)
 
 
-def split(text: str, *, limit: int, measure: Measure = len) -> tuple[str, ...]:
-    """Return a Markdown text as chunks whose measure is at most `limit`; itself if it fits."""
+def split(text: str, *, limit: int, measure: Measure = len, first: int = 0) -> tuple[str, ...]:
+    """Return a Markdown text as chunks whose measure is at most `limit`; itself if it fits.
+
+    `first` returns only so many of them, in the time that those take (0: all).
+    """
     known = ParsedMarkdown(text)
     if measure(known) <= limit:
         return (text,)
     chunks: list[str] = []
     rest = _read(known)
-    while rest:
+    while rest and (not first or len(chunks) < first):
         chunk, rest = _next(rest, limit=limit, measure=measure)
         chunks.append(chunk)
     return tuple(chunks)

@@ -17,9 +17,10 @@ from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.save import build_commit, commit_patiently
+from hermes.pipeline.targets import target_of
 from hermes.pipeline.tool_questions import take_answer, was_asked
 from hermes.pipeline.turn import Turn
-from hermes.ports.turns import Commit
+from hermes.ports.turns import Commit, DeliveryStop
 from hermes.sessions.commands import TypedCommand
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.
@@ -56,6 +57,7 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
         reset_lane=effect.reset_lane,
         end_reason=effect.end_reason,
         stops_below=lane if effect.stops_below else None,
+        stops_sending=DeliveryStop(lane, target_of(turn.event)) if effect.stops_sending else None,
     )
     assert ctx.journal.lease is not None
     await commit_patiently(ctx, ctx.journal.lease, commit)

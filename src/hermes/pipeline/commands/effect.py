@@ -11,7 +11,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     `interrupts` is a running message that has to end, `reset_lane` a lane that starts over for the
     `end_reason`, `wakes` a lane that somebody has to look at. With `stops_below` all that runs
-    below the session has to end, too.
+    below the session has to end, too; with `stops_sending` its replies get no more messages.
     """
 
     text: str
@@ -20,6 +20,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     end_reason: EndReason | None = None
     wakes: str | None = None
     stops_below: bool = False
+    stops_sending: bool = False
     outcome: Outcome = Outcome.ANSWERED
 
 

@@ -8,6 +8,7 @@ from hermes.pipeline.background import tasks_of, title_of
 from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.follow_ups import is_gathering
 from hermes.pipeline.services import Services, TurnContext
+from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
 from hermes.ports.turns import LaneView, MessageRecord
 
@@ -18,15 +19,21 @@ _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
 
 async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
-    """Stop the running turn; waiting messages continue, and background tasks too unless `all`."""
+    """Stop the running turn, and the sending of a reply; waiting messages continue.
+
+    So do background tasks, unless `all` is stopped.
+    """
     lane = base_lane(turn.lane)
     running = await _about_to_run(await ctx.services.store.turns.view(lane), ctx.services)
     tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
+    sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
+    nothing = "Stopped. The rest of the reply is not sent." if sending else "Nothing is running."
     effect = Effect(
-        text="Stopped." if stopped else "Nothing is running.",
+        text="Stopped." if stopped else nothing,
         interrupts=running,
         stops_below=is_all,
+        stops_sending=sending,
     )
     if running and ctx.services.settings.busy.stop_suspends:
         text = "Stopped. Your next message starts a new conversation."

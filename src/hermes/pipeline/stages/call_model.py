@@ -82,6 +82,8 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         return await call.run()
     except TurnInterrupted:
+        if ctx.interrupt.is_followed and ctx.interrupt.by is None:
+            return await call.dropped()
         return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
     except ProviderError as error:
         return await call.failed(error)
@@ -96,6 +98,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
             return no_place(str(error))
         return call.costs.of_reply(not_now(turn, error))
     finally:
+        ctx.interrupt.close_until = None
         ctx.journal.waits_for_place = False
         ctx.journal.spend(call.costs.receipt.take())
         await call.shown.close()
@@ -135,8 +138,11 @@ class _Call:
                 with stoppable:
                     event = await anext(events)
                     if isinstance(event, TextDelta) and event.text:
+                        if self.shown.previews:
+                            ctx.interrupt.close_until = None
                         await self.shown.add(event.text)
                 if isinstance(event, FullAnswer):
+                    ctx.interrupt.close_until = None
                     return await self._answered(event, request)
                 await self._hear(event)
 
@@ -166,6 +172,12 @@ class _Call:
         is_theirs = is_callers or shown > self._shown_chars
         await self.costs.end_failed(ordinal, payer="person" if is_theirs else "platform")
         self._shown_chars = shown
+
+    async def dropped(self) -> Turn:
+        """Return the turn without the call: nothing of it was shown, and it is asked again."""
+        ordinal, self._ordinal = self._ordinal, None
+        await self.costs.end_failed(ordinal, is_shown=False)
+        return self.costs.of_turn(self._turn)
 
     async def failed(self, error: ProviderError) -> Turn | Reply:
         """Return the end of a call that no candidate answered."""

@@ -73,7 +73,7 @@ async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
         return turn
     if not may_join(turn.event, ctx.services):
         return turn
-    joined = await _gather(turn, ctx, arrivals)
+    joined = await gather(turn, ctx, arrivals)
     if not joined:
         return turn
     names = tuple(record.id for record in joined)
@@ -104,8 +104,13 @@ async def has_company(turn: Turn, prepared: Turn, ctx: _Context) -> bool:
     return False
 
 
-async def _gather(turn: Turn, ctx: _Context, arrivals: Arrivals) -> tuple[MessageRecord, ...]:
-    """Wait until nothing more follows; what else arrives ends the waiting."""
+async def gather(
+    turn: Turn, ctx: StoppableContext[JoinServices, object], arrivals: Arrivals
+) -> tuple[MessageRecord, ...]:
+    """Return the messages that belong to a turn's own, once nothing more follows them.
+
+    What else arrives ends the waiting.
+    """
     services = ctx.services
     while True:
         arrivals.clear()
@@ -121,7 +126,11 @@ async def _gather(turn: Turn, ctx: _Context, arrivals: Arrivals) -> tuple[Messag
             return joined
 
 
-def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: _Context) -> float:
+def _window_s(
+    turn: Turn,
+    joined: tuple[MessageRecord, ...],
+    ctx: StoppableContext[JoinServices, object],
+) -> float:
     """Return how long the next message may take; 0 if none is awaited."""
     busy = ctx.services.settings.busy
     if 1 + len(joined) >= busy.max_merged:
@@ -134,7 +143,9 @@ def _window_s(turn: Turn, joined: tuple[MessageRecord, ...], ctx: _Context) -> f
     return max(burst_s, busy.follow_up_s if is_after_stop else 0.0)
 
 
-async def _has_arrived(ctx: _Context, arrivals: Arrivals, *, within_s: float) -> bool:
+async def _has_arrived(
+    ctx: StoppableContext[JoinServices, object], arrivals: Arrivals, *, within_s: float
+) -> bool:
     """Wait for another message; false when none came in time, or the turn is to stop."""
     try:
         with ctx.interrupt.scope():

@@ -17,7 +17,7 @@ from hermes.message.reply import Reply
 from hermes.message.session_key import is_direct
 from hermes.pipeline.approval_waits import ApprovalServices, binding, find_decision, park
 from hermes.pipeline.children import ChildServices, HasStates, LaneViews, run_child
-from hermes.pipeline.exchange import call_number, pending_call, pending_calls
+from hermes.pipeline.exchange import call_number, pending_call, pending_calls, with_claimed
 from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
 from hermes.pipeline.replies import interrupted
@@ -285,6 +285,5 @@ async def _steer(turn: Turn, ctx: _Context) -> Turn:
             await fetched(await joined_parts(waiting.event, turn.context()), turn, ctx.services),
         )
         ordinal = await ctx.journal.claim(turn, waiting.id, body=_encode(joined))
-        turn = msgspec.structs.replace(turn, claimed=(*turn.claimed, waiting.id))
-        turn = turn.plus(joined, ordinal=ordinal)
+        turn = with_claimed(turn, waiting.id, joined, ordinal=ordinal)
     return turn

@@ -17,6 +17,7 @@ from hermes.message.session_key import base_lane, graph_name, is_background
 from hermes.people.credits import charge_for
 from hermes.pipeline.background import mirrors_of, under_task
 from hermes.pipeline.exchange import (
+    has_answer,
     is_answered,
     is_going_on,
     left_at,
@@ -218,7 +219,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         deliveries=_deliveries(turn, reply, ctx),
         interaction=_interaction(turn) if base_lane(turn.lane) == turn.lane else None,
         spent=ctx.journal.take_spent(),
-        merged=(*turn.joined, *turn.merged) if has_used_joined(turn, reply) else turn.merged,
+        merged=_merged(turn, reply),
         events=ctx.journal.take_events(),
         reset_lane=turn.lane if reply.ends else None,
         end_reason=reply.ends,
@@ -230,6 +231,12 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         compaction=_new_compaction(turn) if entries else None,
         is_resumed=bool(ctx.journal.steps),
     )
+
+
+def _merged(turn: Turn, reply: Reply) -> tuple[str, ...]:
+    """Return the messages that end with the turn; others that it had claimed become new again."""
+    joined = turn.joined if has_used_joined(turn, reply) else ()
+    return tuple(dict.fromkeys((*joined, *turn.merged)))
 
 
 def _links(turn: Turn, ctx: _Context) -> tuple[Link, ...]:
@@ -247,7 +254,7 @@ def _entries(turn: Turn, reply: Reply) -> tuple[tuple[TranscriptEntry, ...], int
     opening = _opening(turn, reply)
     if opening is None:
         return (), None
-    entries = (*opening, *_used(turn.exchanged), *_unanswered(turn))
+    entries = (*opening, *_used(turn, reply), *_unanswered(turn))
     if reply.outcome is Outcome.INTERRUPTED and reply.parts:
         if is_going_on(turn):
             return (*entries, *left_at(turn, reply.text).exchanged[len(turn.exchanged) - 1 :]), None
@@ -277,17 +284,21 @@ def _asked(turn: Turn, reply: Reply) -> ChatMessage:
     user = turn.user
     if turn.own is not None and not has_used_joined(turn, reply):
         user = ChatMessage("user", said_parts(turn.own))
-    if reply.outcome is Outcome.FAILED and not turn.exchanged and not turn.calls:
+    if reply.outcome is Outcome.FAILED and not has_answer(turn) and not turn.calls:
         # Later prompts need not repeat it; people still find it.
         return ChatMessage("user", (*user.parts, UNANSWERED))
     return user
 
 
-def _used(exchanged: tuple[TranscriptEntry, ...]) -> tuple[TranscriptEntry, ...]:
+def _used(turn: Turn, reply: Reply) -> tuple[TranscriptEntry, ...]:
     """Return what was exchanged without steered-in messages that no answer followed.
 
     They become new again, and have their place in the transcript by their own turns.
     """
+    exchanged = turn.exchanged
+    if not has_answer(turn) and has_used_joined(turn, reply):
+        # These were asked along with the turn's own message, and stopped with it.
+        return exchanged
     end = len(exchanged)
     while end and exchanged[end - 1].message.role == "user":
         end -= 1

@@ -120,6 +120,10 @@ class CommitUnit:
             tx.put(_SQL["interrupt"], commit.interrupts, commit.message_id)
         if commit.stops_below is not None:
             tx.put(_SQL["interrupt_below"], commit.stops_below, commit.message_id)
+        if commit.stops_sending is not None:
+            lane, target = commit.stops_sending.lane, commit.stops_sending.target
+            where = (lane, target.platform, target.chat_id)
+            tx.put(_OUTBOX["stop_sending"], *where, commit.message_id, commit.at)
         return written
 
     async def _move_on(self, tx: Tx, head: int) -> GraphWrite | None:

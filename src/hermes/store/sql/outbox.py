@@ -107,9 +107,11 @@ class SqlOutbox:
         row = await self._engine.reads.row(_SQL["next_due_at"], platform)
         return None if row is None or row[0] is None else float(row[0])
 
-    async def sending(self, delivery_id: str, *, chunk: int, at: float) -> None:
+    async def sending(
+        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+    ) -> None:
         """Mark a chunk as being sent, before the platform call."""
-        await self._run("sending", delivery_id, chunk, at, self._engine.node)
+        await self._run("sending", delivery_id, chunk, at, self._engine.node, int(is_stopped))
 
     async def chunk_sent(
         self,
@@ -151,6 +153,15 @@ class SqlOutbox:
     ) -> None:
         """Move a delivery to the dead letters."""
         await self._run("dead", delivery_id, failure, at, note=note)
+
+    async def stopped(self, delivery_id: str, *, at: float, note: DeliveryNote) -> None:
+        """End a delivery whose person stopped it."""
+        await self._run("stopped", delivery_id, at, note=note)
+
+    async def is_sending(self, lane: str, target: Target) -> bool:
+        """Return whether a reply of a session is posted in part, or being sent, to a chat."""
+        where = (lane, target.platform, target.chat_id)
+        return await self._engine.reads.row(_SQL["is_sending"], *where) is not None
 
     async def returned(
         self, delivery_id: str, *, platform: str, chunk: int, failure: str, status: str, at: float
@@ -267,4 +278,5 @@ class SqlOutbox:
             failed=row[17],
             story=await self.stories.read(db, row[3], row[18]),
             ended_at=row[19],
+            stopped_by=row[20],
         )

@@ -322,7 +322,8 @@ CREATE TABLE outbox (
     failed INTEGER NOT NULL DEFAULT 0,
     story BLOB,
     owner TEXT,
-    more INTEGER NOT NULL DEFAULT 0
+    more INTEGER NOT NULL DEFAULT 0,
+    stopped_by TEXT
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');

@@ -66,21 +66,21 @@ SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at
+    story, ended_at, stopped_by
 FROM outbox WHERE id = ?1;
 
 -- name: of_message
 -- The deliveries of a message.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at
+    story, ended_at, stopped_by
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
 -- name: due
 -- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at
+    story, ended_at, stopped_by
 FROM outbox AS reply
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
     AND (next_at <= ?2 OR next_at > ?2 + ?4)
@@ -101,15 +101,16 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', '
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at
+    story, ended_at, stopped_by
 FROM outbox
 WHERE platform = ?1 AND state = 'unknown' AND held = 0 AND body IS NOT NULL
 ORDER BY seq LIMIT 100;
 
 -- name: sending
--- A chunk is on the wire of this node from now on.
+-- A chunk is on the wire of this node from now on, unless the person stopped the reply unnoticed.
 UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4
 WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
+    AND (stopped_by IS NULL OR ?5 = 1)
     AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ?4 AND nodes.buried_at IS NOT NULL);
 
 -- name: chunk_sent
@@ -137,6 +138,32 @@ UPDATE outbox SET held = 1, next_at = ?2 WHERE id = ?1 AND state = 'unknown';
 -- It will not be sent.
 UPDATE outbox SET state = 'dead', failure = ?2, ended_at = ?3
 WHERE id = ?1 AND state NOT IN ('sent', 'dead');
+
+-- name: stopped
+-- The person stopped it: nobody has to deal with what was not sent.
+UPDATE outbox SET state = 'dead', failure = 'dropped', ended_at = ?2
+WHERE id = ?1 AND state NOT IN ('sent', 'dead') AND stopped_by IS NOT NULL;
+
+-- name: is_sending
+-- Whether a reply of a session is posted in part, or being sent, to a chat.
+SELECT 1 FROM outbox
+WHERE platform = ?2 AND chat_id = ?3 AND state NOT IN ('sent', 'dead')
+    AND state IN ('pending', 'sending', 'retry', 'unknown') AND held = 0 AND body IS NOT NULL
+    AND purpose = 'reply' AND stopped_by IS NULL
+    AND (chunk > 0 OR platform_message_id IS NOT NULL OR state = 'sending')
+    AND EXISTS (SELECT 1 FROM inbox
+        WHERE inbox.id = outbox.message_id AND inbox.lane = ?1 AND inbox.control = 0)
+LIMIT 1;
+
+-- name: stop_sending
+-- A person stops the replies of their session that are posted in part, or being sent, to a chat.
+UPDATE outbox SET stopped_by = ?4, next_at = ?5
+WHERE platform = ?2 AND chat_id = ?3 AND state NOT IN ('sent', 'dead')
+    AND state IN ('pending', 'sending', 'retry', 'unknown') AND held = 0 AND body IS NOT NULL
+    AND purpose = 'reply' AND stopped_by IS NULL
+    AND (chunk > 0 OR platform_message_id IS NOT NULL OR state = 'sending')
+    AND EXISTS (SELECT 1 FROM inbox
+        WHERE inbox.id = outbox.message_id AND inbox.lane = ?1 AND inbox.control = 0);
 
 -- name: returned
 -- The platform had taken it, or a part of it, and brought it back: sent again, it begins with that.
