@@ -156,7 +156,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     embedder = make_embedder(settings)
     if embedder is not None:
         lifecycle.own("embedder", embedder.close)
-    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress)
+    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress, home=context.home)
     return Adapters(
         watch=watch,
         client=client,
