@@ -14,7 +14,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
 from hermes.graph.hasher import Hasher, keyed_hasher
-from hermes.message.randomness import RandomBytes
 from hermes.store.sql.numbers import Numbers
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Row, Rows, Tx
@@ -23,7 +22,6 @@ _SQL = load("people")
 _NONCE = 12
 # Each holds an expanded key of 2.5 kB; unwrapping one again costs microseconds.
 _CACHED_KEYS = 200
-_nonces = RandomBytes(_NONCE)
 
 
 def make_store_keys() -> bytes:
@@ -222,7 +220,8 @@ class Sealer:
 def _encrypt(cipher: AESGCM | None, person_id: str, content: bytes) -> bytes:
     if cipher is None:
         raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
-    nonce = _nonces.take()
+    # Straight from the system: a buffer would be repeated by a copy of the running machine.
+    nonce = os.urandom(_NONCE)
     return nonce + cipher.encrypt(nonce, content, person_id.encode())
 
 
