@@ -222,6 +222,7 @@ async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Sto
     origins = Origins(
         bound_host=settings.server.host,
         public_url=None if public_url is None else str(public_url),
+        trusted_proxies=settings.server.trusted_proxies,
     )
     own = _own_channels(context, storage, origins=origins)
     pushed = await make_push_channels(

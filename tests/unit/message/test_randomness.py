@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from hermes.message import randomness
-from hermes.message.randomness import RandomBytes
+from hermes.message import ids
+from hermes.message.ids import RandomBytes
 
 # Any: a trace function takes whatever its event brings.
 TraceFunction = Callable[[FrameType, str, Any], Any]
@@ -108,7 +108,7 @@ class ForkAt:
         return {told[at : at + 12] for at in range(0, len(told), 12)}
 
     def _enter(self, frame: FrameType, event: str, _arg: object) -> TraceFunction | None:
-        if frame.f_code.co_filename != randomness.__file__:
+        if frame.f_code.co_filename != ids.__file__:
             return None
         if frame.f_code.co_name != "take":
             # In the middle of filling the buffer; each of its pieces would be one step too many.
