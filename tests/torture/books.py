@@ -8,6 +8,7 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
+from hermes.store.sql.places import fact_place
 from hermes.testing.push.tally import read_tally
 from tests.stores.engine import OpenedTables
 from tests.stores.opening import opened_tables
@@ -224,8 +225,11 @@ class Books:
         ]
 
     def _read_facts(self) -> list[Fact]:
-        rows = self._db.rows("SELECT person_id, sealed FROM facts")
-        opened = [self._opened.unseal(person, sealed) for person, sealed in rows]
+        rows = self._db.rows("SELECT id, person_id, sealed FROM facts")
+        opened = [
+            self._opened.unseal(person, sealed, place=fact_place(name))
+            for name, person, sealed in rows
+        ]
         assert None not in opened, "a fact cannot be opened"
         return [msgspec.json.decode(content or b"", type=Fact) for content in opened]
 

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.sqlite_only
 
 NONCE = 12
 SEALS = 300
+PLACE = ("fact", "f_1")
 
 
 @pytest.fixture
@@ -32,7 +33,10 @@ def sealer() -> Iterator[tuple[Sealer, Database]]:
 
 def nonces(sealer: Sealer, db: Database, *, number: int) -> list[bytes]:
     """Seal something that often; return the nonces."""
-    return [drive(sealer.seal(SqliteTx(db), "p_ann", b"hello"))[:NONCE] for _ in range(number)]
+    return [
+        drive(sealer.seal(SqliteTx(db), "p_ann", b"hello", place=PLACE))[:NONCE]
+        for _ in range(number)
+    ]
 
 
 @pytest.mark.req("J24")
