@@ -5,7 +5,7 @@ import os
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from hermes.store.sqlite.connection import Database
+from tests.stores.engine import Tables
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -14,13 +14,13 @@ NONCE_BYTES = 12
 class OldSeals:
     """Writes into a database what an older version would have written there."""
 
-    def __init__(self, db: Database, key_file: bytes) -> None:
+    def __init__(self, db: Tables, key_file: bytes) -> None:
         self._db = db
         self._wrap = MultiFernet([Fernet(key) for key in key_file.split()])
 
     def key_of(self, person_id: str) -> bytes:
         """Return the data key of a person, as it is wrapped."""
-        sql = "SELECT wrapped FROM person_keys WHERE person_id = ?"
+        sql = "SELECT wrapped FROM person_keys WHERE person_id = ?1"
         return self._wrap.decrypt(self._db.one(sql, (person_id,)))
 
     def make_old(self, person_id: str) -> None:

@@ -1,6 +1,7 @@
 """J24: a sealed value opens at its place alone; whoever writes to the file cannot exchange rows."""
 
 import re
+import tarfile
 from pathlib import Path
 
 import msgspec
@@ -13,15 +14,12 @@ from hermes.store.sql.queries import load
 from tests.contract.journal.rig import open_rig
 from tests.contract.store.people import person
 from tests.contract.store.test_facts import fact, put
+from tests.homes.make import FOLDER
 from tests.stores.old_seals import KEY_BYTES, OldSeals
 from tests.stores.opening import KEYS, new_keys, opened, tables
 
 pytestmark = pytest.mark.sqlite_only
 
-SWAP = (
-    "UPDATE {table} SET {column} = (SELECT other.{column} FROM {table} AS other"
-    " WHERE other.{key} <> {table}.{key} AND other.{key} IN (?1, ?2)) WHERE {key} IN (?1, ?2)"
-)
 # Sealed columns that no rotation binds: the digest of its row covers it.
 COVERED = {("calls", "tokens")}
 OTHER_SEALED = {("outbox", "story"), ("user_channels", "name"), *COVERED}
@@ -30,8 +28,9 @@ OTHER_SEALED = {("outbox", "story"), ("user_channels", "name"), *COVERED}
 def swap(folder: Path, table: str, column: str, *, key: str, rows: tuple[object, object]) -> None:
     """Exchange a column of two rows, as somebody with the file and without a key can."""
     with tables(folder, read_only=False) as db:
-        db.execute(SWAP.format(table=table, column=column, key=key), rows)
-        assert db.changes() == 2
+        values = [db.one(f"SELECT {column} FROM {table} WHERE {key} = ?1", (row,)) for row in rows]
+        for row, value in zip(rows, reversed(values), strict=True):
+            db.execute(f"UPDATE {table} SET {column} = ?2 WHERE {key} = ?1", (row, value))
 
 
 async def two_facts(store: Store) -> tuple[Fact, Fact]:
@@ -160,3 +159,44 @@ async def test_a_rotation_binds_every_sealed_column(tmp_path: Path) -> None:
 
     assert columns >= OTHER_SEALED
     assert {one.groups() for one in found if one is not None} == sealed - COVERED
+
+
+HOMES = sorted(path.name for path in FOLDER.glob("*.tar.xz"))
+
+
+async def all_that_opens(store: Store, folder: Path) -> list[object]:
+    """Return what is sealed in a store, as its port shows it."""
+    with tables(folder) as db:
+        messages = [row[0] for row in db.rows("SELECT id FROM inbox ORDER BY seq")]
+        people = [row[0] for row in db.rows("SELECT person_id FROM person_keys ORDER BY person_id")]
+        states = db.rows("SELECT platform, key FROM channel_state ORDER BY platform, key")
+    found: list[object] = [await store.timeline(name) for name in messages]
+    found += [await store.facts.of(one) for one in people]
+    found += [await store.dreams.of(one) for one in people]
+    found += [await store.cron.of_person(one) for one in people]
+    found += [await store.users.page(state=None, limit=100), await store.directory.chats()]
+    found += [await store.transcripts.sessions(platform=None, limit=100)]
+    return [*found, *[await store.channel_state.get(*row) for row in states]]
+
+
+@pytest.mark.req("J24")
+@pytest.mark.parametrize("name", HOMES)
+async def test_a_home_of_an_older_version_opens_and_a_rotation_binds_all_of_it(
+    tmp_path: Path, name: str
+) -> None:
+    with tarfile.open(FOLDER / name) as archive:
+        archive.extractall(tmp_path, filter="data")
+    keys = (tmp_path / "keys" / "store.keys").read_bytes()
+    async with opened(tmp_path, key_file=keys) as store:
+        before = await all_that_opens(store, tmp_path)
+        both = new_keys() + keys
+        await store.rotate_keys(both)
+        assert await all_that_opens(store, tmp_path) == before
+
+    async with opened(tmp_path, key_file=both) as store:
+        assert await all_that_opens(store, tmp_path) == before
+    with tables(tmp_path) as db:
+        seals = OldSeals(db, both)
+        people = [row[0] for row in db.rows("SELECT person_id FROM person_keys")]
+        assert {len(seals.key_of(one)) for one in people} == {KEY_BYTES + 1}
+    assert len(before) > 20

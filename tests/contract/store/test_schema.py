@@ -42,6 +42,7 @@ TOPICS = (
     "pairing",
     "people",
     "pruning",
+    "resealing",
     "responses",
     "sends",
     "sessions",

@@ -6,7 +6,7 @@ that do not open, stay as they are; so it can be cut off and repeated at any poi
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.places import (
@@ -31,19 +31,29 @@ _SQL = load("resealing")
 _ROWS = 200
 # Any: the key of a row, as its table has it.
 _Key = tuple[Any, ...]
-# Each table: where its keys begin, and the place of a row by its key.
-_TABLES: dict[str, tuple[_Key, Callable[..., Place]]] = {
-    "blobs": ((-1,), blob_place),
-    "names": (("", ""), name_place),
-    "facts": (("",), fact_place),
-    "pages": (("", "", -1), lambda _person, model, number: page_place(model, number)),
-    "souls": (("", -1), soul_place),
-    "dreams": (("",), lambda _person: DREAM_PLACE),
-    "jobs": (("",), job_place),
-    "stories": (("",), story_place),
-    "chats": (("", ""), chat_place),
-    "states": (("", ""), state_place),
-}
+
+
+class _Table(NamedTuple):
+    """A table with sealed values: how they are read and written, and the place of a row by its key."""
+
+    read: str
+    write: str
+    start: _Key
+    place: Callable[..., Place]
+
+
+_TABLES = (
+    _Table("blobs", "set_blobs", (-1,), blob_place),
+    _Table("names", "set_names", ("", ""), name_place),
+    _Table("facts", "set_facts", ("",), fact_place),
+    _Table("pages", "set_pages", ("", "", -1), lambda _, model, number: page_place(model, number)),
+    _Table("souls", "set_souls", ("", -1), soul_place),
+    _Table("dreams", "set_dreams", ("",), lambda _: DREAM_PLACE),
+    _Table("jobs", "set_jobs", ("",), job_place),
+    _Table("stories", "set_stories", ("",), story_place),
+    _Table("chats", "set_chats", ("", ""), chat_place),
+    _Table("states", "set_states", ("", ""), state_place),
+)
 
 
 async def bind_all(engine: Engine) -> int:
@@ -54,11 +64,11 @@ async def bind_all(engine: Engine) -> int:
         unit = partial(_bind_messages, engine, after=after)
         count, after, bound = await engine.writer.run("reseal", unit)
         done += bound
-    for table, (start, place) in _TABLES.items():
-        key, count = start, _ROWS
+    for table in _TABLES:
+        key, count = table.start, _ROWS
         while count == _ROWS:
-            unit_of = partial(_bind_rows, engine, table=table, after=key, place=place)
-            count, key, bound = await engine.writer.run("reseal", unit_of)
+            rows = partial(_bind_rows, engine, table=table, after=key)
+            count, key, bound = await engine.writer.run("reseal", rows)
             done += bound
     return done
 
@@ -68,33 +78,30 @@ async def _bind_messages(engine: Engine, tx: Tx, *, after: int) -> tuple[int, in
     rows = await tx.rows(_SQL["events"], after, _ROWS)
     bound = 0
     for seq, message_id, *bodies in rows:
-        said, told = bodies[:3], bodies[3:]
-        bound += await _bind(engine, tx, said, table="blobs", place=event_place(message_id))
-        bound += await _bind(engine, tx, told, table="blobs", place=result_place(message_id))
+        for body, place in ((bodies[:3], event_place), (bodies[3:], result_place)):
+            bound += await _bind(engine, tx, body, write="set_blobs", place=place(message_id))
         after = seq
     return len(rows), after, bound
 
 
 async def _bind_rows(
-    engine: Engine, tx: Tx, *, table: str, after: _Key, place: Callable[..., Place]
+    engine: Engine, tx: Tx, *, table: _Table, after: _Key
 ) -> tuple[int, _Key, int]:
     """Bind the next values of a table; return how many rows, the last, and how many bound."""
-    rows = await tx.rows(_SQL[table], *after, _ROWS)
+    rows = await tx.rows(_SQL[table.read], *after, _ROWS)
     bound = 0
     for row in rows:
         after = row[:-2]
-        bound += await _bind(engine, tx, row, table=table, place=place(*after))
+        bound += await _bind(engine, tx, row, write=table.write, place=table.place(*after))
     return len(rows), after, bound
 
 
-async def _bind(engine: Engine, tx: Tx, row: Row | list[Any], *, table: str, place: Place) -> bool:
+async def _bind(engine: Engine, tx: Tx, row: Row | list[Any], *, write: str, place: Place) -> bool:
     """Bind one value; its row has its key, its owner and the value, or None for each."""
     *key, owner, sealed = row
     cipher = None if owner is None else await engine.sealer.cipher(tx, owner)
-    if cipher is None or cipher.is_bound:
-        return False
-    bound = cipher.bind(sealed, place)
+    bound = None if cipher is None or cipher.is_bound else cipher.bind(sealed, place)
     if bound is None:
         return False
-    tx.put(_SQL[f"set_{table}"], *key, bound, sealed)
+    tx.put(_SQL[write], *key, bound, sealed)
     return True

@@ -158,9 +158,7 @@ class Sealer:
     async def seal(self, db: Reads, person_id: str, content: bytes, *, place: Place) -> bytes:
         """Return `content` encrypted with a person's key, for its place."""
         cipher = self._ciphers.get(person_id) or await self._cipher(db, person_id)
-        if cipher is None:
-            raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
-        return cipher.encrypt(content, place)
+        return _encrypt(cipher, person_id, content, place=place)
 
     async def put(
         self, tx: Tx, person_id: str, content: bytes, *, place: Place | None = None
@@ -170,8 +168,9 @@ class Sealer:
         Its place is its own row, unless it belongs to one row alone, which then has to be named
         again to read it.
         """
+        cipher = self._ciphers.get(person_id) or await self._cipher(tx, person_id)
         body = self._bodies.take()
-        sealed = await self.seal(tx, person_id, content, place=place or blob_place(body))
+        sealed = _encrypt(cipher, person_id, content, place=place or blob_place(body))
         tx.put(_SQL["add_body"], body, person_id, sealed)
         return body
 
@@ -285,6 +284,12 @@ class Sealer:
                 "the key file does not open this database's keys; "
                 "restore the key file that was made with it"
             ) from error
+
+
+def _encrypt(cipher: PersonCipher | None, person_id: str, content: bytes, *, place: Place) -> bytes:
+    if cipher is None:
+        raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
+    return cipher.encrypt(content, place)
 
 
 def _decrypt(
