@@ -8,7 +8,6 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
-from hermes.store.sql.places import fact_place
 from hermes.testing.push.tally import read_tally
 from tests.stores.engine import OpenedTables
 from tests.stores.opening import opened_tables
@@ -227,7 +226,7 @@ class Books:
     def _read_facts(self) -> list[Fact]:
         rows = self._db.rows("SELECT id, person_id, sealed FROM facts")
         opened = [
-            self._opened.unseal(person, sealed, place=fact_place(name))
+            self._opened.unseal(person, sealed, place=("fact", name))
             for name, person, sealed in rows
         ]
         assert None not in opened, "a fact cannot be opened"

@@ -153,7 +153,7 @@ async def test_a_rotation_binds_every_sealed_column(tmp_path: Path) -> None:
     with tables(tmp_path) as db:
         columns = {(str(table), str(column)) for table, column in db.rows(sql)}
     sealed = {one for one in columns if one[1] == "sealed"} | OTHER_SEALED
-    statements = [text for name, text in load("resealing").items() if name.startswith("set_")]
+    statements = [text for name, text in load("sealed_tables").items() if name.startswith("set_")]
 
     found = [re.search(r"UPDATE (\w+) SET (\w+) =", text) for text in statements]
 

@@ -1,7 +1,7 @@
 """Encryption at rest: bodies are encrypted with a data key per person, wrapped by the store key.
 
 Each value is bound to its place: whoever can write to the file, but has no key, cannot put a value
-into another row. Values of older databases are bound to their person alone, until `resealing` binds them.
+into another row. Values of older databases are bound to their person alone, until `sealed_tables` binds them.
 
 Erasing a person deletes their wrapped key. Rotating the store's key rewraps the data keys. Digests
 in the database are keyed, so they tell an outsider nothing.
@@ -239,7 +239,7 @@ class Sealer:
     async def rewrap_some(self, tx: Tx, after: str, *, limit: int) -> tuple[int, str]:
         """Wrap the next data keys with the newest store key; return how many, and the last.
 
-        From then on they open only what is bound to its place: `resealing` has to be done before.
+        From then on they open only what is bound to its place: `sealed_tables` has to be done before.
         """
         rows = await tx.rows(_SQL["keys_after"], after, limit)
         for person_id, wrapped in rows:

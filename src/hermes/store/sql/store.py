@@ -33,8 +33,8 @@ from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
-from hermes.store.sql.resealing import bind_all
 from hermes.store.sql.responses import SqlResponses
+from hermes.store.sql.sealed_tables import bind_all
 from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
 from hermes.store.sql.souls import SqlSouls

@@ -27,7 +27,7 @@ from hermes.store.sql.places import (
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
 
-_SQL = load("resealing")
+_SQL = load("sealed_tables")
 _ROWS = 200
 # Any: the key of a row, as its table has it.
 _Key = tuple[Any, ...]
