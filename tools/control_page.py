@@ -8,7 +8,7 @@ explained there, or an explanation that no field needs, is an error.
 import sys
 from collections.abc import Iterator
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -83,6 +83,8 @@ def _fields(order: AnyOrder) -> list[tuple[str, Any]]:
 def _type(kind: Any) -> str:
     if get_origin(kind) in (UnionType, Union):
         return _type(next(one for one in get_args(kind) if one is not NoneType))
+    if get_origin(kind) is Annotated:
+        return _type(get_args(kind)[0])
     if get_origin(kind) is Literal:
         return ", ".join(f"`{one}`" for one in get_args(kind))
     if get_origin(kind) is tuple:

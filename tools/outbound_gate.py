@@ -89,8 +89,8 @@ MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_LOAD_CODE: Mapping[str, str] = {
+    "plugins/code_loader.py": "loads hooks, plugin folders and tool files, which only the operator can change",
     "plugins/loader.py": "loads the plugins of the configuration: their code is the operator's",
-    "plugins/hook_loader.py": "loads the hooks of the home and of the configuration: their code is the operator's",
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
     "ops/lean_imports.py": "imports structlog and uvicorn by name while parts of them are hidden",
     "lazy.py": "imports our own functions when they are first called",

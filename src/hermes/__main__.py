@@ -1,6 +1,7 @@
 """The `hermes` command: `up` takes a short way without typer and rich, the rest goes to typer."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -22,11 +23,14 @@ _HELP = frozenset({"--help", "-h"})
 # What a turn makes is freed by reference counts; looking for cycles at Python's default of 700
 # new objects costs a twentieth of all CPU and finds next to nothing.
 _COLLECT_AFTER = 5_000
+_OWNER_WRITES = 0o022
 
 
 def main() -> int:
     """Run the command that the process was started with; return its exit code."""
     arguments = sys.argv[1:]
+    # Whatever Hermes writes, Python's compiled files too, no other user can change.
+    os.umask(os.umask(_OWNER_WRITES) | _OWNER_WRITES)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that says it is ASCII must not make a reply fail.
         getattr(stream, "reconfigure", _leave)(encoding="utf-8", errors="backslashreplace")

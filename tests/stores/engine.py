@@ -15,6 +15,7 @@ from hermes.ports.search import Search
 from hermes.ports.store import Store
 from hermes.ports.wallet import Audit
 from hermes.store.search.notes import Notes
+from hermes.store.sql.places import Place
 
 # Any: `search.Notes.add`, which is given what an engine wrote.
 OnCommit = Callable[[Any, Any], None]
@@ -91,7 +92,7 @@ class OpenedTables(Protocol):
         """Return the content of a body, or None if it is gone."""
         ...
 
-    def unseal(self, person_id: str, sealed: bytes) -> bytes | None:
+    def unseal(self, person_id: str, sealed: bytes, *, place: Place) -> bytes | None:
         """Return the content of a sealed column, or None if the person was erased."""
         ...
 

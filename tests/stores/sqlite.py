@@ -22,6 +22,7 @@ from hermes.ports.wallet import Audit
 from hermes.store.search.notes import Notes
 from hermes.store.search.search import SqliteSearch
 from hermes.store.sql.graph_reader import SqlGraphReader
+from hermes.store.sql.places import Place
 from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sql.transcripts import no_listener
 from hermes.store.sql.wallet import audit_books
@@ -70,9 +71,9 @@ class _UnsealedTables:
         """Return the content of a body, or None if it is gone."""
         return self._sealer.get_at_once(self.tables, body_id)
 
-    def unseal(self, person_id: str, sealed: bytes) -> bytes | None:
+    def unseal(self, person_id: str, sealed: bytes, *, place: Place) -> bytes | None:
         """Return the content of a sealed column, or None if the person was erased."""
-        return self._sealer.open_at_once(self.tables, person_id, sealed)
+        return self._sealer.open_at_once(self.tables, person_id, sealed, place=place)
 
 
 class SqliteEngine:

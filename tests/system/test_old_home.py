@@ -14,6 +14,8 @@ import pytest
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from tests.homes.make import FOLDER, Story, books
+from tests.stores.old_seals import KEY_BYTES, OldSeals
+from tests.stores.opening import tables
 from tests.system.live import live_gateway, model_server, with_model
 from tests.system.moved_clock import LIBRARY
 from tests.system.pigeon_chat import pigeon_settings
@@ -119,3 +121,23 @@ async def test_the_graph_is_whole_and_the_books_balance(old: OldHome) -> None:
     assert (audit["wrong"], audit["differences"]) == (0, [])
     assert (verified["damage"], verified["erased"]) == ([], old.held["verified"]["erased"])
     assert verified["calls"] == old.held["verified"]["calls"] + 1
+
+
+async def test_a_rotation_of_the_key_binds_what_the_older_version_sealed(old: OldHome) -> None:
+    before = await books(old)
+    await old.order("keys/rotate-store")
+
+    after = await books(old)
+    await old.live.stop()
+    verified = json.loads(await hermes(old.live.home, "graph", "verify", "--json"))
+
+    changing = {"audit", "tokens"}
+    lost = [
+        part for part in before if part not in changing and not holds(after[part], before[part])
+    ]
+    assert lost == []
+    assert (verified["damage"], verified["calls"]) == ([], old.held["verified"]["calls"])
+    with tables(old.live.home) as db:
+        seals = OldSeals(db, (old.live.home / "keys" / "store.keys").read_bytes())
+        people = [row[0] for row in db.rows("SELECT person_id FROM person_keys")]
+        assert {len(seals.key_of(one)) for one in people} == {KEY_BYTES + 1}

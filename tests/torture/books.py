@@ -224,8 +224,11 @@ class Books:
         ]
 
     def _read_facts(self) -> list[Fact]:
-        rows = self._db.rows("SELECT person_id, sealed FROM facts")
-        opened = [self._opened.unseal(person, sealed) for person, sealed in rows]
+        rows = self._db.rows("SELECT id, person_id, sealed FROM facts")
+        opened = [
+            self._opened.unseal(person, sealed, place=("fact", name))
+            for name, person, sealed in rows
+        ]
         assert None not in opened, "a fact cannot be opened"
         return [msgspec.json.decode(content or b"", type=Fact) for content in opened]
 

@@ -84,7 +84,7 @@ def add_built_in_tools(settings: Settings, registry: Registry, *, client: HttpCl
         registry.tool(WebFetch(PageFetch(client)))
 
 
-def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServers:
+def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress, home: Path) -> McpServers:
     """Return the MCP client; nothing is started, and the SDK is not imported, before its start."""
     return McpServers(
         settings.mcp,
@@ -93,6 +93,7 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress) -> McpServ
         tell=tell,
         proxy=settings.proxy,
         ipv4_only=settings.ipv4_only,
+        home=home,
     )
 
 

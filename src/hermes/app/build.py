@@ -156,7 +156,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     embedder = make_embedder(settings)
     if embedder is not None:
         lifecycle.own("embedder", embedder.close)
-    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress)
+    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress, home=context.home)
     return Adapters(
         watch=watch,
         client=client,
@@ -222,6 +222,7 @@ async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Sto
     origins = Origins(
         bound_host=settings.server.host,
         public_url=None if public_url is None else str(public_url),
+        trusted_proxies=settings.server.trusted_proxies,
     )
     own = _own_channels(context, storage, origins=origins)
     pushed = await make_push_channels(

@@ -16,12 +16,15 @@ from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
 from hermes.config import LoadedConfig, Settings
+from hermes.config.code_files import code_problem, folder_problem, program_problem
 from hermes.config.entries import OWN_EMBEDDER
+from hermes.config.hook_files import HookFile, read_hook_files
 from hermes.control.doctor import (
     Check,
     DoctorReport,
     broken_configuration,
     channel_checks,
+    code_checks,
     configuration_checks,
     mcp_checks,
     model_checks,
@@ -104,6 +107,7 @@ def _steps(
         "port": lambda: iter([port_check(settings.server, running, listen=_listen)]),
         "clock": lambda: iter([clock_check(home, around.now, zone=settings.time_zone)]),
         "recall": lambda: _recall_checks(settings),
+        "code": lambda: code_checks(_unsafe_code(loaded)),
         "channels": lambda: _channel_checks(loaded, around.channels()),
         "trusted addresses": lambda: trust_checks(settings),
         "models": lambda: model_checks(settings, around.models(loaded)),
@@ -241,6 +245,32 @@ def _recall_checks(settings: Settings) -> Iterator[Check]:
             why="Hermes does not recall facts about people for their messages",
             fix="`make setup` installs it; or set memory.embedder, or memory.recall to false",
         )
+
+
+def _unsafe_code(loaded: LoadedConfig) -> Iterator[str]:
+    """Return what is wrong with each file of the operator's whose code a start would run."""
+    settings, home = loaded.settings, loaded.home
+    found = [code_problem(file.handler, home=home) for file in _hook_files(loaded)]
+    found += [
+        folder_problem(home / Path(name).expanduser(), home=home)
+        for name in settings.plugins
+        if "/" in name
+    ]
+    found += [
+        code_problem(home / Path(name).expanduser(), home=home)
+        for name in settings.tools.modules
+        if name.endswith(".py")
+    ]
+    found += [
+        program_problem(one.command, one.args, cwd=one.cwd, home=home)
+        for one in settings.mcp.servers.values()
+        if one.enabled and one.command is not None
+    ]
+    return (problem for problem in found if problem is not None)
+
+
+def _hook_files(loaded: LoadedConfig) -> tuple[HookFile, ...]:
+    return read_hook_files(loaded.home)[0] if loaded.settings.hooks.enabled else ()
 
 
 def _channel_checks(loaded: LoadedConfig, states: tuple[ChannelStatus, ...]) -> Iterator[Check]:

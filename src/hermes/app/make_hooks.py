@@ -107,4 +107,4 @@ def _of_folders(home: Path) -> list[Hook]:
     files, problems = read_hook_files(home)
     if problems:
         raise_all(problems)
-    return [load_hook(file) for file in files]
+    return [load_hook(file, home=home) for file in files]

@@ -27,6 +27,15 @@ from hermes.config.section import (
 )
 
 
+def _is_network(text: str) -> str:
+    return str(ip_network(text))
+
+
+Network = Annotated[
+    str, AfterValidator(_is_network), Means('an address or network such as "10.1.0.0/16"')
+]
+
+
 class ServerSettings(Section):
     """The HTTP server."""
 
@@ -57,6 +66,9 @@ class ServerSettings(Section):
     are not counted. Raise it for a reverse proxy on another machine."""
     public_url: Url | None = None
     """The address under which platforms reach this server for webhooks."""
+    trusted_proxies: tuple[Network, ...] = ("127.0.0.0/8", "::1/128")
+    """The reverse proxies, by address or network. Only from there X-Forwarded-Proto, and the name of
+    `public_url` in the Host header, can say that a client came over https."""
 
 
 class StoreSettings(Section):
@@ -151,13 +163,6 @@ class SearchSettings(Section):
     is rebuilt if it is missing."""
 
 
-def _is_network(text: str) -> str:
-    return str(ip_network(text))
-
-
-Network = Annotated[
-    str, AfterValidator(_is_network), Means('an address or network such as "10.1.0.0/16"')
-]
 OpenPort = Annotated[int, Field(ge=1, le=65535)]
 
 

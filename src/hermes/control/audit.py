@@ -4,6 +4,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.ports.audit import AuditRow
+from hermes.ports.request_numbers import Instant, WholeNumber
 from hermes.ports.store import Store
 
 MOST_ROWS = 10_000
@@ -12,10 +13,10 @@ MOST_ROWS = 10_000
 class AuditAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which orders: since when, by whom (as the log names them), and of which name."""
 
-    since: float = 0.0
+    since: Instant = 0.0
     actor: str = ""
     action: str = ""
-    limit: int = 100
+    limit: WholeNumber = 100
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from hermes.people.credits import terms_for
 from hermes.people.referral import bring_code
 from hermes.people.wallet import start_to_come
 from hermes.ports.clock import Clock
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 from hermes.ports.wallet import Audit, BookedLine, LedgerLine, NewGrant, NewRefund, Wallet
 
@@ -36,15 +37,15 @@ class WalletAsk(msgspec.Struct, frozen=True, kw_only=True):
 class WalletsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How many wallets, those with the least first; only those with less than `below`."""
 
-    below: int | None = None
-    limit: int = 50
+    below: WholeNumber | None = None
+    limit: WholeNumber = 50
 
 
 class GrantOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Credits to give, or to take back; an order of the same `id` counts once."""
 
     user: str
-    amount: int
+    amount: WholeNumber
     reason: str = ""
     id: str = ""
     by: str = ""

@@ -13,6 +13,7 @@ from hermes.control.consent import find_person
 from hermes.errors import BadRequest, NotFound
 from hermes.message.source import Source
 from hermes.ports.cron import CronJob, CronOrigin
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 from hermes.schedule.cron_text import spoken_time
 from hermes.schedule.schedules import Schedules
@@ -28,7 +29,7 @@ class JobsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whose jobs: `user` is `platform:user_id` or the id of a person; without it everybody's."""
 
     user: str = ""
-    limit: int = 200
+    limit: WholeNumber = 200
 
 
 class JobAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

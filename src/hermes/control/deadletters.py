@@ -10,6 +10,7 @@ from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -20,7 +21,7 @@ class LettersAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which replies, the newest first."""
 
     platform: str = ""
-    limit: int = 50
+    limit: WholeNumber = 50
 
 
 class LetterAsk(msgspec.Struct, frozen=True, kw_only=True):

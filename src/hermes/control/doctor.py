@@ -270,6 +270,14 @@ def risk_checks(settings: Settings, manifests: Mapping[str, Manifest]) -> Iterat
                 )
 
 
+def code_checks(problems: Iterable[str]) -> Iterator[Check]:
+    """Report hooks, plugins, tool files and programs that other users can change."""
+    for problem in problems:
+        what, _, fix = problem.partition(". ")
+        why = "the gateway does not run code that others can change"
+        yield Check(name="code", status="fail", what=what, why=why, fix=fix)
+
+
 def plugin_checks(listed: Iterable[str], installed: Mapping[str, str]) -> Iterator[Check]:
     """Report plugins that are installed and not used: being there alone switches nothing on."""
     for name in sorted(set(installed) - set(listed)):

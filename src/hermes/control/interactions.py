@@ -7,6 +7,7 @@ import msgspec
 from hermes.control.consent import find_person
 from hermes.errors import BadRequest
 from hermes.ports.interactions import InteractionRow
+from hermes.ports.request_numbers import Instant, WholeNumber
 from hermes.ports.store import Store
 
 MOST_INTERACTIONS = 1_000
@@ -23,8 +24,8 @@ class InteractionAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     platform: str | None = None
     model: str | None = None
     tool: str | None = None
-    since: float | None = None
-    limit: int = 20
+    since: Instant | None = None
+    limit: WholeNumber = 20
 
 
 class InteractionsReport(msgspec.Struct, frozen=True, kw_only=True):

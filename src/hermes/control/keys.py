@@ -17,6 +17,7 @@ from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.keys import BudgetPeriod, CallerKey, KeyStore
+from hermes.ports.request_numbers import Quantity, WholeNumber
 from hermes.ports.spend import Meter, SpendStore
 
 _log = structlog.get_logger(__name__)
@@ -48,13 +49,13 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: str
     label: str = ""
     models: tuple[str, ...] = ()
-    budget_usd: float | None = None
+    budget_usd: Quantity | None = None
     budget_period: BudgetPeriod = "total"
-    budget_tokens: int | None = None
-    requests_per_minute: int | None = None
-    max_output_tokens: int | None = None
+    budget_tokens: WholeNumber | None = None
+    requests_per_minute: WholeNumber | None = None
+    max_output_tokens: WholeNumber | None = None
     store_responses: bool = False
-    lifetime_s: float | None = None
+    lifetime_s: Quantity | None = None
     by: str = ""
 
 

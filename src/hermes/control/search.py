@@ -6,6 +6,7 @@ import msgspec
 
 from hermes.control.consent import find_person
 from hermes.errors import BadRequest
+from hermes.ports.request_numbers import Instant, WholeNumber
 from hermes.ports.search import IndexState, Search, SearchAsk, SearchResult
 from hermes.ports.store import Store
 
@@ -21,8 +22,8 @@ class SearchOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     user: str | None = None
     agent: str | None = None
     platform: str | None = None
-    since: float | None = None
-    limit: int = 20
+    since: Instant | None = None
+    limit: WholeNumber = 20
 
 
 class SearchOperations:

@@ -8,6 +8,7 @@ import structlog
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.clock import Clock
 from hermes.ports.operations import OpenSession
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -21,7 +22,7 @@ class SessionsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Which sessions, the most recently used first."""
 
     platform: str = ""
-    limit: int = 50
+    limit: WholeNumber = 50
 
 
 class SessionOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,6 +15,7 @@ from hermes.calls.days import Calendar
 from hermes.errors import BadRequest
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey, KeyStore
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.spend import CostBy, CostRow, KillSwitch, SpendStore
 
 _log = structlog.get_logger(__name__)
@@ -42,7 +43,7 @@ class CostAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whose costs, over which days: the last ones, a month, or from one to another."""
 
     by: CostBy = "model"
-    days: int | None = None
+    days: WholeNumber | None = None
     month: str | None = None
     first_day: str | None = None
     last_day: str | None = None

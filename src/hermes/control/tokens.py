@@ -16,6 +16,7 @@ import structlog
 from hermes.errors import BadRequest, NotFound, Unauthenticated
 from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock
+from hermes.ports.request_numbers import Quantity
 
 _log = structlog.get_logger(__name__)
 # A public prefix lets secret scanners find a leaked token.
@@ -33,7 +34,7 @@ class NewToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     role: Role
     name: str = ""
-    lifetime_s: float | None = None
+    lifetime_s: Quantity | None = None
     by: str = ""
 
 

@@ -14,6 +14,7 @@ from hermes.control.consent import find_person, unknown_person
 from hermes.errors import BadRequest, Conflict
 from hermes.ports.clock import Clock
 from hermes.ports.people import ChannelMove, User, UserState
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
@@ -29,7 +30,7 @@ class UsersAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which people, the newest first; without a state all but the erased."""
 
     state: str | None = None
-    limit: int = 50
+    limit: WholeNumber = 50
 
 
 class UserAsk(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,8 +4,8 @@ A page elsewhere can make a browser send requests here. The host check stops a f
 resolves to this machine; the origin check stops a foreign page that uses the session cookie.
 """
 
-from collections.abc import Mapping
-from ipaddress import ip_address
+from collections.abc import Iterable, Mapping
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 from hermes.errors import Forbidden
@@ -13,6 +13,7 @@ from hermes.ports.gateway_api import Caller
 
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+LOOPBACK = ("127.0.0.0/8", "::1/128")
 
 
 def is_loopback(host: str) -> bool:
@@ -31,14 +32,25 @@ def host_name(value: str) -> str:
 
 
 class Origins:
-    """The names of this server: its bind address, and its public address."""
+    """The names of this server: its bind address, and its public address.
 
-    def __init__(self, *, bound_host: str, public_url: str | None = None) -> None:
+    A reverse proxy is one of `trusted_proxies`: only from there a request can have come over https
+    that arrives over http. Anybody else can write any Host and X-Forwarded header.
+    """
+
+    def __init__(
+        self,
+        *,
+        bound_host: str,
+        public_url: str | None = None,
+        trusted_proxies: Iterable[str] = LOOPBACK,
+    ) -> None:
         parts = urlsplit(public_url or "")
         self._loopback = is_loopback(bound_host)
         self._public_name = host_name(parts.netloc.rpartition("@")[2])
         self._public_origin = _origin_of(parts.scheme, parts.netloc) if parts.netloc else None
         self._public_is_https = parts.scheme == "https"
+        self._proxies = tuple(ip_network(one) for one in trusted_proxies)
 
     def knows_host(self, host: str | None) -> bool:
         """Return whether a request with this Host header is meant for this server."""
@@ -49,10 +61,30 @@ class Origins:
         name = host_name(host)
         return name in _LOOPBACK_NAMES or (name == self._public_name and name != "")
 
-    def is_secure(self, scheme: str, headers: Mapping[str, str]) -> bool:
-        """Return whether the browser talks https to us, directly or through the public address."""
+    def is_secure(self, scheme: str, headers: Mapping[str, str], *, peer: str | None) -> bool:
+        """Return whether the client talks https to us, directly or to a trusted proxy.
+
+        `peer` is the address that the connection comes from. What the proxy says of the client's
+        connection counts; if it says nothing, the public address does.
+        """
+        if scheme == "https":
+            return True
+        if not self._is_trusted(peer):
+            return False
+        said = headers.get("x-forwarded-proto")
+        if said is not None:
+            # One value for each proxy on the way.
+            return all(one.strip().lower() == "https" for one in said.split(","))
         name = host_name(headers.get("host", ""))
-        return scheme == "https" or (self._public_is_https and name == self._public_name)
+        return self._public_is_https and name == self._public_name
+
+    def _is_trusted(self, peer: str | None) -> bool:
+        try:
+            address = ip_address(peer or "")
+        except ValueError:
+            return False
+        address = getattr(address, "ipv4_mapped", None) or address
+        return any(address in network for network in self._proxies)
 
     def is_same(self, headers: Mapping[str, str]) -> bool:
         """Return whether the browser reports that one of our own pages made this request."""

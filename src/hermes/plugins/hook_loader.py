@@ -1,26 +1,27 @@
 """Loads hooks: the handler of a folder, or the entry point of an installed package."""
 
-import importlib.util
 import inspect
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from hermes.config.hook_files import HookFile
+from hermes.config.code_files import check_code
+from hermes.config.hook_files import FILE, HookFile
 from hermes.errors import ConfigurationError
+from hermes.plugins.code_loader import import_file
 from hermes.ports.hooks import Hook, problem_of
 
 GROUP = "hermes.hooks"
 _WRITE_ONE = "write async def handle(event_type, context)"
 
 
-def load_hook(file: HookFile) -> Hook:
+def load_hook(file: HookFile, *, home: Path) -> Hook:
     """Import the handler of a folder and return its hook."""
     said = file.said
+    check_code(file.handler.with_name(FILE), home=home)
     # Any: whether it is a coroutine function is checked below.
-    handle: Any = getattr(_import(file.name, file.handler), "handle", None)
+    handle: Any = getattr(_import(file.name, file.handler, home), "handle", None)
     return checked(
         Hook(
             name=file.name,
@@ -69,18 +70,14 @@ def _of_entry_point(name: str, found: object) -> Hook:
     return checked(found)
 
 
-def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"hermes_hook_{name.replace('-', '_')}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+def _import(name: str, path: Path, home: Path) -> ModuleType:
     try:
-        spec.loader.exec_module(module)
+        return import_file(f"hermes_hook_{name.replace('-', '_')}", path, home=home)
+    except ConfigurationError:
+        raise
     # Boundary of the operator's own code: whatever it raises, the gateway says where.
     except Exception as error:
         raise ConfigurationError(
             f"hooks: {path} does not load ({type(error).__name__}: {error}); correct it, or remove "
             "its folder"
         ) from error
-    return module

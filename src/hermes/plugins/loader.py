@@ -6,14 +6,13 @@ the error: skipping it could silently remove a guard, such as a hook.
 """
 
 import importlib
-import importlib.util
-import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
 from hermes.errors import ConfigurationError, HermesError
+from hermes.plugins.code_loader import import_file
 from hermes.plugins.faults import fault_text
 from hermes.plugins.registry import Registry
 
@@ -36,7 +35,7 @@ def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
 
 def _find(name: str, home: Path) -> object:
     if "/" in name:
-        return _from_folder(home / Path(name).expanduser())
+        return _from_folder(home / Path(name).expanduser(), home=home)
     point = _entry_point(name)
     return _from_name(name) if point is None else _from_entry_point(point)
 
@@ -95,19 +94,10 @@ def _from_name(name: str) -> ModuleType:
         ) from error
 
 
-def _from_folder(folder: Path) -> ModuleType:
+def _from_folder(folder: Path, *, home: Path) -> ModuleType:
     file = folder / "__init__.py"
-    spec = importlib.util.spec_from_file_location(f"hermes_plugin_{folder.name}", file)
-    if spec is None or spec.loader is None or not file.is_file():
+    if not file.is_file():
         raise ConfigurationError(
             f"plugins: the folder {str(folder)!r} holds no __init__.py; name a plugin's folder"
         )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    # Boundary of a foreign module: a half-imported one must not be found by the next import.
-    except BaseException:
-        sys.modules.pop(spec.name, None)
-        raise
-    return module
+    return import_file(f"hermes_plugin_{folder.name}", file, home=home)

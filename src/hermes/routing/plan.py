@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.ports.options import Option
 from hermes.ports.provider import Capability, ProviderInfo
+from hermes.ports.request_numbers import WholeNumber
 
 
 class Candidate(msgspec.Struct, frozen=True):
@@ -97,5 +98,5 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     task: str | None = None
     tools: bool = False
     images: bool = False
-    tokens: int = 0
+    tokens: WholeNumber = 0
     options: tuple[Option, ...] = ()

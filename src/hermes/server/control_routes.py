@@ -26,6 +26,8 @@ _ASK_BYTES = 2_097_152
 _ASK_S = 15.0
 _OPERATOR_HEADER = "x-hermes-operator"
 _LONGEST_NAME = 64
+# What a proxy adds to the requests of others.
+_FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
 # The field of the body that names who gives an order; in a query it is an ordinary field.
 _BY = "by"
 _Request = TypeVar("_Request")
@@ -115,18 +117,21 @@ class ControlGate:
         if caller.kind != "local" and not self._is_private(exchange):
             raise Forbidden(
                 "This token arrived over plain http from another machine, where others can read "
-                "it: replace it, and use https (server.public_url) or this machine's own address."
+                "it: replace it, and use https (server.public_url, and server.trusted_proxies if the "
+                "proxy is on another machine) or this machine's own address."
             )
         return _actor(caller, exchange)
 
     def _is_private(self, exchange: HttpExchange) -> bool:
         scope, headers = exchange.scope, exchange.headers
-        if self._origins.is_secure(scope.get("scheme", "http"), headers):
+        peer = scope["client"][0] if scope.get("client") else None
+        if self._origins.is_secure(scope.get("scheme", "http"), headers, peer=peer):
             return True
-        client = scope.get("client")
+        # A proxy on this machine hands on what others sent, with the Host that they wrote.
         return (
-            client is not None
-            and _is_here(client[0])
+            peer is not None
+            and _is_here(peer)
+            and _FORWARDED.isdisjoint(headers)
             and is_loopback(host_name(headers.get("host", "")))
         )
 

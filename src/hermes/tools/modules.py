@@ -1,13 +1,13 @@
 """Loads tools from the configured modules: every function with `@tool` in them."""
 
 import importlib
-import importlib.util
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 from hermes.errors import ConfigurationError, HermesError
+from hermes.plugins.code_loader import import_file
 from hermes.plugins.registry import Registry
 from hermes.tools.function_tool import FunctionTool
 
@@ -16,7 +16,7 @@ def load_tools(names: Iterable[str], registry: Registry, *, home: Path) -> None:
     """Register the tools of each module; a relative path of a `.py` file starts at `home`."""
     for name in names:
         is_file = name.endswith(".py")
-        module = _from_file(home / Path(name).expanduser()) if is_file else _from_name(name)
+        module = _from_file(name, home) if is_file else _from_name(name)
         found = [value for value in vars(module).values() if isinstance(value, FunctionTool)]
         if not found:
             raise ConfigurationError(
@@ -39,30 +39,25 @@ def _from_name(name: str) -> ModuleType:
         ) from error
 
 
-def _from_file(path: Path) -> ModuleType:
+def _from_file(named: str, home: Path) -> ModuleType:
+    path = home / Path(named).expanduser()
     # The full path names the module: two files may both be called tools.py.
     name = f"hermes_tools_{path.resolve().as_posix().removesuffix('.py').replace('/', '_')}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if not path.is_file():
         raise ConfigurationError(
             f"tools.modules: there is no file {str(path)!r}; a relative path starts at the home "
             "folder"
         )
-    module = importlib.util.module_from_spec(spec)
     try:
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
+        return import_file(name, path, home=home)
     except HermesError:
-        del sys.modules[name]
         raise
     except Exception as error:  # boundary of a foreign module: it may raise anything
-        del sys.modules[name]
         raise ConfigurationError(
             f"tools.modules: {str(path)!r} does not load ({_told(error)}); correct the file"
         ) from error
-    return module
 
 
 def _told(error: Exception) -> str:

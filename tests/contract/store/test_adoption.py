@@ -12,7 +12,8 @@ from hermes.message.parts import TextPart
 from hermes.ports.store import Store
 from hermes.store.sql.seal import Sealer, make_store_keys
 from hermes.store.sqlite.connection import Database, open_database
-from hermes.store.sqlite.tx import SqliteTx, drive
+from hermes.store.sqlite.tx import SqliteTx
+from tests.stores.old_seals import OldSeals
 from tests.stores.opening import KEYS, open_store
 
 pytestmark = pytest.mark.sqlite_only
@@ -39,6 +40,7 @@ class OldFile:
             self.db.execute(MIGRATIONS.joinpath(name).read_text())
         self.db.execute("PRAGMA user_version = 2")
         self.sealer = Sealer(KEYS)
+        self.seals = OldSeals(self.db, KEYS)
         self.db.execute(
             "INSERT INTO meta (key, value) VALUES ('digest_key', ?)",
             (self.sealer.make_digest_key(),),
@@ -46,12 +48,14 @@ class OldFile:
         for person_id in ("p_ann", "p_bob"):
             self.db.execute("INSERT INTO people (id, created_at) VALUES (?, 1.0)", (person_id,))
             self.sealer.make_key(SqliteTx(self.db), person_id)
+            self.seals.make_old(person_id)
+            self.sealer.forget(person_id)
         self.position = 0
 
     def turn(self, name: str, *messages: object, person_id: str = "p_ann", epoch: int = 0) -> None:
         for message in messages:
             content = msgspec.json.encode(message)
-            sealed = drive(self.sealer.seal(SqliteTx(self.db), person_id, content))
+            sealed = self.seals.seal(person_id, content)
             self.db.execute(
                 "INSERT INTO bodies (person_id, sealed, kept) VALUES (?, ?, 1)", (person_id, sealed)
             )

@@ -43,6 +43,7 @@ TOPICS = (
     "people",
     "pruning",
     "responses",
+    "sealed_tables",
     "sends",
     "sessions",
     "spend",

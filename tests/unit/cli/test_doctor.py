@@ -340,3 +340,27 @@ def test_the_command_line_starts_without_the_composition_root(home):
     )
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.req("W7", "W36")
+def test_code_that_others_can_change_is_found_and_no_start_runs_it(doctor, hermes, home, used):
+    hook = home / "hooks" / "own"
+    hook.mkdir(parents=True)
+    (hook / "HOOK.yaml").write_text("events: [agent:end]\n")
+    (hook / "handler.py").write_text(f"open({str(home / 'run-it')!r}, 'w')\n")
+    (hook / "handler.py").chmod(0o666)
+    (home / "tools.py").write_text("")
+    (home / "tools.py").chmod(0o664)
+    unsafe = {**used, "HERMES_TOOLS__MODULES": "tools.py", "HERMES_SERVER__PORT": "0"}
+
+    code, checks = doctor(**unsafe)
+    said = hermes(*SAY, **used)
+
+    assert code == 1
+    assert [(one["what"].split(" (")[0], one["fix"]) for one in found(checks, "code", "fail")] == [
+        (f"{path} can be changed by other users", f"Read what it contains, then run chmod go-w {path}")
+        for path in (hook / "handler.py", home / "tools.py")
+    ]  # fmt: skip
+    assert said.returncode != 0
+    assert f"run chmod go-w {hook / 'handler.py'}" in said.stderr
+    assert not (home / "run-it").exists()

@@ -33,7 +33,7 @@ def test_a_folder_is_a_hook(tmp_path: Path) -> None:
     (tmp_path / "hooks" / "__pycache__").mkdir()
 
     (file,), problems = read_hook_files(tmp_path)
-    hook = load_hook(file)
+    hook = load_hook(file, home=tmp_path)
 
     assert problems == []
     assert (hook.name, hook.events) == ("audit", ("agent:step", "command:*"))
@@ -112,7 +112,7 @@ def test_a_handler_that_cannot_be_called_is_a_clear_error(
     (file,), _ = read_hook_files(tmp_path)
 
     with pytest.raises(ConfigurationError) as error:
-        load_hook(file)
+        load_hook(file, home=tmp_path)
 
     assert told in str(error.value)
     assert "handler.py" in str(error.value)

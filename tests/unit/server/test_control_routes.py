@@ -11,7 +11,7 @@ from hermes.control.order import Actor, AnyOrder
 from hermes.control.orders import ORDERS, TOKENS_CREATE_OWNER, USERS_BLOCK
 from hermes.errors import BadRequest, Forbidden
 from hermes.http.route import HttpExchange
-from hermes.http.same_origin import Origins
+from hermes.http.same_origin import LOOPBACK, Origins
 from hermes.ports.channel import HttpResponse
 from hermes.server.auth import StoredAccess
 from hermes.server.control_routes import ControlGate, control_routes
@@ -42,7 +42,9 @@ async def nobody(_platform: str, _user_id: str) -> None:
 class Gate:
     """A gate before a function that repeats its order."""
 
-    def __init__(self, public_url: str | None = None) -> None:
+    def __init__(
+        self, public_url: str | None = None, *, proxies: tuple[str, ...] = LOOPBACK
+    ) -> None:
         clock = ManualClock()
         self.access = StoredAccess(MemoryAccessStore(), clock=clock, local_token="local")
         self.audit = MemoryAudit()
@@ -54,7 +56,7 @@ class Gate:
             clock=clock,
             make_id=str,
         )
-        origins = Origins(bound_host="0.0.0.0", public_url=public_url)
+        origins = Origins(bound_host="0.0.0.0", public_url=public_url, trusted_proxies=proxies)
         self.gate = ControlGate(gateway_api, audited, origins=origins)
 
     async def order(
@@ -109,7 +111,7 @@ async def test_a_token_is_not_taken_over_plain_http_from_elsewhere(host: str, cl
     [
         (None, "127.0.0.1:8080", "127.0.0.1"),
         (None, "localhost", "::1"),
-        ("https://bot.example.org", "bot.example.org", "10.0.0.7"),
+        ("https://bot.example.org", "bot.example.org", "127.0.0.1"),
     ],
 )
 async def test_a_token_is_taken_over_https_and_on_the_machine_and_signs_its_orders(
@@ -123,6 +125,62 @@ async def test_a_token_is_taken_over_https_and_on_the_machine_and_signs_its_orde
     (row,) = gate.audit.rows
     assert order.by == row.actor
     assert row.actor.startswith("token:t_")
+
+
+PUBLIC = "https://bot.example.org"
+SAYS_HTTPS = {"x-forwarded-proto": "https", "x-forwarded-host": "bot.example.org"}
+
+
+@pytest.mark.req("W34", "W35")
+@pytest.mark.parametrize(
+    ("proxies", "client", "host", "headers"),
+    [
+        # Anybody can write the public name, and what a proxy would say.
+        (LOOPBACK, "10.0.0.7", "bot.example.org", {}),
+        (LOOPBACK, "10.0.0.7", "bot.example.org", SAYS_HTTPS),
+        (LOOPBACK, "10.0.0.7", "127.0.0.1:8080", SAYS_HTTPS),
+        (("10.0.0.8/32",), "10.0.0.7", "bot.example.org", SAYS_HTTPS),
+        (("10.0.0.8/32",), "127.0.0.1", "bot.example.org", SAYS_HTTPS),
+        # The proxy itself says that its client came over http, or that there was one.
+        (("10.0.0.7/32",), "10.0.0.7", "bot.example.org", {"x-forwarded-proto": "http"}),
+        (("10.0.0.7/32",), "10.0.0.7", "bot.example.org", {"x-forwarded-proto": "https, http"}),
+        (LOOPBACK, "127.0.0.1", "bot.example.org", {"x-forwarded-proto": "http"}),
+        (LOOPBACK, "127.0.0.1", "localhost", {"x-forwarded-for": "203.0.113.9"}),
+        (LOOPBACK, "127.0.0.1", "localhost", {"forwarded": "for=203.0.113.9"}),
+    ],
+)
+async def test_nobody_but_a_trusted_proxy_says_that_a_token_came_over_https(
+    proxies: tuple[str, ...], client: str, host: str, headers: dict[str, str]
+) -> None:
+    gate = Gate(PUBLIC, proxies=proxies)
+    token = await gate.access.make_token("ci")
+
+    with pytest.raises(Forbidden, match=r"server\.trusted_proxies"):
+        await gate.order(token, host=host, client=client, **headers)  # type: ignore[arg-type]
+
+    assert gate.audit.rows == []
+
+
+@pytest.mark.req("W34", "W35")
+@pytest.mark.parametrize(
+    ("client", "host", "headers"),
+    [
+        ("10.0.0.7", "bot.example.org", {}),
+        ("::ffff:10.0.0.7", "bot.example.org", {}),
+        ("10.0.0.7", "bot.example.org", SAYS_HTTPS),
+        ("10.0.0.7", "10.0.0.2:8080", {"x-forwarded-proto": "HTTPS"}),
+        ("fd00::9", "bot.example.org", {"x-forwarded-proto": "https,https"}),
+    ],
+)
+async def test_a_trusted_proxy_says_that_a_token_came_over_https(
+    client: str, host: str, headers: dict[str, str]
+) -> None:
+    gate = Gate(PUBLIC, proxies=("10.0.0.0/24", "fd00::/8"))
+    token = await gate.access.make_token("ci", role="operator")
+
+    await gate.order(token, host=host, client=client, **headers)  # type: ignore[arg-type]
+
+    assert len(gate.audit.rows) == 1
 
 
 async def test_only_the_command_line_says_itself_for_whom_it_orders() -> None:

@@ -133,7 +133,9 @@ class SignInPages:
             raise Forbidden("Another site's page sent this sign-in: open this server's own page.")
 
     def _cookie(self, exchange: HttpExchange, session: str) -> dict[str, str]:
-        secure = self._origins.is_secure(str(exchange.scope["scheme"]), exchange.headers)
+        scope = exchange.scope
+        peer = scope["client"][0] if scope.get("client") else None
+        secure = self._origins.is_secure(str(scope["scheme"]), exchange.headers, peer=peer)
         return {"set-cookie": self._access.cookie(session, secure=secure)}
 
 

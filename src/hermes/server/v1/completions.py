@@ -20,6 +20,7 @@ from hermes.ports.provider import ModelRequest, StopReason, TextDelta
 from hermes.server.v1.chat_out import chat_usage
 from hermes.server.v1.chat_shape import Biases, Penalty, Seed, StreamOptions
 from hermes.server.v1.dialect import Stamp, WireCall
+from hermes.server.v1.embeddings import Token
 from hermes.server.v1.openai_errors import openai_error, openai_refusal
 from hermes.server.v1.wire_body import OutputTokens, WireBody
 
@@ -34,24 +35,26 @@ _DONE = b"data: [DONE]\n\n"
 _encode = msgspec.json.Encoder().encode
 # Any: JSON objects on their way to the encoder.
 Json = dict[str, Any]
+# More than one is refused, in words of its own.
+Choices = Annotated[int, Meta(ge=0, le=1_000)]
 
 
 class CompletionsBody(msgspec.Struct, frozen=True, kw_only=True):
     """A request; fields that this struct lacks have no effect."""
 
     model: Annotated[str, Meta(min_length=1, max_length=256)]
-    prompt: str | Annotated[list[str | int | list[int]], Meta(min_length=1)]
+    prompt: str | Annotated[list[str | Token | list[Token]], Meta(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     max_tokens: OutputTokens | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     stop: str | Annotated[list[str], Meta(max_length=_MAX_STOPS)] | None = None
-    n: int | None = None
-    best_of: int | None = None
+    n: Choices | None = None
+    best_of: Choices | None = None
     echo: bool | None = None
     suffix: str | None = None
-    logprobs: int | None = None
+    logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     seed: Seed | None = None
     logit_bias: Biases | None = None
     frequency_penalty: Penalty | None = None

@@ -96,7 +96,8 @@ def _order(text: str | None) -> str:
 def _limit(text: str | None) -> int:
     if text is None:
         return _PAGE
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _LARGEST_PAGE:
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_PAGE))
+    if is_number and 1 <= int(text) <= _LARGEST_PAGE:
         return int(text)
     raise BadRequest(
         f"limit is {text[:80]!r}: expected a number from 1 to {_LARGEST_PAGE}; send one or leave it"

@@ -15,7 +15,6 @@ MAX_TOOLS = 128
 
 ToolName = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_-]{1,128}\Z")]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Count = Annotated[int, Meta(ge=1)]
 
 
 class CacheControl(msgspec.Struct, frozen=True):
@@ -180,7 +179,7 @@ class ThinkingConfig(msgspec.Struct, frozen=True):
     """Whether the model should think before it answers, and how much."""
 
     type: Literal["enabled", "adaptive", "between_tools", "disabled"]
-    budget_tokens: Count | None = None
+    budget_tokens: OutputTokens | None = None
     display: str | None = None
 
 

@@ -8,6 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 
@@ -27,7 +28,7 @@ class ForeignThought(msgspec.Struct, frozen=True, array_like=True):
     A `text` of None means the block's own text, or else that of the message's unsigned thinking.
     """
 
-    place: int
+    place: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
     text: str | None
     dialect: str
     signature: str | None = None

@@ -134,7 +134,7 @@ class ShellAction(msgspec.Struct, frozen=True, omit_defaults=True):
 
     command: list[str]
     working_directory: str | None = None
-    timeout_ms: int | None = None
+    timeout_ms: Annotated[int, Meta(ge=0, le=2**53)] | None = None
     env: dict[str, str] | None = None
     user: str | None = None
 

@@ -17,6 +17,7 @@ from hermes.graph.sequence import Sequence as Messages
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
 from hermes.store.sql.graph_storage import SqlGraphStorage
+from hermes.store.sql.places import blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import open_reader
@@ -121,11 +122,13 @@ class Graphs:
         """Return messages with their owners, without those of erased people."""
         listed = _encode([name.hex() for name in names]).decode()
         opened: dict[bytes, tuple[str, ChatMessage]] = {}
-        for name, person, sealed in self._db.rows(_GRAPH["blobs"], (addition.graph, listed)):
+        rows = self._db.rows(_GRAPH["blobs"], (addition.graph, listed))
+        for name, person, sealed, body in rows:
             # If several people said the same, it belongs to the person whose turn it was.
             if name in opened and person != addition.person:
                 continue
-            content = self._sealer.open_at_once(self._db, person, sealed)
+            place = blob_place(body)
+            content = self._sealer.open_at_once(self._db, person, sealed, place=place)
             if content is not None:
                 opened[name] = (person, _decode(content))
         return opened

@@ -7,6 +7,7 @@ from hermes.errors import PersonErased
 from hermes.message.reply import Usage
 from hermes.ports.keys import KeptAnswer
 from hermes.store.sql.engine import Engine
+from hermes.store.sql.places import blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -52,8 +53,11 @@ class SqlAnswers:
         """Return a cached answer of this person that has not expired."""
         reads = self._engine.reads
         row = await reads.row(_SQL["get"], digest, person_id, now)
-        body = None if row is None else await self._engine.sealer.open(reads, person_id, row[0])
-        if row is None or body is None:
+        if row is None:
+            return None
+        place = blob_place(row[13])
+        body = await self._engine.sealer.open(reads, person_id, row[0], place=place)
+        if body is None:
             return None
         return KeptAnswer(
             digest=digest,

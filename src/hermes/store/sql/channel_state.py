@@ -2,6 +2,7 @@
 
 from hermes.errors import GuardFailed
 from hermes.store.sql.engine import Engine
+from hermes.store.sql.places import state_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -22,7 +23,10 @@ class SqlChannelState:
         """Return a value, or None if there is none."""
         reads = self._engine.reads
         row = await reads.row(_SQL["get"], platform, key)
-        return None if row is None else await self._engine.sealer.open(reads, _OWNER, row[0])
+        if row is None:
+            return None
+        place = state_place(platform, key)
+        return await self._engine.sealer.open(reads, _OWNER, row[0], place=place)
 
     async def put(self, platform: str, key: str, *, value: bytes, fence: int | None = None) -> None:
         """Store a value in place of the one before."""
@@ -30,7 +34,8 @@ class SqlChannelState:
         async def unit(tx: Tx) -> None:
             if await tx.row(_SQL["has_key"], _OWNER) is None:
                 self._engine.sealer.make_key(tx, _OWNER)
-            sealed = await self._engine.sealer.seal(tx, _OWNER, value)
+            place = state_place(platform, key)
+            sealed = await self._engine.sealer.seal(tx, _OWNER, value, place=place)
             row = (platform, key, sealed, fence, self._engine.clock.now())
             tx.must(_SQL["put"], *row, error=_outdated(platform, key))
 

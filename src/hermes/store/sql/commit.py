@@ -9,6 +9,7 @@ from hermes.ports.steps import Lease
 from hermes.ports.turns import Commit, Interaction
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.jobs import put_job
+from hermes.store.sql.places import result_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.souls import SqlSouls
 from hermes.store.sql.spend import add_spent
@@ -194,7 +195,9 @@ class CommitUnit:
     async def _finish(self, tx: Tx, reply_body: int | None) -> None:
         commit = self._commit
         result = msgspec.structs.replace(commit.result, text="")
-        result_body = await self._engine.sealer.put(tx, commit.person_id, encode(result))
+        result_body = await self._engine.sealer.put(
+            tx, commit.person_id, encode(result), place=result_place(commit.message_id)
+        )
         tx.must(
             _SQL["finish_message"],
             commit.message_id,

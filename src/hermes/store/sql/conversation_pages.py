@@ -23,6 +23,7 @@ from hermes.ports.session_history import ConversationMessage, ConversationPage
 from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.store.sql.engine import message_record
 from hermes.store.sql.inbox import decode_result
+from hermes.store.sql.places import event_place, result_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.session_history import MAIN
 from hermes.store.sql.transcript_reader import TranscriptReader
@@ -104,7 +105,8 @@ class ConversationPages:
         rows = db.rows(_SQL["messages"], bindings)
         found = []
         for row in rows[:limit]:
-            record = message_record(row, sealer.get_at_once(db, row[4]))
+            said = sealer.get_at_once(db, row[4], place=event_place(row[1]))
+            record = message_record(row, said)
             result = self._result(record.merged_into or record.id)
             found.append(ConversationMessage(record, result, epoch=row[16]))
         return found, len(rows) <= limit
@@ -115,7 +117,7 @@ class ConversationPages:
         row = db.row(_INBOX["result"], (message_id,))
         if row is None or row[1] is None:
             return None
-        content = sealer.get_at_once(db, row[1])
+        content = sealer.get_at_once(db, row[1], place=result_place(message_id))
         reply = None if row[0] is None else sealer.get_at_once(db, row[0])
         return decode_result(content, reply)
 

@@ -14,6 +14,7 @@ from hermes.ports.cron import CronJob, CronRun, CronTask, NewCronJob
 from hermes.ports.inbox import AcceptResult
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.inbox import SqlInbox, WrittenMessage
+from hermes.store.sql.places import job_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -43,7 +44,9 @@ class SqlCron:
                     f"There are {count} scheduled jobs already, as many as cron.jobs_per_person "
                     "allows: remove one first."
                 )
-            sealed = await self._engine.sealer.seal(tx, person_id, encode(new.task))
+            sealed = await self._engine.sealer.seal(
+                tx, person_id, encode(new.task), place=job_place(new.id)
+            )
             tx.put(_SQL["add"], new.id, person_id, sealed, new.at, new.next_at)
 
         await self._engine.writer.run("add_cron", unit)
@@ -142,7 +145,9 @@ class SqlCron:
 
     # Any: SQLite's values, in the order of the columns that each query names.
     async def _job(self, row: tuple[Any, ...]) -> CronJob:
-        content = await self._engine.sealer.open(self._engine.reads, row[1], row[2])
+        content = await self._engine.sealer.open(
+            self._engine.reads, row[1], row[2], place=job_place(row[0])
+        )
         return CronJob(
             id=row[0],
             person_id=row[1],

@@ -9,6 +9,7 @@ import structlog
 from hermes.errors import PersonErased, StoreError
 from hermes.ports.outbox import DeliveryNote
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.places import story_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Tx
 
@@ -33,21 +34,25 @@ class DeliveryStories:
         if row is None:
             return
         person_id, standing = row
-        notes = (*(await self.read(tx, person_id, standing)), note)[-_MOST_NOTES:]
+        told = await self.read(tx, person_id, standing, delivery_id=delivery_id)
+        notes = (*told, note)[-_MOST_NOTES:]
         try:
-            sealed = await self._engine.sealer.seal(tx, person_id, encode(notes))
+            sealed = await self._engine.sealer.seal(
+                tx, person_id, encode(notes), place=story_place(delivery_id)
+            )
         except PersonErased:
             sealed = None
         tx.put(_SQL["tell"], delivery_id, int(note.tried), sealed)
 
     async def read(
-        self, db: Reads, person_id: str, story: bytes | None
+        self, db: Reads, person_id: str, story: bytes | None, *, delivery_id: str
     ) -> tuple[DeliveryNote, ...]:
         """Return the notes of a delivery; none if the person was erased."""
         if story is None:
             return ()
         try:
-            content = await self._engine.sealer.open(db, person_id, story)
+            place = story_place(delivery_id)
+            content = await self._engine.sealer.open(db, person_id, story, place=place)
         except StoreError as error:
             _log.error("story_does_not_open", person=person_id, problem=str(error))
             return ()

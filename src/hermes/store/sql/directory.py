@@ -6,6 +6,7 @@ import msgspec
 
 from hermes.ports.directory import ChatEntry
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.places import chat_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Tx
 
@@ -32,7 +33,8 @@ class SqlDirectory:
     ) -> dict[tuple[str, str], tuple[ChatEntry, str, bool]]:
         found = {}
         for name, chat_id, owner, sealed, is_listed in await db.rows(_SQL["chats"], platform):
-            content = await self._engine.sealer.open(db, owner, sealed)
+            place = chat_place(name, chat_id)
+            content = await self._engine.sealer.open(db, owner, sealed, place=place)
             if content is not None:
                 found[name, chat_id] = (_decode(content), str(owner), bool(is_listed))
         return found
@@ -68,7 +70,8 @@ class SqlDirectory:
         owner = await self._owner(tx, entry)
         if owner is None:
             return False
-        sealed = await self._engine.sealer.seal(tx, owner, encode(entry))
+        place = chat_place(entry.platform, entry.chat_id)
+        sealed = await self._engine.sealer.seal(tx, owner, encode(entry), place=place)
         tx.put(_SQL["put"], entry.platform, entry.chat_id, owner, sealed, int(is_listed), at)
         return True
 

@@ -8,6 +8,7 @@ from hermes.ports.dreams import DREAM, Dream, RecentMessages, dream_key
 from hermes.ports.memory import Job, SaidBefore
 from hermes.ports.spend import SpendEntry
 from hermes.store.sql.engine import Engine, decode_event, encode
+from hermes.store.sql.places import DREAM_PLACE, event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.spend import add_spent
 from hermes.store.sql.tx import Tx
@@ -36,7 +37,9 @@ class SqlDreams:
         if self._any is False:
             return None
         row = await reads.row(_SQL["get"], person_id)
-        content = None if row is None else await self._engine.sealer.open(reads, person_id, row[0])
+        if row is None:
+            return None
+        content = await self._engine.sealer.open(reads, person_id, row[0], place=DREAM_PLACE)
         return None if content is None else _decode(content)
 
     async def last_begun_at(self) -> float | None:
@@ -77,8 +80,8 @@ class SqlDreams:
         reads, sealer = self._engine.reads, self._engine.sealer
         rows = await reads.rows(_SQL["said"], job.person_id, job.covered, limit)
         said = []
-        for _, body, at in reversed(rows):
-            content = await sealer.get(reads, body)
+        for _, message_id, body, at in reversed(rows):
+            content = await sealer.get(reads, body, place=event_place(message_id))
             event = None if content is None else decode_event(content)
             if event is None or event.internal or event.key is not None or event.history:
                 continue
@@ -107,7 +110,9 @@ class SqlDreams:
             is_ended = await tx.changed(_MEMORY["finish_job"], *key) == 1
             # Without a row it was erased meanwhile, or done by a process that was considered dead.
             if is_ended and dream is not None:
-                sealed = await self._engine.sealer.seal(tx, person_id, encode(dream))
+                sealed = await self._engine.sealer.seal(
+                    tx, person_id, encode(dream), place=DREAM_PLACE
+                )
                 tx.put(_SQL["put"], person_id, dream.at, sealed)
                 self._engine.feed.put(tx, "dreams", person_id)
             return True

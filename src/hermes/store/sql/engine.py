@@ -15,6 +15,7 @@ from hermes.ports.steps import Lease, TimelineEvent
 from hermes.ports.turns import LaneView, MessageRecord
 from hermes.store.sql.feed import SqlFeed
 from hermes.store.sql.numbers import Numbers
+from hermes.store.sql.places import event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Reads, Row, Tx, Units
@@ -107,7 +108,8 @@ class Engine:
 
     async def message(self, row: Row) -> MessageRecord:
         """Convert an inbox row into a record, decrypting its body."""
-        return message_record(row, await self.sealer.get(self.reads, row[4]))
+        content = await self.sealer.get(self.reads, row[4], place=event_place(row[1]))
+        return message_record(row, content)
 
 
 def message_record(row: Row, content: bytes | None) -> MessageRecord:

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.ports.memory import Decide, Fact, FactChange
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.places import fact_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Tx
 from hermes.store.sql.vectors import erase_vectors, follow_change, has_any
@@ -85,7 +86,9 @@ class SqlFacts:
         for fact_id in change.forget:
             tx.put(_SQL["forget_fact"], fact_id, person_id)
         for fact in change.put:
-            sealed = await self._engine.sealer.seal(tx, person_id, encode(fact))
+            sealed = await self._engine.sealer.seal(
+                tx, person_id, encode(fact), place=fact_place(fact.id)
+            )
             tx.put(_SQL["put_fact"], fact.id, person_id, fact.at, sealed)
         self._engine.feed.put(tx, "facts", person_id)
         current = {fact.id for fact in facts}
@@ -95,8 +98,12 @@ class SqlFacts:
     async def some(self, person_id: str, ids: Sequence[str]) -> tuple[Fact, ...]:
         """Return the facts of a person that have these ids, in their order."""
         reads, sealer = self._engine.reads, self._engine.sealer
-        rows = [await reads.row(_SQL["fact"], name, person_id) for name in ids]
-        opened = [await sealer.open(reads, person_id, row[0]) for row in rows if row is not None]
+        rows = [(name, await reads.row(_SQL["fact"], name, person_id)) for name in ids]
+        opened = [
+            await sealer.open(reads, person_id, row[0], place=fact_place(name))
+            for name, row in rows
+            if row is not None
+        ]
         return tuple(_decode(content) for content in opened if content is not None)
 
     async def has_loose(self, person_id: str) -> bool:
@@ -110,7 +117,10 @@ class SqlFacts:
 async def read_facts(engine: Engine, db: Reads, person_id: str) -> tuple[Fact, ...]:
     """Return the facts of a person over a given connection; none after an erasure."""
     rows = await db.rows(_SQL["of_person"], person_id, _MOST)
-    opened = [await engine.sealer.open(db, person_id, row[1]) for row in rows]
+    opened = [
+        await engine.sealer.open(db, person_id, sealed, place=fact_place(name))
+        for name, sealed in rows
+    ]
     return tuple(_decode(content) for content in opened if content is not None)
 
 

@@ -12,6 +12,7 @@ from hermes.errors import PersonErased, StoreError, StoreRejected
 from hermes.graph.records import Call, Edit, Link, Move, Origin, Ref
 from hermes.graph.storage import Batch
 from hermes.store.sql.graph_rows import GraphRows
+from hermes.store.sql.places import NO_PLACE, Place, blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Row, Rows
@@ -76,15 +77,15 @@ class SqlGraphStorage:
         if missing:
             # Tools belong to no graph.
             rows = self._rows("blobs", 0, missing)
-            found |= {name: data for name, _, data in rows if isinstance(data, bytes)}
+            found |= {name: data for name, _, data, _ in rows if isinstance(data, bytes)}
         return found
 
     def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
         """Return the messages that can be decrypted, and the owners of erased ones."""
         found: dict[bytes, bytes] = {}
         erased: dict[bytes, str] = {}
-        for name, person_id, sealed in self._rows("blobs", self.number, ids):
-            data = self._open(person_id, sealed)
+        for name, person_id, sealed, body in self._rows("blobs", self.number, ids):
+            data = self._open(person_id, sealed, blob_place(body))
             if data is None:
                 erased[name] = person_id
             else:
@@ -97,9 +98,9 @@ class SqlGraphStorage:
         rows = self._rows("chunks", self.number, ids)
         return {name: data for name, data in rows if isinstance(data, bytes)}
 
-    def _open(self, person_id: str, sealed: bytes) -> bytes | None:
+    def _open(self, person_id: str, sealed: bytes, place: Place) -> bytes | None:
         """Return the decrypted content; None only if the person was erased on purpose."""
-        data = self._sealer.open_at_once(self._connection, person_id, sealed)
+        data = self._sealer.open_at_once(self._connection, person_id, sealed, place=place)
         if data is None:
             row = self._connection.row(_PEOPLE["is_erased"], (person_id,))
             if row is None or not row[0]:
@@ -215,7 +216,7 @@ class SqlGraphStorage:
         beside = (branch, number, call_id, person_id, tokens)
         found = self._packed.unpack("call", beside, data, decode=_decode_call)
         call = msgspec.structs.replace(found, id=call_id, graph=self._name, branch=branch)
-        secret = None if tokens is None else self._open(person_id, tokens)
+        secret = None if tokens is None else self._open(person_id, tokens, NO_PLACE)
         if secret is None:
             return call
         known = _decode_tokens(secret)

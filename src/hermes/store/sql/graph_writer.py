@@ -10,6 +10,7 @@ from hermes.graph.storage import Batch, check_moves
 from hermes.store.sql.graph_rows import GraphRows
 from hermes.store.sql.graph_storage import CallTokens, MoveLine
 from hermes.store.sql.numbers import Numbers
+from hermes.store.sql.places import NO_PLACE
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Tx
@@ -144,7 +145,7 @@ class GraphWriter:
         tokens = None
         if call.token_ids is not None or call.logprobs is not None:
             secret = _encode(CallTokens(call.token_ids, call.logprobs))
-            tokens = await self._sealer.seal(self._tx, self._person_id, secret)
+            tokens = await self._sealer.seal(self._tx, self._person_id, secret, place=NO_PLACE)
         kept = msgspec.structs.replace(
             call, id="", graph="", branch="", token_ids=None, logprobs=None
         )

@@ -10,6 +10,7 @@ from hermes.errors import Skipped
 from hermes.message.event import MessageEvent
 from hermes.ports.inbox import InGroup
 from hermes.store.sql.engine import decode_event
+from hermes.store.sql.places import event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Reads, Tx
@@ -47,7 +48,11 @@ async def take_missed(
     """Return and delete what was said since the bot was last addressed."""
     assert group.takes is not None
     rows = await tx.rows(_SQL["missed"], group.chat, *group.takes)
-    bodies = [await sealer.get(tx, row[2]) for row in rows if row[3] >= at - KEPT_S]
+    bodies = [
+        await sealer.get(tx, row[2], place=event_place(row[1]))
+        for row in rows
+        if row[3] >= at - KEPT_S
+    ]
     _forget(tx, [row[:3] for row in rows])
     return tuple(decode_event(body) for body in bodies if body is not None)
 

@@ -20,6 +20,7 @@ from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.store.sql.engine import Engine, decode_event, encode, read_choices
 from hermes.store.sql.group_context import count_bots, keep_overheard, take_missed
 from hermes.store.sql.newcomers import find_or_add_person
+from hermes.store.sql.places import event_place, result_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -104,7 +105,7 @@ class SqlInbox:
         if lane is None:
             lane = _add_lane(tx, message, person_id)
         content = encode(event)
-        body = await self._engine.sealer.put(tx, person_id, content)
+        body = await self._engine.sealer.put(tx, person_id, content, place=event_place(message.id))
         row = (message.id, *name, digest, message.lane, message.control, message.busy.value)
         came = (person_id, body, message.received_at, lane[1], _came_by(event))
         key = event.content_key or None
@@ -122,7 +123,9 @@ class SqlInbox:
         """Write a message that is not a turn, and its text as later context."""
         event, at = message.event, message.received_at
         name = (event.account, event.source.platform, event.route, event.external_id)
-        body = await self._engine.sealer.put(tx, person_id, encode(event))
+        body = await self._engine.sealer.put(
+            tx, person_id, encode(event), place=event_place(message.id)
+        )
         tx.put(
             _OVERHEARD["add_message"], message.id, *name, digest, message.lane, person_id, body, at
         )
@@ -214,7 +217,7 @@ async def read_result(engine: Engine, message_id: str) -> TurnResult | None:
     row = await reads.row(_SQL["result"], message_id)
     if row is None or row[1] is None:
         return None
-    content = await sealer.get(reads, row[1])
+    content = await sealer.get(reads, row[1], place=result_place(message_id))
     reply = None if row[0] is None else await sealer.get(reads, row[0])
     return decode_result(content, reply)
 

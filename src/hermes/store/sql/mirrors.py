@@ -13,6 +13,7 @@ from hermes.message.session_key import read_session_key
 from hermes.message.source import Source
 from hermes.ports.sends import MIRROR
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.places import event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -72,10 +73,11 @@ class Mirrors:
             agent=key.agent,
             internal=True,
         )
-        content = encode(event)
+        content, message_id = encode(event), self._make_id("m")
+        body = await self._engine.sealer.put(tx, person_id, content, place=event_place(message_id))
         tx.put(
             _INBOX["accept"],
-            self._make_id("m"),
+            message_id,
             event.account,
             key.platform,
             MIRROR,
@@ -85,7 +87,7 @@ class Mirrors:
             False,
             BusyPolicy.QUEUE.value,
             person_id,
-            await self._engine.sealer.put(tx, person_id, content),
+            body,
             delivered.at,
             epoch,
             "",

@@ -4,6 +4,7 @@ Both accepted messages and callers' keys use this, so both know the same people.
 """
 
 from hermes.message.ids import MakeId
+from hermes.store.sql.places import name_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Tx
@@ -37,7 +38,7 @@ async def find_or_add_person(
         content = name[:_LONGEST_NAME].encode(errors="replace")
         digest = sealer.digest(content)
         if digest != known:
-            sealed = await sealer.seal(tx, person_id, content)
+            sealed = await sealer.seal(tx, person_id, content, place=name_place(platform, user_id))
             tx.put(_SQL["set_name"], platform, user_id, sealed, digest)
     return person_id
 

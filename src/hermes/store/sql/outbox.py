@@ -276,7 +276,7 @@ class SqlOutbox:
             more=await self._more(db, row[0]) if row[15] else (),
             fresh=bool(row[16]),
             failed=row[17],
-            story=await self.stories.read(db, row[3], row[18]),
+            story=await self.stories.read(db, row[3], row[18], delivery_id=row[0]),
             ended_at=row[19],
             stopped_by=row[20],
         )

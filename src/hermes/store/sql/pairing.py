@@ -26,6 +26,7 @@ from hermes.ports.pairing import (
 from hermes.ports.people import ChannelMove
 from hermes.store.sql.commit import write_delivery
 from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.places import name_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 from hermes.store.sql.users import SqlUsers, link_channel, shown_name
@@ -73,7 +74,9 @@ class SqlPairing:
                     person_id=row[2],
                     asked_at=row[3],
                     expires_at=row[4],
-                    name=await shown_name(self._engine, row[2], row[5]),
+                    name=await shown_name(
+                        self._engine, row[2], row[5], place=name_place(row[0], row[1])
+                    ),
                 )
                 for row in rows
             ]

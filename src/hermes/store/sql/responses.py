@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from hermes.errors import PreviousResponseNotFound
 from hermes.ports.responses import NewResponse, ResponseOwner, StoredResponse
 from hermes.store.sql.engine import Engine
+from hermes.store.sql.places import blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
 
@@ -88,8 +89,8 @@ class SqlResponses:
 
     async def _opened(self, response_id: str, row: Row, person_id: str) -> StoredResponse | None:
         reads, sealer = self._engine.reads, self._engine.sealer
-        items = await sealer.open(reads, person_id, row[0])
-        answer = await sealer.open(reads, person_id, row[1])
+        items = await sealer.open(reads, person_id, row[0], place=blob_place(row[6]))
+        answer = await sealer.open(reads, person_id, row[1], place=blob_place(row[7]))
         if items is None or answer is None:
             return None
         return StoredResponse(
@@ -106,7 +107,10 @@ class SqlResponses:
         """Return the items of a conversation up to a response, oldest first, without deleted ones."""
         reads, person_id = self._engine.reads, owner.person_id
         rows = await reads.rows(_SQL["chain"], response.id, person_id)
-        found = [await self._engine.sealer.open(reads, person_id, row[0]) for row in rows]
+        found = [
+            await self._engine.sealer.open(reads, person_id, sealed, place=blob_place(body))
+            for sealed, body in rows
+        ]
         return tuple(items for items in found if items is not None)
 
     async def delete(self, response_id: str, *, owner: ResponseOwner, now: float) -> bool:

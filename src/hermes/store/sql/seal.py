@@ -1,29 +1,36 @@
 """Encryption at rest: bodies are encrypted with a data key per person, wrapped by the store key.
 
-Erasing a person deletes their wrapped key. Rotating the store's key rewraps the data keys and
-changes no body. Digests in the database are keyed, so they tell an outsider nothing.
+Each value is bound to its place: whoever can write to the file, but has no key, cannot put a value
+into another row. Values of older databases are bound to their person alone, until `sealed_tables` binds them.
+
+Erasing a person deletes their wrapped key. Rotating the store's key rewraps the data keys. Digests
+in the database are keyed, so they tell an outsider nothing.
 """
 
 import hashlib
 import os
 from collections import OrderedDict
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
 from hermes.graph.hasher import Hasher, keyed_hasher
-from hermes.message.randomness import RandomBytes
 from hermes.store.sql.numbers import Numbers
+from hermes.store.sql.places import NO_PLACE, Place, blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Row, Rows, Tx
 
 _SQL = load("people")
 _NONCE = 12
+_KEY = 32
+# Behind a data key: all that it encrypts is bound to its place. Older keys have nothing there.
+_BOUND = b"\x01"
 # Each holds an expanded key of 2.5 kB; unwrapping one again costs microseconds.
 _CACHED_KEYS = 200
-_nonces = RandomBytes(_NONCE)
+_encode = msgspec.msgpack.Encoder().encode
 
 
 def make_store_keys() -> bytes:
@@ -39,6 +46,44 @@ def add_store_key(content: bytes) -> bytes:
 def newest_store_key(content: bytes) -> bytes:
     """Return the key file's content with only its first key."""
     return content.split()[0] + b"\n"
+
+
+class PersonCipher:
+    """The data key of one person."""
+
+    __slots__ = ("_aes", "_person_id", "is_bound")
+
+    def __init__(self, person_id: str, key: bytes) -> None:
+        self._person_id = person_id
+        self._aes = AESGCM(key[:_KEY])
+        self.is_bound = key[_KEY:] == _BOUND
+
+    def encrypt(self, content: bytes, place: Place) -> bytes:
+        """Return `content` encrypted for its place."""
+        # Straight from the system: a buffer would be repeated by a copy of the running machine.
+        nonce = os.urandom(_NONCE)
+        return nonce + self._aes.encrypt(nonce, content, self._bond(place))
+
+    def decrypt(self, sealed: bytes, place: Place) -> bytes:
+        """Return the content of a value at its place; raises `InvalidTag`."""
+        try:
+            return self._aes.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bond(place))
+        except InvalidTag:
+            if self.is_bound:
+                raise
+            return self._aes.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bond(NO_PLACE))
+
+    def bind(self, sealed: bytes, place: Place) -> bytes | None:
+        """Return a value of an older database encrypted for its place; None if it is not one."""
+        try:
+            content = self._aes.decrypt(sealed[:_NONCE], sealed[_NONCE:], self._bond(NO_PLACE))
+        except (InvalidTag, TypeError, ValueError):
+            return None
+        return self.encrypt(content, place)
+
+    def _bond(self, place: Place) -> bytes:
+        # A text is no list: the two kinds are never the same bytes.
+        return _encode((self._person_id, place)) if place else self._person_id.encode()
 
 
 def _opener(key_file: bytes) -> MultiFernet:
@@ -60,7 +105,7 @@ class Sealer:
     def __init__(self, key_file: bytes) -> None:
         self._wrap = _opener(key_file)
         self._digest_key = b""
-        self._ciphers: OrderedDict[str, AESGCM] = OrderedDict()
+        self._ciphers: OrderedDict[str, PersonCipher] = OrderedDict()
         # Counts what was dropped: a key that was read before is not cached after it.
         self._drops = 0
         self._bodies = Numbers()
@@ -106,55 +151,69 @@ class Sealer:
 
     def make_key(self, tx: Tx, person_id: str) -> None:
         """Create and store a person's data key; `forget_all` is called if that is undone."""
-        key = os.urandom(32)
+        key = os.urandom(_KEY) + _BOUND
         tx.put(_SQL["add_key"], person_id, self._wrap.encrypt(key))
-        self._keep(person_id, AESGCM(key))
+        self._keep(person_id, PersonCipher(person_id, key))
 
-    async def seal(self, db: Reads, person_id: str, content: bytes) -> bytes:
-        """Return `content` encrypted with a person's key."""
+    async def seal(self, db: Reads, person_id: str, content: bytes, *, place: Place) -> bytes:
+        """Return `content` encrypted with a person's key, for its place."""
         cipher = self._ciphers.get(person_id) or await self._cipher(db, person_id)
-        return _encrypt(cipher, person_id, content)
+        return _encrypt(cipher, person_id, content, place=place)
 
-    async def put(self, tx: Tx, person_id: str, content: bytes) -> int:
-        """Encrypt `content` for a person and return the body's id."""
+    async def put(
+        self, tx: Tx, person_id: str, content: bytes, *, place: Place | None = None
+    ) -> int:
+        """Encrypt `content` for a person and return the body's id.
+
+        Its place is its own row, unless it belongs to one row alone, which then has to be named
+        again to read it.
+        """
         cipher = self._ciphers.get(person_id) or await self._cipher(tx, person_id)
         body = self._bodies.take()
-        tx.put(_SQL["add_body"], body, person_id, _encrypt(cipher, person_id, content))
+        sealed = _encrypt(cipher, person_id, content, place=place or blob_place(body))
+        tx.put(_SQL["add_body"], body, person_id, sealed)
         return body
 
     async def put_blob(
         self, tx: Tx, person_id: str, content: bytes, *, graph: int, name: bytes
     ) -> None:
         """Encrypt a message of a graph for a person; the same message is kept once."""
-        sealed = await self.seal(tx, person_id, content)
-        tx.put(_SQL["add_blob"], self._bodies.take(), person_id, sealed, graph, name)
+        body = self._bodies.take()
+        sealed = await self.seal(tx, person_id, content, place=blob_place(body))
+        tx.put(_SQL["add_blob"], body, person_id, sealed, graph, name)
 
     def put_tools(self, tx: Tx, name: bytes, content: bytes) -> None:
         """Store tools that calls were given; they are nobody's and not encrypted."""
         tx.put(_SQL["add_tools"], self._bodies.take(), name, content)
 
-    async def open(self, db: Reads, person_id: str, sealed: bytes) -> bytes | None:
-        """Return the content of an encrypted body, or None if the person was erased."""
+    async def open(self, db: Reads, person_id: str, sealed: bytes, *, place: Place) -> bytes | None:
+        """Return the content of an encrypted value, or None if the person was erased."""
         cipher = self._ciphers.get(person_id) or await self._cipher(db, person_id)
-        return _decrypt(cipher, person_id, sealed)
+        return _decrypt(cipher, person_id, sealed, place=place)
 
-    def open_at_once(self, db: Rows, person_id: str, sealed: bytes) -> bytes | None:
+    def open_at_once(
+        self, db: Rows, person_id: str, sealed: bytes, *, place: Place
+    ) -> bytes | None:
         """Do the same as `open` for code that reads plainly."""
         cipher = self._ciphers.get(person_id)
         if cipher is None:
             drops = self._drops
             cipher = self._found(person_id, db.row(_SQL["key"], (person_id,)), drops=drops)
-        return _decrypt(cipher, person_id, sealed)
+        return _decrypt(cipher, person_id, sealed, place=place)
 
-    async def get(self, db: Reads, body_id: int) -> bytes | None:
+    async def get(self, db: Reads, body_id: int, *, place: Place | None = None) -> bytes | None:
         """Return the content of a body by its id, or None if it is gone."""
         row = await db.row(_SQL["body"], body_id)
-        return None if row is None else await self.open(db, row[0], row[1])
+        if row is None:
+            return None
+        return await self.open(db, row[0], row[1], place=place or blob_place(body_id))
 
-    def get_at_once(self, db: Rows, body_id: int) -> bytes | None:
+    def get_at_once(self, db: Rows, body_id: int, *, place: Place | None = None) -> bytes | None:
         """Do the same as `get` for code that reads plainly."""
         row = db.row(_SQL["body"], (body_id,))
-        return None if row is None else self.open_at_once(db, row[0], row[1])
+        if row is None:
+            return None
+        return self.open_at_once(db, row[0], row[1], place=place or blob_place(body_id))
 
     def forget(self, person_id: str) -> None:
         """Drop a cached data key."""
@@ -178,11 +237,15 @@ class Sealer:
         tx.put(_SQL["set_digest_key"], self.wrapped_digest_key())
 
     async def rewrap_some(self, tx: Tx, after: str, *, limit: int) -> tuple[int, str]:
-        """Wrap the next data keys with the newest store key; return how many, and the last."""
+        """Wrap the next data keys with the newest store key; return how many, and the last.
+
+        From then on they open only what is bound to its place: `sealed_tables` has to be done before.
+        """
         rows = await tx.rows(_SQL["keys_after"], after, limit)
         for person_id, wrapped in rows:
             try:
-                tx.put(_SQL["rewrap"], person_id, self._wrap.rotate(wrapped))
+                key = self._wrap.decrypt(wrapped)[:_KEY] + _BOUND
+                tx.put(_SQL["rewrap"], person_id, self._wrap.encrypt(key))
             except InvalidToken as error:
                 raise StoreRejected(
                     f"the key of person {person_id} opens with none of the store's keys, so the "
@@ -191,20 +254,24 @@ class Sealer:
                 ) from error
         return len(rows), str(rows[-1][0]) if rows else after
 
-    async def _cipher(self, db: Reads, person_id: str) -> AESGCM | None:
+    async def cipher(self, db: Reads, person_id: str) -> PersonCipher | None:
+        """Return the data key of a person, or None if the person was erased."""
+        return self._ciphers.get(person_id) or await self._cipher(db, person_id)
+
+    async def _cipher(self, db: Reads, person_id: str) -> PersonCipher | None:
         drops = self._drops
         return self._found(person_id, await db.row(_SQL["key"], person_id), drops=drops)
 
-    def _found(self, person_id: str, row: Row | None, *, drops: int) -> AESGCM | None:
+    def _found(self, person_id: str, row: Row | None, *, drops: int) -> PersonCipher | None:
         """Return the cipher of a key that was read; cached unless one was dropped meanwhile."""
         if row is None:
             return None
-        cipher = AESGCM(self._unwrap(row[0]))
+        cipher = PersonCipher(person_id, self._unwrap(row[0]))
         if drops == self._drops:
             self._keep(person_id, cipher)
         return cipher
 
-    def _keep(self, person_id: str, cipher: AESGCM) -> None:
+    def _keep(self, person_id: str, cipher: PersonCipher) -> None:
         self._ciphers[person_id] = cipher
         if len(self._ciphers) > _CACHED_KEYS:
             self._ciphers.popitem(last=False)
@@ -219,20 +286,21 @@ class Sealer:
             ) from error
 
 
-def _encrypt(cipher: AESGCM | None, person_id: str, content: bytes) -> bytes:
+def _encrypt(cipher: PersonCipher | None, person_id: str, content: bytes, *, place: Place) -> bytes:
     if cipher is None:
         raise PersonErased(f"person {person_id} was erased; nothing more can be kept for them")
-    nonce = _nonces.take()
-    return nonce + cipher.encrypt(nonce, content, person_id.encode())
+    return cipher.encrypt(content, place)
 
 
-def _decrypt(cipher: AESGCM | None, person_id: str, sealed: bytes) -> bytes | None:
+def _decrypt(
+    cipher: PersonCipher | None, person_id: str, sealed: bytes, *, place: Place
+) -> bytes | None:
     if cipher is None:
         return None
     try:
-        return cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], person_id.encode())
+        return cipher.decrypt(sealed, place)
     except (InvalidTag, TypeError, ValueError) as error:
         raise StoreError(
-            f"a body of person {person_id} does not open: it was changed on disk, "
+            f"a body of person {person_id} does not open: it was changed or moved on disk, "
             "or the key file belongs to another database"
         ) from error

@@ -10,6 +10,7 @@ import msgspec
 from hermes.ports.memory import SaidBefore, Soul
 from hermes.ports.turns import Commit
 from hermes.store.sql.engine import Engine, decode_event, encode
+from hermes.store.sql.places import event_place, soul_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
@@ -35,7 +36,8 @@ class SqlSouls:
         row = await reads.row(_SQL["soul"], lane, epoch)
         if row is None:
             return None
-        content = await self._engine.sealer.open(reads, row[0], row[2])
+        place = soul_place(lane, epoch)
+        content = await self._engine.sealer.open(reads, row[0], row[2], place=place)
         blocks = () if content is None else _decode(content)
         soul = Soul(row[0], blocks, row[1])
         if stamp == self._engine.feed.stamp:
@@ -51,7 +53,9 @@ class SqlSouls:
             return
         # The turn holds the lane: nobody reads it before this is on disk.
         self._recent.pop(lane, None)
-        sealed = await self._engine.sealer.seal(tx, soul.person_id, encode(soul.blocks))
+        sealed = await self._engine.sealer.seal(
+            tx, soul.person_id, encode(soul.blocks), place=soul_place(lane, commit.epoch)
+        )
         tx.put(_SQL["put_soul"], lane, commit.epoch, soul.person_id, soul.shared_from, sealed)
 
     def drop(self, lane: str) -> None:
@@ -65,8 +69,8 @@ class SqlSouls:
         reads, sealer = self._engine.reads, self._engine.sealer
         rows = await reads.rows(_SQL["said_before"], person_id, lane, epoch, limit)
         said = []
-        for body, at in reversed(rows):
-            content = await sealer.get(reads, body)
+        for message_id, body, at in reversed(rows):
+            content = await sealer.get(reads, body, place=event_place(message_id))
             text = "" if content is None else decode_event(content).text
             if text:
                 said.append(SaidBefore(text, at))

@@ -34,6 +34,7 @@ from hermes.store.sql.people import SqlAccess, SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import SqlResponses
+from hermes.store.sql.sealed_tables import bind_all
 from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
 from hermes.store.sql.souls import SqlSouls
@@ -128,16 +129,19 @@ class SqlStore:
 
         From now on `key_file` is used, which holds the old keys and a newer one. It works in small
         transactions, so that messages continue meanwhile; an interrupted rotation can be repeated.
+        Values of an older database are bound to their places before.
         """
         engine = self._engine
         if key_file is not None:
             engine.sealer.use_keys(key_file)
+        await bind_all(engine)
         done, last, count = 0, "", _REWRAP_ROWS
         while count == _REWRAP_ROWS:
             count, last = await engine.writer.run("rotate", partial(self._rewrap, after=last))
             done += count
             if tell is not None:
                 tell(done)
+        engine.sealer.forget_all()
         return done
 
     async def _rewrap(self, tx: Tx, *, after: str) -> tuple[int, str]:

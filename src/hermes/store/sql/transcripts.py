@@ -8,14 +8,12 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
-import msgspec
 import structlog
 
 from hermes.errors import NotFound, StoreError
 from hermes.graph.growth import Growth, Tip, grow
 from hermes.graph.rewind import ChangeAuthor
 from hermes.graph.storage import Batch
-from hermes.message.event import MessageEvent
 from hermes.message.session_key import graph_name
 from hermes.ports.compaction import LongConversation, OlderPart
 from hermes.ports.memory import Job
@@ -34,8 +32,8 @@ from hermes.store.sql.transcript_reader import SessionView, TranscriptReader
 from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("transcripts")
+_INBOX = load("inbox")
 _log = structlog.get_logger(__name__)
-_decode_event = msgspec.json.Decoder(MessageEvent).decode
 _TITLE_CHARS = 80
 
 
@@ -282,30 +280,31 @@ class SqlTranscripts:
                     "epoch": row[4],
                     "entries": row[5],
                     "used_at": row[6],
-                    "title": await self._safe_title(row[0], row[3], event_body=row[7]),
+                    "title": await self._safe_title(row[0], row[3], first=row[7]),
                 }
                 for row in rows
             ]
         )
 
-    async def _safe_title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
+    async def _safe_title(self, lane: str, person_id: str, *, first: str | None) -> str:
         """Return the title; a damaged session must not hide the others."""
         try:
-            return await self._title(lane, person_id, event_body=event_body)
+            return await self._title(lane, person_id, first=first)
         except (NotFound, StoreError) as error:
             _log.error("session_does_not_open", lane=lane, problem=str(error))
             return ""
 
-    async def _title(self, lane: str, person_id: str, *, event_body: int | None) -> str:
+    async def _title(self, lane: str, person_id: str, *, first: str | None) -> str:
         """Return the first words of a session over all its epochs, from a graph or the inbox."""
-        reads, sealer = self._engine.reads, self._engine.sealer
+        reads = self._engine.reads
         found = await reads.row(_SQL["first_graph"], lane, person_id)
         if found is not None:
             name = str(found[0])
             message = await reads.look(lambda db: self._reader(db).first_message(name, lane=lane))
             return "" if message is None else message.text[:_TITLE_CHARS]
-        content = None if event_body is None else await sealer.get(reads, event_body)
-        return "" if content is None else _decode_event(content).text[:_TITLE_CHARS]
+        row = None if first is None else await reads.row(_INBOX["get"], first)
+        event = None if row is None else (await self._engine.message(row)).event
+        return "" if event is None else event.text[:_TITLE_CHARS]
 
     async def conversation(
         self,

@@ -26,6 +26,7 @@ from hermes.ports.people import (
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.keys import KEYS_PLATFORM
 from hermes.store.sql.newcomers import add_person, find_or_add_person
+from hermes.store.sql.places import Place, name_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Row, Tx
 from hermes.store.sql.wallet import move_credits
@@ -227,15 +228,17 @@ class SqlUsers:
             activated_at=row[4],
             activated_how=row[5],
             was_person=row[6],
-            name=await shown_name(self._engine, row[2], row[7]),
+            name=await shown_name(self._engine, row[2], row[7], place=name_place(*row[:2])),
         )
 
 
-async def shown_name(engine: Engine, person_id: str, sealed: bytes | None) -> str | None:
+async def shown_name(
+    engine: Engine, person_id: str, sealed: bytes | None, *, place: Place
+) -> str | None:
     """Return the display name of a person, if there is one."""
     if sealed is None:
         return None
-    content = await engine.sealer.open(engine.reads, person_id, sealed)
+    content = await engine.sealer.open(engine.reads, person_id, sealed, place=place)
     return None if content is None else content.decode()
 
 

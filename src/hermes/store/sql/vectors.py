@@ -21,6 +21,7 @@ from hermes.ports.vectors import (
     is_scattered,
 )
 from hermes.store.sql.engine import Engine
+from hermes.store.sql.places import fact_place, page_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Rows, Tx
 
@@ -39,14 +40,20 @@ class SqlVectors:
         """Return the pages of a person from this model."""
         reads, sealer = self._engine.reads, self._engine.sealer
         rows = await reads.rows(_SQL["pages"], person_id, model)
-        opened = [await sealer.open(reads, person_id, row[0]) for row in rows]
+        opened = [
+            await sealer.open(reads, person_id, sealed, place=page_place(model, number))
+            for number, sealed in rows
+        ]
         return tuple(page for page in opened if page is not None)
 
     async def waiting(self, person_id: str, *, limit: int) -> tuple[Fact, ...]:
         """Return facts of a person without a vector; structural ones may be among them."""
         reads, sealer = self._engine.reads, self._engine.sealer
         rows = await reads.rows(_SQL["waiting"], person_id, limit)
-        opened = [await sealer.open(reads, person_id, row[0]) for row in rows]
+        opened = [
+            await sealer.open(reads, person_id, sealed, place=fact_place(name))
+            for name, sealed in rows
+        ]
         return tuple(_decode(content) for content in opened if content is not None)
 
     async def is_foreign(self, person_id: str, model: str) -> bool:
@@ -79,7 +86,8 @@ class SqlVectors:
         row = await tx.row(_FACTS["fact"], fact.id, person_id)
         if row is None or await tx.row(_SQL["is_wanted"], person_id, fact.id) is None:
             return False
-        content = await self._engine.sealer.open(tx, person_id, row[0])
+        place = fact_place(fact.id)
+        content = await self._engine.sealer.open(tx, person_id, row[0], place=place)
         return content is not None and _decode(content) == fact
 
 
@@ -105,7 +113,7 @@ class _Pages:
         await self._write(edits)
 
     async def drop(self, ids: Collection[str], pages: Mapping[int, bytes]) -> None:
-        opened = {number: await self._open(sealed) for number, sealed in pages.items()}
+        opened = {number: await self._open(sealed, number) for number, sealed in pages.items()}
         await self._write(dropped(ids, opened))
 
     async def _infos(self) -> list[PageInfo]:
@@ -114,25 +122,29 @@ class _Pages:
 
     async def _read(self, number: int) -> bytes:
         row = (self._person_id, self._model, number)
-        return await self._open(await self._unit.one(_SQL["page"], *row))
+        return await self._open(await self._unit.one(_SQL["page"], *row), number)
 
     def _read_at_once(self, db: Rows, number: int) -> bytes:
         sealed = db.one(_SQL["page"], (self._person_id, self._model, number))
-        return self._sealer.open_at_once(db, self._person_id, sealed) or b""
+        place = page_place(self._model, number)
+        return self._sealer.open_at_once(db, self._person_id, sealed, place=place) or b""
 
-    async def _open(self, sealed: bytes) -> bytes:
+    async def _open(self, sealed: bytes, number: int) -> bytes:
         # Without a key there is nothing to change: the write then reports that the person was
         # erased.
-        return await self._sealer.open(self._unit, self._person_id, sealed) or b""
+        place = page_place(self._model, number)
+        return await self._sealer.open(self._unit, self._person_id, sealed, place=place) or b""
 
     async def _write(self, edits: Edits) -> None:
         for number, page in edits.items():
-            place = (self._person_id, self._model, number)
+            row = (self._person_id, self._model, number)
             if page is None:
-                self._unit.put(_SQL["drop_page"], *place)
+                self._unit.put(_SQL["drop_page"], *row)
             else:
-                sealed = await self._sealer.seal(self._unit, self._person_id, page)
-                self._unit.put(_SQL["put_page"], *place, count_of(page), sealed)
+                sealed = await self._sealer.seal(
+                    self._unit, self._person_id, page, place=page_place(self._model, number)
+                )
+                self._unit.put(_SQL["put_page"], *row, count_of(page), sealed)
 
 
 async def follow_change(

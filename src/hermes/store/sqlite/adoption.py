@@ -21,6 +21,7 @@ from hermes.message.session_key import graph_name
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.graph_writer import GraphWriter
 from hermes.store.sql.numbers import Numbers
+from hermes.store.sql.places import blob_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.wallet import add_codes
@@ -74,13 +75,13 @@ def _adopt_all(db: Database, sealer: Sealer) -> None:
 def _reseal_open_answers(db: Database, sealer: Sealer) -> None:
     """Convert the answers of unfinished turns into the new form."""
     for body, owner, sealed in db.rows(_SQL["open_answers"]):
-        content = _open(db, sealer, owner, sealed=sealed)
+        content = _open(db, sealer, owner, sealed=sealed, body=body)
         if content is not None:
             _reseal(db, sealer, body, owner=owner, content=_encode(_decode(content)))
 
 
-def _reseal(db: Database, sealer: Sealer, body: object, *, owner: str, content: bytes) -> None:
-    sealed = drive(sealer.seal(SqliteTx(db), owner, content))
+def _reseal(db: Database, sealer: Sealer, body: int, *, owner: str, content: bytes) -> None:
+    sealed = drive(sealer.seal(SqliteTx(db), owner, content, place=blob_place(body)))
     db.execute(_SQL["reseal"], (body, sealed))
 
 
@@ -104,9 +105,10 @@ def _name_bodies(
     hasher = sealer.hasher()
     for row in rows:
         body, owner, sealed = row[3:6]
+        assert isinstance(body, int)
         assert isinstance(owner, str)
         assert isinstance(sealed, bytes)
-        content = _open(db, sealer, owner, sealed=sealed)
+        content = _open(db, sealer, owner, sealed=sealed, body=body)
         if content is None:
             # It keeps its position, under its own name.
             name = os.urandom(KEYED_SIZE)
@@ -123,10 +125,10 @@ def _name_bodies(
         yield Blob(name, None, True)
 
 
-def _open(db: Database, sealer: Sealer, owner: str, *, sealed: bytes) -> bytes | None:
+def _open(db: Database, sealer: Sealer, owner: str, *, sealed: bytes, body: int) -> bytes | None:
     """Return what was said; None if the person was erased or the row is damaged."""
     try:
-        return sealer.open_at_once(db, owner, sealed)
+        return sealer.open_at_once(db, owner, sealed, place=blob_place(body))
     except StoreError as error:
         _log.error("message_does_not_open", problem=str(error))
         return None

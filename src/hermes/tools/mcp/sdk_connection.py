@@ -148,6 +148,7 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
             args=settings.args,
             env={name: value.get_secret_value() for name, value in settings.env.items()},
             cwd=settings.cwd,
+            home=plan.home,
             max_message_bytes=settings.max_message_bytes,
         )
         return StdioWire(program, plan.pace)

@@ -21,6 +21,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from hermes.config.code_files import program_problem
 from hermes.tools.mcp.clean_text import Scrubber, one_line
 from hermes.tools.mcp.connection import LinkLost
 from hermes.tools.mcp.traffic_limit import TrafficLimit
@@ -43,6 +44,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     cwd: Path | None
     max_message_bytes: int
+    home: Path | None = None
 
 
 class StdioWire:
@@ -89,6 +91,9 @@ class StdioWire:
 
     async def _start(self) -> asyncio.subprocess.Process:
         program = self._program
+        problem = None if program.home is None else _unsafe(program, program.home)
+        if problem is not None:
+            raise LinkLost(problem)
         try:
             return await asyncio.create_subprocess_exec(
                 program.command,
@@ -167,6 +172,10 @@ class StdioWire:
                 said = self._secrets.scrub(line.decode(errors="replace"))
                 if told := one_line(said, _STDERR_CHARS):
                     self._said.append(told)
+
+
+def _unsafe(program: Program, home: Path) -> str | None:
+    return program_problem(program.command, program.args, cwd=program.cwd, home=home)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -7,7 +7,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 -- name: get
 -- A remembered answer with its sealed body, in one look: the body of a dropped one may be reused.
 SELECT sealed, agent, model, call_id, tokens_in, tokens_out, cached_in, reasoning_out, cost_usd,
-    unpriced, stop_reason, at, expires_at
+    unpriced, stop_reason, at, expires_at, blobs.id
 FROM kept_answers JOIN blobs ON blobs.id = body AND blobs.person_id = kept_answers.person_id
 WHERE digest = ?1 AND kept_answers.person_id = ?2 AND expires_at > ?3;
 

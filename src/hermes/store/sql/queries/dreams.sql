@@ -46,8 +46,8 @@ RETURNING attempts, touched, covered;
 
 -- name: said
 -- What a person wrote to agents since the last dream, the newest first; programs write as v1.
-SELECT seq, body, received_at FROM (
-    SELECT seq, body, received_at, outcome, platform, lane FROM inbox
+SELECT seq, id, body, received_at FROM (
+    SELECT seq, id, body, received_at, outcome, platform, lane FROM inbox
     WHERE person_id = ?1 AND control = 0 AND seq > ?2 ORDER BY seq DESC LIMIT 200
 ) WHERE outcome IN ('answered', 'merged') AND platform <> 'v1' AND lane NOT LIKE '%/%'
 ORDER BY seq DESC LIMIT ?3;

@@ -77,7 +77,7 @@ SELECT name, data FROM json_each(?2) CROSS JOIN chunks ON graph = ?1 AND name = 
 
 -- name: blobs
 -- Messages of a graph, by their names as a JSON list of hex; as many rows as people said them.
-SELECT name, person_id, sealed FROM json_each(?2)
+SELECT name, person_id, sealed, blobs.id FROM json_each(?2)
 CROSS JOIN blobs ON graph = ?1 AND name = unhex(value) AND name IS NOT NULL;
 
 -- name: add_call

@@ -33,7 +33,7 @@ WHERE excluded.epoch > souls.epoch
 
 -- name: said_before
 -- The newest messages of a person outside of one conversation and of subagents.
-SELECT body, received_at FROM inbox
+SELECT id, body, received_at FROM inbox
 WHERE person_id = ?1 AND control = 0 AND NOT (lane = ?2 AND epoch = ?3) AND lane NOT LIKE '%/%'
 ORDER BY seq DESC LIMIT ?4;
 

@@ -17,7 +17,7 @@ WHERE id = ?1 AND key_id = ?2 AND person_id = ?3;
 
 -- name: get
 -- A response of its owner with its sealed bodies, in one look: those of a deleted one may be reused.
-SELECT said.sealed, other.sealed, previous, depth, context_size, at
+SELECT said.sealed, other.sealed, previous, depth, context_size, at, said.id, other.id
 FROM stored_responses AS response JOIN response_chains AS chain ON chain.root = response.root
     JOIN blobs AS said ON said.id = items AND said.person_id = chain.person_id
     JOIN blobs AS other ON other.id = answer AND other.person_id = chain.person_id
@@ -36,7 +36,7 @@ WHERE person_id = ?1 ORDER BY at DESC, id DESC;
 
 -- name: with_bodies
 -- A response of a person with its sealed bodies.
-SELECT said.sealed, other.sealed, previous, depth, context_size, at
+SELECT said.sealed, other.sealed, previous, depth, context_size, at, said.id, other.id
 FROM stored_responses AS response
     JOIN blobs AS said ON said.id = items AND said.person_id = ?2
     JOIN blobs AS other ON other.id = answer AND other.person_id = ?2
@@ -51,7 +51,7 @@ WITH RECURSIVE chain(previous, depth, items) AS (
     FROM chain JOIN stored_responses AS older ON older.id = chain.previous
     WHERE older.depth < chain.depth
 )
-SELECT sealed FROM chain JOIN blobs ON blobs.id = items AND blobs.person_id = ?2 ORDER BY depth;
+SELECT sealed, blobs.id FROM chain JOIN blobs ON blobs.id = items AND blobs.person_id = ?2 ORDER BY depth;
 
 -- name: find
 -- A response of its owner that has not expired.

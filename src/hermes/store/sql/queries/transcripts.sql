@@ -1,7 +1,7 @@
 -- name: sessions
 -- Sessions of every platform, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
-    (SELECT body FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
+    (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
         AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
 FROM lanes
 WHERE head > 0
@@ -10,7 +10,7 @@ ORDER BY used_at DESC LIMIT ?1;
 -- name: sessions_of_platform
 -- Sessions of one platform, the most recently used first, read along its index.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
-    (SELECT body FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
+    (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
         AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
 FROM lanes
 WHERE platform = ?1 AND head > 0

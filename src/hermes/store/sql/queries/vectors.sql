@@ -1,6 +1,6 @@
 -- name: pages
 -- The pages of a person that one model made.
-SELECT sealed FROM vector_pages WHERE person_id = ?1 AND model = ?2 ORDER BY number;
+SELECT number, sealed FROM vector_pages WHERE person_id = ?1 AND model = ?2 ORDER BY number;
 
 -- name: all_pages
 -- Every page of a person.
@@ -34,7 +34,7 @@ DELETE FROM vector_pages WHERE person_id = ?1;
 
 -- name: waiting
 -- Facts of a person that have no vector yet.
-SELECT facts.sealed FROM vectors_wanted JOIN facts ON facts.id = vectors_wanted.fact_id
+SELECT facts.id, facts.sealed FROM vectors_wanted JOIN facts ON facts.id = vectors_wanted.fact_id
 WHERE vectors_wanted.person_id = ?1 AND facts.person_id = ?1
 ORDER BY vectors_wanted.fact_id LIMIT ?2;
 
