@@ -12,6 +12,7 @@ from hermes.channels.email.mime import leaves_of
 from hermes.channels.matrix.wire import read_answer
 from hermes.errors import BadRequest
 from hermes.memory.visible import visible
+from hermes.message.markup.html_reader import read_mail_html
 from hermes.ops.masker import MASK, Masker
 from hermes.providers.anthropic.traits import traits_of
 from hermes.schema.unfinished_json import is_unfinished
@@ -72,6 +73,17 @@ def test_subjects(text: str) -> None:
     found = re.match(old, line, re.IGNORECASE)
     bare = line[found.end() :] if found else line
     assert reply_subject(text) == (f"Re: {bare}" if bare else "Re: your message")
+
+
+@MANY
+@given(st.lists(st.sampled_from(["1", "0", ".", "px", " ", "+", "pt"]), max_size=9).map("".join))
+def test_sizes_of_text_that_is_seen(size: str) -> None:
+    old = r"font-size\s*:\s*\+?[\d.]*[1-9][\d.]*\s*(?:px|pt)"
+    # In an element of size zero only text with a size of its own is seen.
+    page = f"<div style='font-size:0'><i style='font-size:{size}'>x</i></div>"
+    is_hidden = re.search(r"font-size:\+?\.?0(?![.\d]*[1-9])", f"font-size:{size}") is not None
+    is_seen = re.search(old, f"font-size:{size}") is not None and not is_hidden
+    assert read_mail_html(page).strip() == ("x" if is_seen else "")
 
 
 @MANY
