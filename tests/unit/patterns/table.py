@@ -60,8 +60,6 @@ LARGER: Final[dict[str, int]] = {
     "channels/web/static/inline.js": _STYLED,
     "channels/web/static/markdown.js": _STYLED,
     "channels/web/static/view.js": MAX_MESSAGE_BYTES,
-    # A message with a picture.
-    "tools/image_intents.toml": _REQUEST,
 }
 
 # Where the caller lets less through: by module, or by module and name, or text, of the expression.
@@ -87,6 +85,7 @@ SMALLER: Final = {
     "provider_kit/service_failure.py _OWN_MATTER": 20_000,
     "provider_kit/echo.py _MASKS": 8192,
     "tools/gate_rules.py": 200_000,
+    "tools/image_intents.toml": 200_000,
     "tools/mcp/interview.py": 100_000,
     # The digits of a price.
     "channels/web/static/view.js 0+$": 32,
