@@ -99,7 +99,9 @@ async def test_ten_thousand_tenants_find_only_their_own(store: Store) -> None:
     await asyncio.gather(
         *(
             store.answers.put(
-                msgspec.structs.replace(answer(owner, name), body=name.encode()), keep=TENANTS, each=TENANTS
+                msgspec.structs.replace(answer(owner, name), body=name.encode()),
+                keep=TENANTS,
+                each=TENANTS,
             )
             for name, owner in owners.items()
         )

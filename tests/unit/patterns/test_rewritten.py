@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.channels.email.compose import reply_subject
 from hermes.channels.email.mime import leaves_of
-from hermes.channels.matrix.wire import read_answer
+from hermes.channels.matrix.wire import MAX_EVENT_BYTES, read_answer, read_event
 from hermes.errors import BadRequest
 from hermes.memory.visible import visible
 from hermes.message.markup.html_reader import read_mail_html
@@ -194,6 +194,22 @@ def test_a_very_long_reply_is_shown_as_it_is(page: Node) -> None:
     long = "- **a**\n" * 131_072
     assert page.ask(long + "b") == [["P", long + "b"]]
     assert page.ask(long)[0][0] == "UL"
+
+
+@pytest.mark.req("A8")
+def test_an_event_larger_than_the_api_allows_is_refused() -> None:
+    event = b'{"type":"m.room.message","content":{"body":"%s"}}'
+    assert read_event(event % (b"x" * 65_536)).content["body"] == "x" * 65_536
+    with pytest.raises(BadRequest, match="the most are 262144"):
+        read_event(event % (b"x" * MAX_EVENT_BYTES))
+
+
+@pytest.mark.req("A8")
+def test_surrogates_are_mended_in_every_piece_of_a_long_answer() -> None:
+    filler = b'"' + b"a" * 200 + b'",'
+    body = b'{"a":[' + (filler * 1000 + rb'"\ud83d\ude00 \ud83d",') * 3 + b'"x"]}'
+    texts = read_answer(body, dict)["a"]
+    assert [one for one in texts if not one.startswith("a")] == ["😀 \ufffd"] * 3 + ["x"]
 
 
 def test_json_that_does_not_end_is_refused() -> None:
