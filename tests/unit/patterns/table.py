@@ -59,7 +59,6 @@ LARGER: Final[dict[str, int]] = {
     # A longer reply is shown without styles.
     "channels/web/static/inline.js": _STYLED,
     "channels/web/static/markdown.js": _STYLED,
-    "channels/web/static/view.js": MAX_MESSAGE_BYTES,
 }
 
 # Where the caller lets less through: by module, or by module and name, or text, of the expression.
