@@ -21,7 +21,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
-	check-imports check-sizes check-outbound check-quality format torture bench bench-pairs bench-peers \
+	check-imports check-sizes check-outbound check-quality check-patterns format torture bench bench-pairs bench-peers \
 	coverage-map lock clean
 
 help: ## print the targets
@@ -58,9 +58,9 @@ fuzz: setup-dev ## look for bytes that break a reader of what strangers send (in
 		-r requirements/runtime.txt -r requirements/fuzz.txt && cp requirements/fuzz.txt $(FUZZ)/lock.txt; }
 	@PYTHONPATH=src $(FUZZ)/bin/python -m tests.fuzz $(ARGS)
 
-check: setup-dev ## lint, format, types, import rules, sizes, ways out; all are run, also after a failure
+check: setup-dev ## lint, format, types, import rules, sizes, ways out, regular expressions; all are run, also after a failure
 	@$(MAKE) --keep-going check-lint check-format check-types check-imports check-sizes check-outbound \
-		check-quality
+		check-quality check-patterns
 
 check-lint:
 	$(BIN)/ruff check
@@ -82,6 +82,9 @@ check-outbound:
 
 check-quality:
 	$(BIN)/python tools/quality_gate.py
+
+check-patterns:
+	$(BIN)/python -m tools.pattern_gate
 
 format: setup-dev ## format the code and sort the imports
 	$(BIN)/ruff check --select I --fix

@@ -28,4 +28,5 @@ ANSWERS = {
     "short": Answer(text=_SHORT, tokens_out=12),
     "long": Answer(text=_LONG, deltas=50),
     "paced": Answer(text=_LONG, deltas=50, gap_s=0.001),
+    "slow": Answer(text=_LONG, deltas=50, gap_s=0.4),
 }

@@ -34,10 +34,10 @@ class Caller(msgspec.Struct, frozen=True):
     id: str
 
 
-def make_caller(running: Running, model: Model) -> Caller:
+def make_caller(running: Running, model: Model, *, user: str = "bench") -> Caller:
     """Make a key that is limited in dollars and in tokens, the way an operator does."""
     limits = ("--budget", "100000/month", "--tokens", "100000000000/month")
-    told = _hermes(running, model, "create", "--user", "bench", *limits, "--json")
+    told = _hermes(running, model, "create", "--user", user, *limits, "--json")
     made = msgspec.json.decode(told, type=_Made)
     return Caller(made.secret, made.key.id)
 

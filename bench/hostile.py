@@ -4,6 +4,7 @@ It prints one line when every client has begun, and goes on until its standard i
 """
 
 import asyncio
+import json
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -60,6 +61,46 @@ class Client:
         ask = b"GET /assets/app.js HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
         await self._send_and_wait(ask * 20, stays_s=0)
 
+    async def flood_head(self) -> None:
+        """Send a head of 100 MB."""
+        await self._send_and_wait(self._line + b"x: ", *([b"y" * 100_000] * 1000))
+
+    async def flood_inbox(self) -> None:
+        """Send messages of one sender without waiting for answers, to old and new conversations."""
+        texts: list[dict[str, object]] = [
+            {"sender": "mallory", "conversation": f"c{number % 50}", "text": "hello [[slow]]"}
+            for number in range(1000)
+        ]
+        await self._ask_all("/api/messages?wait=false", texts)
+
+    async def open_call(self) -> None:
+        """Make a call that takes twenty seconds."""
+        messages = [{"role": "user", "content": f"{id(self)} [[slow]]"}]
+        await self._ask_all(
+            "/v1/chat/completions", [{"model": "auto", "stream": True, "messages": messages}]
+        )
+
+    async def embed_many(self) -> None:
+        """Ask for the embeddings of 2,048 texts."""
+        texts = [f"{number} the weather is fine in Oslo, so take a walk" for number in range(2048)]
+        await self._ask_all("/v1/embeddings", [{"model": "minilm", "input": texts}])
+
+    async def _ask_all(self, path: str, bodies: list[dict[str, object]]) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        head = self._head.replace(b"/api/messages", path.encode())
+        # An event stream would be answered to its end.
+        head = head.replace(b"accept: text/event-stream\r\n", b"")
+        with suppress(ConnectionError):
+            for number, one in enumerate(bodies, 1):
+                body = json.dumps(one).encode()
+                last = b"connection: close\r\n" if number == len(bodies) else b""
+                writer.write(head + last + b"content-length: %d\r\n\r\n" % len(body) + body)
+                if not last:
+                    answer = await reader.readuntil(b"\r\n\r\n")
+                    await reader.readexactly(_content_length(answer))
+            await reader.read()
+        writer.transport.abort()
+
     async def _send_and_wait(
         self, *pieces: bytes, gap_s: float = 0, reads: bool = True, stays_s: float | None = None
     ) -> None:
@@ -89,16 +130,34 @@ ROUNDS: dict[str, Callable[[Client], Awaitable[None]]] = {
 }
 
 
+# Attacks of one client on all others: how many do what.
+ATTACKS: dict[str, tuple[tuple[int, Callable[[Client], Awaitable[None]]], ...]] = {
+    "head_flood": ((1, Client.flood_head), (500, Client.silent)),
+    "inbox_flood": ((20, Client.flood_inbox),),
+    "open_calls": ((30, Client.open_call),),
+    "embeddings": ((3, Client.embed_many),),
+}
+
+
+def _content_length(head: bytes) -> int:
+    lines = head.lower().split(b"\r\n")
+    return next(int(one[15:]) for one in lines if one.startswith(b"content-length:"))
+
+
 async def _go_on(client: Client, do: Callable[[Client], Awaitable[None]]) -> None:
     while True:
-        with suppress(OSError):
+        with suppress(OSError, EOFError):
             await do(client)
         await asyncio.sleep(PAUSE_S)
 
 
 async def _run(port: int, token: str, what: str) -> None:
-    clients = [Client(port, token) for _ in range(CLIENTS)]
-    tasks = [asyncio.create_task(_go_on(client, ROUNDS[what])) for client in clients]
+    doing = ATTACKS[what] if what in ATTACKS else ((CLIENTS, ROUNDS[what]),)
+    tasks = [
+        asyncio.create_task(_go_on(Client(port, token), do))
+        for count, do in doing
+        for _ in range(count)
+    ]
     await asyncio.sleep(PAUSE_S)
     print("begun", flush=True)
     await asyncio.to_thread(sys.stdin.read)

@@ -1,4 +1,7 @@
-"""The first reply: what a newcomer waits for who has neither a key nor a configuration."""
+"""The first reply: what a newcomer waits for who has neither a key nor a configuration.
+
+And what everybody waits for while one client attacks the gateway.
+"""
 
 import http.client
 import re
@@ -10,6 +13,7 @@ from time import monotonic
 
 import msgspec
 
+from bench import attacks
 from bench.calm import Rounds, ratio_number
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
@@ -98,6 +102,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
             say(f"turn {number} of a conversation, load {load_average():.1f}: {text}")
             later.run(partial(_ask, running, text, conversation="goes-on"))
     yield {**_numbers(asked.all), **_later_numbers(later.all), **_ratios(asked, later)}
+    yield from attacks.measure(say)
 
 
 def _numbers(asked: list[Asked]) -> dict[str, float]:
@@ -207,6 +212,7 @@ def effective_settings() -> Settings:
         f"{len(_OTHERS)} more",
         "later": f"{len(_GOES_ON)} requests for long answers in one conversation",
         "CPU": "of the gateway and the model's process",
+        **attacks.effective_settings(),
     }
 
 
@@ -220,6 +226,7 @@ GROUP = Group(
         "first_reply_cut": Target(at_most=0),
         "later_reply_demo_s": Target(at_most=15),
         "later_reply_cut": Target(at_most=0),
+        **attacks.TARGETS,
     },
     settings=effective_settings,
     run=measure,

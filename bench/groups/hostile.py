@@ -26,17 +26,25 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
     with echo_server() as model, gateway(model) as running:
         for what in (_CALM, *ROUNDS):
             say(f"{what} beside {_ASKED} others")
-            with _hostile(running, what):
+            with hostile(running, what):
                 yield asyncio.run(_measure_others(running, what))
         yield {"hostile_rss_mb": rss_mb(running.pid)}
 
 
 @contextmanager
-def _hostile(running: Running, what: str) -> Iterator[None]:
+def hostile(running: Running, what: str, *, token: str = "") -> Iterator[None]:
+    """Run hostile clients of one kind beside the block, with the gateway's first token or another."""
     if what == _CALM:
         yield
         return
-    command = [sys.executable, "-m", "bench.hostile", str(running.port), running.token, what]
+    command = [
+        sys.executable,
+        "-m",
+        "bench.hostile",
+        str(running.port),
+        token or running.token,
+        what,
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -55,8 +63,10 @@ async def _measure_others(running: Running, what: str) -> dict[str, float]:
     messages: list[float] = []
     try:
         for number in range(_ASKED):
-            health.append(await _ask(connection, _health()))
-            messages.append(await _ask(connection, _message(running, f"{what} {number}")))
+            health.append(await ask(connection, health_request()))
+            messages.append(
+                await ask(connection, message_request(running.token, f"{what} {number}"))
+            )
     finally:
         connection.close()
     return {
@@ -71,7 +81,7 @@ def _times(took_s: list[float]) -> dict[str, float]:
     return {"p50": statistics.median(took) * 1000, "p99": took[int(len(took) * 0.99)] * 1000}
 
 
-async def _ask(connection: Connection, request: bytes) -> float:
+async def ask(connection: Connection, request: bytes) -> float:
     """Return how long an answer took."""
     started = perf_counter()
     status, body = await connection.ask(request)
@@ -80,14 +90,16 @@ async def _ask(connection: Connection, request: bytes) -> float:
     return perf_counter() - started
 
 
-def _health() -> bytes:
+def health_request() -> bytes:
+    """Return the request that every monitor makes."""
     return b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 
 
-def _message(running: Running, name: str) -> bytes:
-    body = msgspec.json.encode({"sender": "ann", "text": "hello", "id": name})
+def message_request(token: str, name: str, *, text: str = "hello") -> bytes:
+    """Return a message of Ann's as a program sends it."""
+    body = msgspec.json.encode({"sender": "ann", "text": text, "id": name})
     head = (
-        f"POST /api/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {running.token}"
+        f"POST /api/messages HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {token}"
         f"\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body

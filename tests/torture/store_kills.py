@@ -159,7 +159,7 @@ async def _revoke(store: Store, clock: ManualClock) -> None:
 async def _remember(store: Store, clock: ManualClock) -> None:
     person = await store.people.find("v1", "ann")
     assert person is not None
-    await store.answers.put(_answer("second", person.id, at=clock.now() + 1), keep=1)
+    await store.answers.put(_answer("second", person.id, at=clock.now() + 1), keep=1, each=1)
 
 
 async def _forget(store: Store, clock: ManualClock) -> None:
@@ -341,7 +341,7 @@ async def _fill(folder: Path, seed: int) -> None:
     record = await store.inbox.get("m_waiting")
     assert record is not None
     for person_id in (record.person_id, key.person_id):
-        await store.answers.put(_answer("first", person_id, at=clock.now()), keep=10)
+        await store.answers.put(_answer("first", person_id, at=clock.now()), keep=10, each=10)
     await store.spend.add([], lines=[CallLine(id="c_1", at=clock.now(), data={})])
     old = FactChange(put=(_fact("f_old", key.person_id),))
     await store.facts.change(key.person_id, lambda _: old)

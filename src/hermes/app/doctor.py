@@ -35,7 +35,14 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
-from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
+from hermes.ops.doctor_home import (
+    clock_check,
+    disk_check,
+    files_check,
+    home_checks,
+    port_check,
+    remains_checks,
+)
 from hermes.ops.instance import RunningGateway
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
@@ -96,7 +103,7 @@ def _steps(
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
         "gateway": lambda: remains_checks(home, running, fix=fix),
-        "database": lambda: _database_checks(around, lambda: tell(2, 12, "database")),
+        "database": lambda: _database_checks(around, lambda: tell(2, 13, "database")),
     }
     if loaded is None:
         return steps
@@ -104,6 +111,7 @@ def _steps(
     steps |= {
         "search index": lambda: _search_checks(home, settings),
         "disk": lambda: iter([disk_check(home, settings.store)]),
+        "open files": lambda: iter([files_check(running)]),
         "port": lambda: iter([port_check(settings.server, running, listen=_listen)]),
         "clock": lambda: iter([clock_check(home, around.now, zone=settings.time_zone)]),
         "recall": lambda: _recall_checks(settings),

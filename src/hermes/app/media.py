@@ -27,6 +27,7 @@ def make_media_cache(
         max_bytes=media.max_bytes,
         max_pixels=media.max_pixels,
         cache_bytes=media.cache_mb * _MB,
+        share_bytes=media.cache_mb_each * _MB,
         keep_s=media.keep_days * _DAY_S,
         folders=tuple(home / Path(one).expanduser() for one in media.folders),
         link_hosts=media.link_hosts,

@@ -15,13 +15,13 @@ from hermes.app.run_state import EXIT_RESTART, ShutdownCause
 from hermes.config import LoadedConfig
 from hermes.config.machine import Supervisor
 from hermes.errors import HermesError
+from hermes.net.open_files import raise_open_files
 from hermes.ops.instance import Wanted
 from hermes.ops.logs import Logs, plan_of, secrets_in, set_up
 from hermes.ops.supervision import Notifier
 from hermes.ops.watchdog import Watchdog
 from hermes.ops.welcome import Welcome
 from hermes.ports.clock import SystemClock
-from hermes.server.listen import raise_open_files
 
 _log = structlog.get_logger(__name__)
 

@@ -50,7 +50,9 @@ def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
         ),
         meter=metrics,
     )
-    return HttpServer(app, listener, settings=serve_settings(settings.server))
+    return HttpServer(
+        app, listener, settings=serve_settings(settings.server), files=parts.adapters.client.files
+    )
 
 
 class ServerTask:

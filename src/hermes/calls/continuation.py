@@ -46,7 +46,6 @@ _ROW_WORDS = 8
 # much can be held back.
 _WINDOW_CHARS = WINDOW_CHARS
 _WORD = re.compile(r"[^\W_]+")
-_LINE_OR_COLON = re.compile(r"[\n:]")
 
 
 def takes_prefill(info: ProviderInfo, model: str, *, shown: str) -> bool:
@@ -268,7 +267,8 @@ def _begins_again(shown: str, said: str, *, is_cut: bool) -> bool:
     heard = f" {_plain(said[:_WINDOW_CHARS])}"
     if f" {opening}" in heard or any(f" {row}" in heard for row in _rows(shown)):
         return True
-    last = _plain(_LINE_OR_COLON.split(said.strip())[-1])
+    tail = said[-_WINDOW_CHARS:].strip()
+    last = _plain(tail[max(tail.rfind("\n"), tail.rfind(":")) + 1 :])
     return is_cut and bool(last) and opening.startswith(last)
 
 

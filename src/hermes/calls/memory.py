@@ -82,7 +82,8 @@ class AnswerMemory:
             at=now,
             expires_at=now + self._settings.max_age_s,
         )
-        await self._store.answers.put(kept, keep=self._settings.max_answers)
+        rules = self._settings
+        await self._store.answers.put(kept, keep=rules.max_answers, each=rules.max_answers_each)
 
     def digest(self, account: Account, candidate: Candidate, request: ModelRequest) -> bytes:
         """Return the key of an answer: a keyed hash of everything it depends on."""

@@ -27,7 +27,6 @@ Way = Literal["native", "tool", "words"]
 _MAX_TRIES = 32
 _MAX_NAME = 64
 _FENCE = "```"
-_OPENING = re.compile(r"[\[{]")
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]+")
 _decode_at = json.JSONDecoder().raw_decode
 
@@ -121,7 +120,7 @@ def as_json(text: str) -> str:
 
 def tool_name(schema: OutputSchema) -> str:
     """Return the name of the tool that represents the schema."""
-    return _NO_NAME.sub("_", schema.name).strip("_")[:_MAX_NAME] or "answer"
+    return _NO_NAME.sub("_", schema.name[: 4 * _MAX_NAME]).strip("_")[:_MAX_NAME] or "answer"
 
 
 def _values(text: str) -> list[str]:
@@ -129,17 +128,21 @@ def _values(text: str) -> list[str]:
     found: list[str] = []
     position = 0
     for _ in range(_MAX_TRIES):
-        opening = _OPENING.search(text, position)
-        if opening is None:
+        opening = min((at for at in _openings(text, position) if at >= 0), default=-1)
+        if opening < 0:
             break
-        position = opening.end()
+        position = opening + 1
         try:
-            _, end = _decode_at(text, opening.start())
+            _, end = _decode_at(text, opening)
         except (ValueError, RecursionError):
             continue
-        found.append(text[opening.start() : end])
+        found.append(text[opening:end])
         position = end
     return found
+
+
+def _openings(text: str, position: int) -> tuple[int, int]:
+    return text.find("[", position), text.find("{", position)
 
 
 def _is_json(text: str) -> bool:

@@ -230,6 +230,9 @@ class MediaSettings(Section):
     """A picture with more pixels is refused; the size is read from its header."""
     cache_mb: Count = 500
     """The maximum disk space of all stored attachments."""
+    cache_mb_each: Count = 100
+    """When that is full, the oldest attachments of people with more than this much are deleted
+    first, and the last tenth is kept for others."""
     keep_days: Days = 7
     """How long an attachment is stored after it arrived, unless still needed."""
     folders: tuple[Word, ...] = ()

@@ -425,6 +425,9 @@ class CacheSettings(Section):
     """How long an answer stays cached."""
     max_answers: Count = 10_000
     """How many answers are cached."""
+    max_answers_each: Count = 1_000
+    """When the cache is full, the oldest answers of people with more than this many are deleted
+    first."""
 
 
 class CallSettings(Section):

@@ -10,7 +10,8 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +49,7 @@ class CacheRules(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int = 20_000_000
     max_pixels: int = 50_000_000
     cache_bytes: int = 500_000_000
+    share_bytes: int = 100_000_000
     keep_s: float = 7 * 86_400.0
     folders: tuple[Path, ...] = ()
     link_hosts: tuple[str, ...] = ()
@@ -73,7 +75,8 @@ class MediaCache:
         self._clock = clock or SystemClock()
         self._make_id = make_id
         self._open = OpenFolders(self.rules.folders, home=folder.parent, cache=folder)
-        self._used: int | None = None
+        # The bytes of each person, and of the arrived, by the name of the folder.
+        self._used: Counter[str] | None = None
         self._tidied_at: float | None = None
         self._tidying = asyncio.Lock()
 
@@ -101,7 +104,11 @@ class MediaCache:
         path = Path(media.path or "")
         if path.parent != self._folder / ARRIVED:
             return media
+        is_first = await asyncio.to_thread(path.exists)
         found = await asyncio.to_thread(_moved, path, self._place(owner))
+        if is_first and self._used is not None:
+            self._used[ARRIVED] -= media.size or 0
+            self._used[_plain(owner.person_id)] += media.size or 0
         if media.mime in PICTURE_KINDS:
             await asyncio.to_thread(lambda: self._whole(found.read_bytes()))
         return msgspec.structs.replace(media, path=str(found), ref=None)
@@ -158,7 +165,7 @@ class MediaCache:
         now = self._clock.monotonic()
         if self._tidied_at is not None and now - self._tidied_at < _TIDY_EVERY_S:
             return
-        await self._make_room(0)
+        await self._make_room(self.rules.cache_bytes)
 
     def _checked(self, data: bytes) -> FileKind:
         """Return the kind of an untrusted file; raises if it must be refused."""
@@ -180,12 +187,15 @@ class MediaCache:
         return self._folder / _plain(owner.person_id) / _plain(owner.message_id)
 
     async def _store(self, data: bytes, path: Path) -> Path:
+        tenant = path.relative_to(self._folder).parts[0]
         if self._used is None:
-            self._used = await asyncio.to_thread(lambda: sum(everything(self._folder).values()))
-        if self._used + len(data) > self.rules.cache_bytes:
-            await self._make_room(len(data))
-        if self._used + len(data) > self.rules.cache_bytes:
-            _log.warning("media_full", used=self._used, most=self.rules.cache_bytes)
+            self._used = _by_person(await asyncio.to_thread(everything, self._folder))
+        room = self._room(tenant, len(data))
+        if self._used.total() > room:
+            await self._make_room(room)
+        if self._used.total() > self._room(tenant, len(data)):
+            used = self._used
+            _log.warning("media_full", used=used.total(), own=used[tenant])
             raise BadRequest("there is no room for it here just now")
         at, part = self._clock.now(), self._make_id("d")
         try:
@@ -193,10 +203,16 @@ class MediaCache:
         except OSError as error:
             _log.error("media_not_kept", problem=error.strerror)
             raise BadRequest("it could not be kept here") from error
-        self._used += len(data) if is_new else 0
+        self._used[tenant] += len(data) if is_new else 0
         return path
 
-    async def _make_room(self, more: int) -> None:
+    def _room(self, tenant: str, more: int) -> int:
+        """Return beside how many bytes `more` fit; the last tenth is for those below their share."""
+        rules, used = self.rules, self._used or Counter[str]()
+        is_over = used[tenant] + more > rules.share_bytes
+        return rules.cache_bytes - more - (rules.cache_bytes // 10 if is_over else 0)
+
+    async def _make_room(self, most: int) -> None:
         async with self._tidying:
             self._tidied_at = self._clock.monotonic()
             rules = self.rules
@@ -205,13 +221,21 @@ class MediaCache:
                 found,
                 now=self._clock.now(),
                 keep_s=rules.keep_s,
-                most=rules.cache_bytes - more,
+                most=most,
+                share=rules.share_bytes,
                 tenants=self._tenants,
             )
             if gone:
                 await asyncio.to_thread(_remove_all, gone)
                 _log.info("media_evicted", count=len(gone))
-            self._used = sum(found.values()) - sum(found[one] for one in gone)
+            self._used = _by_person({one: found[one] for one in found.keys() - set(gone)})
+
+
+def _by_person(found: Mapping[MediaGroup, int]) -> Counter[str]:
+    used = Counter[str]()
+    for one, size in found.items():
+        used[one.person_id] += size
+    return used
 
 
 def erase_files(folder: Path, person_id: str) -> None:

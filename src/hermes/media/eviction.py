@@ -6,6 +6,7 @@ turn or an undelivered reply needs stay, however old they are.
 """
 
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -52,14 +53,24 @@ def everything(folder: Path) -> dict[MediaGroup, int]:
 
 
 async def evicted(
-    found: Mapping[MediaGroup, int], *, now: float, keep_s: float, most: int, tenants: Tenants
+    found: Mapping[MediaGroup, int],
+    *,
+    now: float,
+    keep_s: float,
+    most: int,
+    share: int,
+    tenants: Tenants,
 ) -> list[MediaGroup]:
-    """Return what must be removed so that the rest is well below `most` bytes, if possible."""
+    """Return what must be removed so that the rest is well below `most` bytes, if possible.
+
+    What people have beyond their `share` goes first, their oldest before their newest.
+    """
+    surplus = _beyond(found, share)
     total = sum(found.values())
     target = most if total <= most else most * _SPARE
     gone: list[MediaGroup] = []
     erased = {one: await tenants.is_erased(one) for one in {kept.person_id for kept in found}}
-    for kept in sorted(found, key=lambda one: one.at):
+    for kept in sorted(found, key=lambda one: (one not in surplus, one.at)):
         if kept.person_id == ARRIVED:
             is_over = now - kept.at > _ARRIVED_S
         elif erased[kept.person_id]:
@@ -71,6 +82,17 @@ async def evicted(
             gone.append(kept)
             total -= found[kept]
     return gone
+
+
+def _beyond(found: Mapping[MediaGroup, int], share: int) -> set[MediaGroup]:
+    """Return the groups, from the oldest on, without which nobody has more than `share` bytes."""
+    held = Counter[str]()
+    beyond: set[MediaGroup] = set()
+    for kept in sorted(found, key=lambda one: one.at, reverse=True):
+        held[kept.person_id] += found[kept]
+        if held[kept.person_id] > share:
+            beyond.add(kept)
+    return beyond
 
 
 def _inside(folder: Path) -> list["os.DirEntry[str]"]:

@@ -19,7 +19,7 @@ from hermes.ports.provider import ModelRequest
 
 _MAX_IMAGE_BYTES = 20_000_000
 _INLINE = "data:"
-_IMAGE_TYPE = re.compile(r"image/[\w.+-]+", re.ASCII)
+_IMAGE_TYPE = re.compile(r"image/[\w.+-]{1,100}", re.ASCII)
 
 
 def is_inline(url: str) -> bool:

@@ -27,9 +27,11 @@ from hermes import failpoints
 from hermes.errors import AddressRefused, AnswerTooLarge, note_unsent
 from hermes.net.guard import Guard, GuardedResolver
 from hermes.net.name_lookup import ThreadLookup
+from hermes.net.open_files import FileShortage
 from hermes.net.redirects import MAX_REDIRECTS, Hop, next_hop
 from hermes.net.untrusted_url import read_url
 from hermes.net.wire_failure import wire_failure
+from hermes.ports.clock import SystemClock
 
 NO_LIMIT: Final = math.inf
 MAX_UNTRUSTED_CONNECTIONS: Final = 64
@@ -200,6 +202,19 @@ class _Call:
         client = self._client
         session = client.session(trusted=self._trusted)
         _CALL.set(self)
+        for pause_s in (*client.files.pauses_s, None):
+            try:
+                return await self._ask(session, hop, limits)
+            except _WIRE_ERRORS as error:
+                # Another call ends soon and leaves its file.
+                if pause_s is None or self._is_sent or not client.files.caused(error):
+                    raise wire_failure(error, name=self._name, url=hop.url) from error
+            await asyncio.sleep(pause_s)
+        raise AssertionError("the last try returns or raises")
+
+    async def _ask(
+        self, session: aiohttp.ClientSession, hop: Hop, limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
         try:
             return await session.request(
                 hop.method,
@@ -209,14 +224,12 @@ class _Call:
                 allow_redirects=False,
                 timeout=limits,
                 # A proxy connects by itself, so the address it picks could not be checked.
-                proxy=client.settings.proxy if self._trusted else None,
+                proxy=self._client.settings.proxy if self._trusted else None,
             )
         except asyncio.CancelledError as error:
             if not self._is_sent:
                 note_unsent(error)
             raise
-        except _WIRE_ERRORS as error:
-            raise wire_failure(error, name=self._name, url=hop.url) from error
 
     async def _follow(self) -> aiohttp.ClientResponse:
         """Send, and follow redirects; the time limit covers the whole chain."""
@@ -299,8 +312,10 @@ class HttpClient:
         *,
         ssl_context: ssl.SSLContext | None = None,
         resolver: AbstractResolver | None = None,
+        files: FileShortage | None = None,
     ) -> None:
         self.settings = settings
+        self.files = files or FileShortage(SystemClock().monotonic)
         self.guard = Guard(settings.exempt, refuse=settings.refuse, ports=settings.ports)
         self._ssl_context = ssl_context
         self._resolver = resolver

@@ -13,6 +13,7 @@ _LIMITS = (
     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
 )
+_LONGEST = 100
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
 
@@ -43,7 +44,7 @@ def _until_reset(text: str, *, since: str | None) -> float:
     seconds = finite_number(text)
     if seconds is not None:
         return max(0.0, seconds)
-    parts = _DURATION.findall(text)
+    parts = _DURATION.findall(text[:_LONGEST])
     if parts and "".join(number + unit for number, unit in parts) == text:
         return sum(float(number) * _UNITS[unit] for number, unit in parts)
     try:

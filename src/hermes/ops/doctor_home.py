@@ -5,6 +5,7 @@ It repairs only what cannot lose data: permissions, missing folders, and what a 
 """
 
 import os
+import resource
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from hermes.config import ServerSettings, StoreSettings, ensure_home
 from hermes.config.home import FOLDERS
 from hermes.control.doctor import Check
 from hermes.errors import AlreadyRunning, ConfigurationError
+from hermes.net.open_files import ADVICE, FEW_FILES, MOST_FILES
 from hermes.ops.instance import RunningGateway, acquire, left_behind
 from hermes.ops.runtime import RuntimeFiles
 
@@ -163,6 +165,29 @@ def disk_check(home: Path, store: StoreSettings) -> Check:
         why = "below store.disk_reserve_mb new messages are refused"
         return Check(name="disk", status="warn", what=what, why=why, fix="free some space soon")
     return Check(name="disk", status="ok", what=what)
+
+
+def files_check(running: RunningGateway | None) -> Check:
+    """Check how many files the gateway may open: the running one, or one that starts here."""
+    most = None if running is None else _files_of(running.identity.pid)
+    if most is None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    what = f"the gateway may open {most:,} files and connections"
+    if most < FEW_FILES:
+        why = "many callers at a time would be refused, and calls to models would wait for files"
+        return Check(name="open files", status="warn", what=what, why=why, fix=ADVICE)
+    return Check(name="open files", status="ok", what=what)
+
+
+def _files_of(pid: int) -> int | None:
+    """Return how many files a process may open, or None where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = [line.split()[3] for line in lines if line.startswith("Max open files")]
+    return int(found[0]) if found and found[0].isdigit() else None
 
 
 def port_check(server: ServerSettings, running: RunningGateway | None, *, listen: Listen) -> Check:

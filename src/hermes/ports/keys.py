@@ -80,8 +80,8 @@ class KeyStore(Protocol):
 class AnswerStore(Protocol):
     """Remembered answers, sealed with the key of the person they were given to."""
 
-    async def put(self, answer: KeptAnswer, *, keep: int) -> None:
-        """Remember an answer, forgetting the oldest beyond `keep`."""
+    async def put(self, answer: KeptAnswer, *, keep: int, each: int) -> None:
+        """Remember an answer, forgetting old ones beyond `keep`, first of people with more than `each`."""
         ...
 
     async def get(self, digest: bytes, *, person_id: str, now: float) -> KeptAnswer | None:

@@ -15,6 +15,7 @@ from importlib import resources
 import msgspec
 
 from hermes.message.markup.references import unescape
+from hermes.message.pieces import pieces
 
 MASK = "****"
 # Shorter runs match by chance; a run without a space is a name, or a word to look up.
@@ -30,6 +31,10 @@ _SETTINGS = frozenset(
     }
 )
 _LONGEST_NAME = 200
+# More than any error text that is shown.
+_LONGEST_WORDS = 8192
+# No word, file or escape of a request goes on behind these.
+_APART = '" '
 # Files are one long word that contains every short word somewhere.
 _FILES = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{4000,}+")
 _FILE = re.compile(r"(?:data:[^,\s]{0,200},)?[A-Za-z0-9+/_-]{4000}")
@@ -57,11 +62,14 @@ def without_echo(
     Kept are the usual words of service errors, the names of models, tools and fields, those given
     as `names`, and everything that is not in the request.
     """
+    words = words[:_LONGEST_WORDS]
     for name, value in headers.items():
         if name.lower() not in _NO_SECRETS:
             for part in value.split():
                 words = _without(words, part)
-    words = _plain(_unquoted(words, _FILES.sub("", sent.decode(errors="replace"))))
+    text = sent.decode(errors="replace")
+    bare = "".join(_FILES.sub("", piece) for piece in pieces(text, marks=_APART))
+    words = _plain(_unquoted(words, bare))
     said, named = _read(sent)
     words = _Quotes(said, (*named, *names)).masked(_unquoted(words, said))
     return _MASKS.sub(MASK, words)
@@ -209,6 +217,10 @@ def _is_name(text: str) -> bool:
 
 def _plain(text: str) -> str:
     """Return a text as it was before a service escaped it for its own message."""
+    return "".join(map(_unescaped_piece, pieces(text, marks=_APART)))
+
+
+def _unescaped_piece(text: str) -> str:
     if "\\" in text:
         text = _BROKEN.sub(" ", _ESCAPED.sub(_unescaped, text))
     if "&" in text:

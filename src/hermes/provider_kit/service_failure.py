@@ -14,6 +14,7 @@ from hermes.net.retry_after import finite_number, retry_after
 
 MAX_ERROR_BYTES = 65_536
 _MAX_TEXT = 500
+_MAX_REASON = 20_000
 # 402: the account is out of money; 408, 409, 425, 429: retry later. Another candidate may work.
 _NOT_NOW = frozenset({402, 408, 409, 425, 429})
 _OF_THE_REQUEST = frozenset({400, 413, 422})
@@ -200,7 +201,9 @@ def is_refused_everywhere(status: int, reason: str) -> bool:
 
     Without a reason this is unknown: then only this service counts as refusing.
     """
-    return status in _OF_THE_REQUEST and bool(reason) and not _OWN_MATTER.search(reason)
+    return (
+        status in _OF_THE_REQUEST and bool(reason) and not _OWN_MATTER.search(reason[:_MAX_REASON])
+    )
 
 
 def safe_code(code: str | None, *, secret: str | None) -> str | None:

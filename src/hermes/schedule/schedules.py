@@ -264,7 +264,7 @@ class Schedules:
 
 
 _LONGEST: Final = 300
-_SET_ZONE: Final = re.compile(r"(?:cron_)?tz=(\S+)\s+(.*)", re.IGNORECASE)
+_SET_ZONE: Final = re.compile(r"(?:cron_)?tz=(\S+)\s++(.*)", re.IGNORECASE)
 _CRON_ZONE: Final = re.compile(r"((?:\S+\s+){4}\S+|@\w+)\s+(?:in\s+)?\(?([A-Za-z][\w /+-]*)\)?")
 
 

@@ -8,8 +8,8 @@ import re
 
 import msgspec
 
-# The inside of a string, up to its closing quote or to the end of the text.
-_INSIDE = re.compile(r'(?:[^"\\]++|\\.?)*+', re.DOTALL)
+# A piece of the inside of a string, up to its closing quote or to the end of the text.
+_INSIDE = re.compile(r'(?:[^"\\]{1,4096}+|\\.?){0,64}+', re.DOTALL)
 
 
 def is_json(text: str) -> bool:
@@ -31,11 +31,17 @@ def _is_open(text: str) -> bool:
     depth = at = 0
     while (quote := text.find('"', at)) >= 0:
         depth += _opened(text, at, quote)
-        inside = _INSIDE.match(text, quote + 1)
-        at = len(text) + 1 if inside is None else inside.end() + 1
+        at = _end_of_string(text, quote + 1) + 1
         if at > len(text):
             return True
     return depth + _opened(text, at, len(text)) > 0
+
+
+def _end_of_string(text: str, at: int) -> int:
+    while at < len(text) and text[at] != '"':
+        inside = _INSIDE.match(text, at)
+        at = len(text) if inside is None else inside.end()
+    return at
 
 
 def _opened(text: str, begin: int, end: int) -> int:

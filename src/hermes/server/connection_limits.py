@@ -11,6 +11,8 @@ from typing import Protocol
 
 import structlog
 
+from hermes.net.open_files import FileShortage
+
 _log = structlog.get_logger("hermes.server")
 
 # In excess of the total limit, for programs on this machine, so that `hermes status` still gets an
@@ -36,7 +38,16 @@ class ConnectionLimits:
     connections that are merely open cannot keep everyone else out.
     """
 
-    def __init__(self, most: int, *, per_address: int, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        most: int,
+        *,
+        per_address: int,
+        monotonic: Callable[[], float],
+        files: FileShortage | None = None,
+    ) -> None:
+        self._files = files or FileShortage(monotonic)
+        self._files.on_shortage(self._make_room)
         self._most = most
         self._per_address = per_address
         self._monotonic = monotonic
@@ -45,8 +56,13 @@ class ConnectionLimits:
         self._waiting: dict[OpenConnection, None] = {}
         self._log_again_at = 0.0
 
-    def admit(self, connection: OpenConnection, address: str) -> bool:
-        """Count a new connection that has sent nothing yet; return False if it must be closed."""
+    def admit(self, connection: OpenConnection, address: str, *, descriptor: int = -1) -> bool:
+        """Count a new connection that has sent nothing yet; return False if it must be closed.
+
+        While files are missing none is admitted: what runs needs those that become free.
+        """
+        if self._files.leaves_few(descriptor) or self._files.is_short:
+            return False
         if address != _LOCAL and self._per_address <= self._open[address]:
             self._note_full("server.max_connections_per_address", address)
             return False

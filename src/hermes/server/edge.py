@@ -94,7 +94,9 @@ class EdgeProtocol(HttpToolsProtocol):
         # Writing is paused exactly as long as part of an answer is waiting here for its peer.
         transport.set_write_buffer_limits(0)
         address = address_key(self.client[0] if self.client else None)
-        if self._places.admit(self, address):
+        socket = transport.get_extra_info("socket")
+        number = -1 if socket is None else socket.fileno()
+        if self._places.admit(self, address, descriptor=number):
             self._address = address
             self._start_clock()
         else:

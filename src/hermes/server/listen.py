@@ -7,7 +7,6 @@ starts. Signals are not handled here: `app.py` owns them and calls `stop`.
 import asyncio
 import errno
 import os
-import resource
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -21,14 +20,13 @@ from uvicorn.server import Server
 
 from hermes.config.server_settings import ServerSettings
 from hermes.errors import ConfigurationError
+from hermes.net.open_files import FileShortage, open_files_limit
 from hermes.ports.clock import SystemClock
 from hermes.server.connection_limits import ConnectionLimits
 from hermes.server.edge import EdgeLimits, EdgeProtocol
 
 _CHANGE = "set server.port in config.yaml or HERMES_SERVER__PORT to another port"
 
-# More would only slow down child processes that loop over all file descriptors at their start.
-_MOST_FILES = 65_536
 # Files for the database, the logs and everything else that is open besides connections.
 _OWN_FILES = 128
 _FEWEST_CONNECTIONS = 16
@@ -96,19 +94,6 @@ def address_of(listener: Listener) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def raise_open_files() -> None:
-    """Raise this process's limit of open files to what the system allows, up to a sane number."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _open_files() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
-
-
 def _connections_for(files: int) -> int:
     """Return how many connections leave enough files for the calls that they trigger."""
     return max(_FEWEST_CONNECTIONS, (files - _OWN_FILES) // 2)
@@ -132,9 +117,16 @@ def _describe(problem: OSError, host: str, *, port: int) -> str:
 class HttpServer:
     """Serves one app on one socket until `stop` is called."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket, *, settings: ServeSettings) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        *,
+        settings: ServeSettings,
+        files: FileShortage | None = None,
+    ) -> None:
         self._listener = listener
-        self._server = _Server(_config(app, settings))
+        self._server = _Server(_config(app, settings, files))
 
     async def serve(self) -> None:
         """Answer requests until `stop` is called, then let running ones finish."""
@@ -181,11 +173,13 @@ class _Server(Server):
         yield
 
 
-def _config(app: ASGIApp, settings: ServeSettings) -> Config:
+def _config(app: ASGIApp, settings: ServeSettings, files: FileShortage | None) -> Config:
+    monotonic = SystemClock().monotonic
     places = ConnectionLimits(
-        min(settings.connections, _connections_for(_open_files())),
+        min(settings.connections, _connections_for(open_files_limit())),
         per_address=settings.per_address,
-        monotonic=SystemClock().monotonic,
+        monotonic=monotonic,
+        files=files or FileShortage(monotonic),
     )
     # cast: uvicorn calls it like a class, and uses it in no other way.
     protocol = cast(

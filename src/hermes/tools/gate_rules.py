@@ -21,6 +21,8 @@ from hermes.routing.keywords import WordFinder
 
 # Tool servers come and go, and their tools with them.
 _MOST_KNOWN = 10_000
+# What a longer message asks for is in its beginning.
+_LONGEST_TEXT = 200_000
 _STRETCHED = re.compile(r"(.)\1{2,}")
 _NO_WORD = re.compile(r"[^\w]+|_+")
 
@@ -55,7 +57,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
 
 def plain(text: str) -> str:
     """Return a text in lower case, without accents, punctuation and repeated letters."""
-    bare = text.casefold()
+    bare = text[:_LONGEST_TEXT].casefold()
     if not bare.isascii():
         apart = unicodedata.normalize("NFKD", bare)
         bare = "".join(char for char in apart if not unicodedata.combining(char))

@@ -374,6 +374,38 @@ async def test_the_oldest_goes_where_there_is_too_much(tmp_path: Path) -> None:
     assert {one.split("/")[1] for one in home.kept()} == {"m_0", "m_3", "m_4", "m_5"}
 
 
+@pytest.mark.req("W17", "A28")
+async def test_who_has_more_than_their_share_loses_their_own_first(tmp_path: Path) -> None:
+    home = Home(tmp_path, cache_bytes=1_000, share_bytes=300)
+    await home.media_cache.put(bytes(100), owner=BOB)
+    for number in range(12):
+        home.clock.advance(60)
+        owner = MediaOwner("p_mallory", f"m_{number}")
+        await home.media_cache.put(bytes([number]) * 200, owner=owner)
+    home.clock.advance(60)
+    await home.media_cache.put(b"a" * 290, owner=ANN)
+
+    kept = {one.split("/")[0] for one in home.kept()}
+    mallorys = {one.split("/")[1] for one in home.kept() if one.startswith("p_mallory")}
+    assert {"p_bob", "p_ann"} <= kept
+    assert "m_11" in mallorys
+    assert "m_8" not in mallorys
+
+
+@pytest.mark.req("W17", "A28")
+async def test_the_last_tenth_is_for_people_below_their_share(tmp_path: Path) -> None:
+    mine = tuple(f"m_{number}" for number in range(9))
+    home = Home(tmp_path, needed=mine, cache_bytes=1_000, share_bytes=300)
+    for name in mine[:4]:
+        await home.media_cache.put(name.encode() * 60, owner=MediaOwner("p_mallory", name))
+    with pytest.raises(BadRequest, match="no room"):
+        await home.media_cache.put(b"too much" * 30, owner=MediaOwner("p_mallory", "m_8"))
+
+    await home.media_cache.put(bytes(250), owner=MediaOwner("p_bob", "m_7"))
+
+    assert "p_bob" in {one.split("/")[0] for one in home.kept()}
+
+
 @pytest.mark.req("W17")
 async def test_nothing_is_taken_beyond_what_fits_while_all_is_needed(tmp_path: Path) -> None:
     home = Home(tmp_path, needed=("m_1",), cache_bytes=1_000)

@@ -8,11 +8,9 @@ from typing import Final
 
 from hermes.channels.email.client import MAX_LINE
 from hermes.channels.matrix.client import SYNC_BYTES
-from hermes.channels.slack.socket_mode import MAX_FRAME
 from hermes.channels.webhook.inbound import MAX_BODY
 from hermes.config.model_settings import CallSettings
 from hermes.config.server_settings import ServerSettings
-from hermes.config.tool_settings import McpServerSettings
 from hermes.graph import MAX_MESSAGE_BYTES
 from hermes.message.markup.html_reader import MAX_MAIL_CHARS
 from hermes.net.page_fetch import PageLimits
@@ -25,7 +23,6 @@ _CALL: Final = CallSettings().max_body_bytes
 _PAGE: Final = PageLimits().body_bytes
 # The `max_bytes` of the channel's manifest.
 _MAIL: Final = 25_000_000
-_MCP: Final = McpServerSettings.model_fields["max_message_bytes"].default
 # `MAX_STYLED` of the page's markdown.js.
 _STYLED: Final = 1 << 20
 
@@ -33,71 +30,35 @@ _STYLED: Final = 1 << 20
 LARGER: Final[dict[str, int]] = {
     # A line of the mail server's.
     "channels/email/imap_wire.py": MAX_LINE,
-    # An answer of the homeserver; read beside the loop.
-    "channels/matrix/wire.py": SYNC_BYTES,
-    # A frame that holds an event.
-    "channels/slack/inbound.py": MAX_FRAME,
+    # An answer of the homeserver.
+    "channels/matrix/wire.py _TOKENS": SYNC_BYTES,
     # A request's body, or a message in one; the gate reads messages, too.
     "channels/rest/inbound.py": _REQUEST,
     "channels/web/inbound.py": _REQUEST,
-    "message/trivial.py": _REQUEST,
     "pipeline/commands/rewind.py": _REQUEST,
-    "routing/keywords.py": _REQUEST,
     "sessions/commands.py": _REQUEST,
     "tools/gate.py": _REQUEST,
-    "tools/gate_rules.py": _REQUEST,
     "channels/webhook/inbound.py _BRACKETS": MAX_BODY,
     # A part of the body of a call under /v1.
     "server/v1/file_parts.py _INLINE": _CALL,
-    "server/v1/messages_thoughts.py": _CALL,
     "server/v1/messages_shape.py": _CALL,
     "server/v1/responses_in.py": _CALL,
-    "server/v1/wire_body.py": _CALL,
-    "media/image_files.py": _CALL,
-    "providers/anthropic/conversation.py": _CALL,
-    "providers/anthropic/traits.py": _CALL,
-    "providers/anthropic/wire.py": _CALL,
     "providers/openai/wire.py": _CALL,
-    "calls/schema_ways.py _NO_NAME": _CALL,
-    "server/v1/responses_thoughts.py": _CALL,
-    # The body that was sent to a model when the call failed; read beside the loop.
-    "provider_kit/echo.py": _CALL,
     # A whole mail; a page for the page reader.
-    "channels/email/mime.py _BLANK": _MAIL,
     "channels/email/mime.py _FIELD": _MAIL,
     "channels/email/quotes.py": MAX_MAIL_CHARS,
     "message/markup/references.py": max(_PAGE, MAX_MAIL_CHARS),
-    # An event in an answer of the homeserver.
-    "channels/matrix/inbound.py": SYNC_BYTES,
     # A page for a tool, or in a mail; read beside the loop.
     "message/markup/html_tokens.py": max(_PAGE, MAX_MAIL_CHARS),
     "message/markup/html_reader.py _SPACE": MAX_MAIL_CHARS,
-    # A result of an MCP server.
-    "tools/mcp/catalogue.py": _MCP,
-    "tools/mcp/clean_text.py": _MCP,
-    "tools/mcp/interview.py": _MCP,
     # The arguments of a tool call.
     "tools/arguments.py": MAX_ARGUMENT_CHARS,
     # A model's answer: a longer one cannot be kept.
-    "calls/schema_ways.py _OPENING": MAX_MESSAGE_BYTES,
-    "calls/continuation.py": MAX_MESSAGE_BYTES,
-    "message/markup/cut.py": MAX_MESSAGE_BYTES,
-    "message/markup/escape.py": MAX_MESSAGE_BYTES,
-    "message/markup/parse.py": MAX_MESSAGE_BYTES,
-    "message/markup/write.py": MAX_MESSAGE_BYTES,
     "message/reply_tags.py": MAX_MESSAGE_BYTES,
     "outbox/chunk_sends.py": MAX_MESSAGE_BYTES,
-    "channels/slack/format.py": MAX_MESSAGE_BYTES,
-    "channels/telegram/format.py": MAX_MESSAGE_BYTES,
-    "contrib/irc/format.py": MAX_MESSAGE_BYTES,
-    "schema/unfinished_json.py": MAX_MESSAGE_BYTES,
-    "pipeline/message_notes.py": MAX_MESSAGE_BYTES,
     # A longer reply is shown without styles.
     "channels/web/static/inline.js": _STYLED,
     "channels/web/static/markdown.js": _STYLED,
-    "channels/web/static/view.js": MAX_MESSAGE_BYTES,
-    # A message with a picture.
-    "tools/image_intents.toml": _REQUEST,
 }
 
 # Where the caller lets less through: by module, or by module and name, or text, of the expression.
@@ -108,9 +69,29 @@ SMALLER: Final = {
     "tools/builtin/web_fetch.py _DECLARED": 1024,
     # Longer addresses are not looked at.
     "server/v1/file_parts.py _ENDING": MAX_URL_CHARS,
+    # Both ends of a prompt are read, not what is between them.
+    "routing/keywords.py": 1300,
+    # A line of a server.
+    "contrib/irc/outbound.py _WAIT": 16_384,
+    # A line that is eight times as long as what may be kept of it.
+    "memory/encodings.py": 8192,
+    # A longer message is no small talk.
+    "message/trivial.py": 160,
+    # The beginning of a longer text is enough.
+    "message/markup/parse.py _NOT_LANGUAGE": 96,
+    "net/retry_after.py _DURATION": 100,
+    "pipeline/message_notes.py": 20_000,
+    "provider_kit/service_failure.py _OWN_MATTER": 20_000,
+    "provider_kit/echo.py _MASKS": 8192,
+    "tools/gate_rules.py": 200_000,
+    "tools/image_intents.toml": 200_000,
+    "tools/mcp/interview.py": 100_000,
     # The digits of a price.
     "channels/web/static/view.js 0+$": 32,
 }
+
+# Those that are applied step by step beside the event loop: others run between two steps.
+IN_STEPS: Final = frozenset({"channels/matrix/wire.py _TOKENS"})
 
 # Modules or folders whose expressions never see text from outside, and why.
 TRUSTED: Final = {

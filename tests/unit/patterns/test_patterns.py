@@ -1,7 +1,6 @@
 """No regular expression that sees text from outside takes more than linear time, whatever it is given."""
 
 import re
-import tomllib
 from collections.abc import Iterator
 
 import pytest
@@ -21,6 +20,7 @@ from tests.unit.patterns.table import (
 )
 from tests.unit.patterns.walk import SOURCE, Found, evaluate, python_patterns
 from tests.unit.patterns.worst_cases import Input, inputs_for
+from tools.pattern_gate import shipped_data
 
 pytestmark = pytest.mark.req("A8")
 ALL = python_patterns()
@@ -66,20 +66,6 @@ def judge_script(clock: Node, pattern: Literal) -> Verdict | None:
         unit=clock.unit,
         largest=largest(f"{pattern.script} {pattern.source}"),
     )
-
-
-def shipped_data() -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for name, keys in DATA.items():
-        waiting: list[object] = [tomllib.loads((SOURCE / name).read_text())]
-        for one in waiting:
-            inner = one.items() if isinstance(one, dict) else enumerate(one)  # type: ignore[arg-type]
-            for key, value in inner:
-                if key in keys:
-                    found += [(name, source) for source in value]
-                elif isinstance(value, dict | list):
-                    waiting.append(value)
-    return found
 
 
 @pytest.mark.parametrize("found", JUDGED, ids=[f"{one.module}:{one.line}" for one in JUDGED])

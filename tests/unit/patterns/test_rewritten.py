@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from hermes.channels.email.compose import reply_subject
 from hermes.channels.email.mime import leaves_of
-from hermes.channels.matrix.wire import read_answer
+from hermes.channels.matrix.wire import MAX_EVENT_BYTES, read_answer, read_event
 from hermes.errors import BadRequest
 from hermes.memory.visible import visible
+from hermes.message.markup.html_reader import read_mail_html
 from hermes.ops.masker import MASK, Masker
 from hermes.providers.anthropic.traits import traits_of
 from hermes.schema.unfinished_json import is_unfinished
@@ -72,6 +73,17 @@ def test_subjects(text: str) -> None:
     found = re.match(old, line, re.IGNORECASE)
     bare = line[found.end() :] if found else line
     assert reply_subject(text) == (f"Re: {bare}" if bare else "Re: your message")
+
+
+@MANY
+@given(st.lists(st.sampled_from(["1", "0", ".", "px", " ", "+", "pt"]), max_size=9).map("".join))
+def test_sizes_of_text_that_is_seen(size: str) -> None:
+    old = r"font-size\s*:\s*\+?[\d.]*[1-9][\d.]*\s*(?:px|pt)"
+    # In an element of size zero only text with a size of its own is seen.
+    page = f"<div style='font-size:0'><i style='font-size:{size}'>x</i></div>"
+    is_hidden = re.search(r"font-size:\+?\.?0(?![.\d]*[1-9])", f"font-size:{size}") is not None
+    is_seen = re.search(old, f"font-size:{size}") is not None and not is_hidden
+    assert read_mail_html(page).strip() == ("x" if is_seen else "")
 
 
 @MANY
@@ -182,6 +194,22 @@ def test_a_very_long_reply_is_shown_as_it_is(page: Node) -> None:
     long = "- **a**\n" * 131_072
     assert page.ask(long + "b") == [["P", long + "b"]]
     assert page.ask(long)[0][0] == "UL"
+
+
+@pytest.mark.req("A8")
+def test_an_event_larger_than_the_api_allows_is_refused() -> None:
+    event = b'{"type":"m.room.message","content":{"body":"%s"}}'
+    assert read_event(event % (b"x" * 65_536)).content["body"] == "x" * 65_536
+    with pytest.raises(BadRequest, match="the most are 262144"):
+        read_event(event % (b"x" * MAX_EVENT_BYTES))
+
+
+@pytest.mark.req("A8")
+def test_surrogates_are_mended_in_every_piece_of_a_long_answer() -> None:
+    filler = b'"' + b"a" * 200 + b'",'
+    body = b'{"a":[' + (filler * 1000 + rb'"\ud83d\ude00 \ud83d",') * 3 + b'"x"]}'
+    texts = read_answer(body, dict)["a"]
+    assert [one for one in texts if not one.startswith("a")] == ["😀 \ufffd"] * 3 + ["x"]
 
 
 def test_json_that_does_not_end_is_refused() -> None:

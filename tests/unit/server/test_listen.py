@@ -90,14 +90,17 @@ async def test_a_stop_lets_running_requests_finish() -> None:
 @pytest.mark.req("W1")
 def test_the_process_may_open_as_many_files_as_the_system_allows() -> None:
     program = (
-        "import resource; from hermes.server.listen import raise_open_files; "
+        "import resource; from hermes.net.open_files import raise_open_files; "
         "resource.setrlimit(resource.RLIMIT_NOFILE, (64, 500)); raise_open_files(); "
         "print(resource.getrlimit(resource.RLIMIT_NOFILE))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], check=False, capture_output=True, text=True
     )
-    assert (ended.stdout.strip(), ended.stderr) == ("(500, 500)", "")
+    warned, limits = ended.stdout.strip().splitlines()
+    assert "few_open_files" in warned
+    assert "LimitNOFILE=65536" in warned
+    assert (limits, ended.stderr) == ("(500, 500)", "")
 
 
 @pytest.mark.req("W1")

@@ -12,7 +12,7 @@ from hermes.ports.channel import ReturnedDelivery
 
 _REPORT: Final = "multipart/report"
 _FIELD: Final = re.compile(
-    r"(?im)^(action|status|final-recipient|diagnostic-code)\s*:\s*(.{0,300})$"
+    r"(?im)^(action|status|final-recipient|diagnostic-code)\s*:\s*+(.{0,300})$"
 )
 _STATUS: Final = re.compile(r"[245]\.\d{1,3}\.\d{1,3}")
 _MAX: Final = 20_000

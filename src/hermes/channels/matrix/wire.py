@@ -9,11 +9,14 @@ from typing import Any, TypeVar
 import msgspec
 
 from hermes.errors import BadRequest
+from hermes.message.pieces import pieces
 
 MAX_DEPTH = 64
 _BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-# An unterminated string matches to the end of the body, so that nothing is read twice.
-_TOKENS = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?|[\[\]{}]', re.DOTALL)
+# The API allows 65,536 bytes, which a homeserver may escape.
+MAX_EVENT_BYTES = 262_144
+# What is neither a mark nor escaped is taken in pieces: other threads run between two tokens.
+_TOKENS = re.compile(rb'[^"\\\[\]{}]{1,65536}+|\\.?|["\[\]{}]', re.DOTALL)
 _PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u[dD](?:[89abAB][0-9a-fA-F]{2}(\\u[dD][c-fC-F][0-9a-fA-F]{2})?|[c-fC-F][0-9a-fA-F]{2})"
 )
@@ -113,6 +116,10 @@ def read_page(body: bytes) -> Page:
 
 def read_event(raw: bytes | msgspec.Raw) -> WireEvent:
     """Return one event; raise `BadRequest` if it is not one."""
+    if len(bytes(raw)) > MAX_EVENT_BYTES:
+        raise BadRequest(
+            f"matrix: an event has {len(bytes(raw))} bytes; the most are {MAX_EVENT_BYTES}"
+        )
     return _read(bytes(raw), WireEvent, what="an event")
 
 
@@ -136,17 +143,26 @@ def _read(body: bytes, shape: type[Shape], *, what: str) -> Shape:
 def _mended(body: bytes) -> bytes:
     """Return valid JSON: nothing nested too deep, no lone surrogates."""
     text = body.decode("utf-8", "replace")
-    whole = _PAIR.sub(lambda found: found[0] if found[2] else f"{found[1]}\\ufffd", text)
+    whole = "".join(_PAIR.sub(_paired, piece) for piece in pieces(text, marks=',"'))
     return _flattened(whole.encode())
+
+
+def _paired(found: re.Match[str]) -> str:
+    return found[0] if found[2] else f"{found[1]}\\ufffd"
 
 
 def _flattened(body: bytes) -> bytes:
     """Return the JSON with null in place of what is nested too deep."""
     kept: list[bytes] = []
     depth = done = 0
+    is_string = False
     for token in _TOKENS.finditer(body):
         mark = token[0]
-        if mark in b"[{":
+        if mark == b'"':
+            is_string = not is_string
+        elif is_string or len(mark) > 1:
+            continue
+        elif mark in b"[{":
             depth += 1
             if depth == MAX_DEPTH:
                 kept.append(body[done : token.start()] + b"null")

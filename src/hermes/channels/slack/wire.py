@@ -14,6 +14,8 @@ from hermes.errors import BadRequest
 _MOST_FIELDS = 100
 Id = Annotated[str, msgspec.Meta(pattern=r"^[A-Z][A-Z0-9]{1,40}$")]
 Ts = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,12}\.[0-9]{1,6}$")]
+# Slack cuts a message at 40,000 characters.
+Words = Annotated[str, msgspec.Meta(max_length=200_000)]
 TAKEN = frozenset({None, "file_share", "thread_broadcast", "me_message", "bot_message"})
 T = TypeVar("T")
 
@@ -42,7 +44,7 @@ class WireMessage(msgspec.Struct, frozen=True, kw_only=True):
     user: Id | None = None
     bot_id: Id | None = None
     username: str | None = None
-    text: str | None = None
+    text: Words | None = None
     thread_ts: Ts | None = None
     parent_user_id: str | None = None
     hidden: bool = False
@@ -70,7 +72,7 @@ class WireCommand(msgspec.Struct, frozen=True, kw_only=True):
     channel_id: Id
     user_id: Id
     trigger_id: str
-    text: str = ""
+    text: Words = ""
     user_name: str | None = None
     channel_name: str | None = None
     team_id: str | None = None

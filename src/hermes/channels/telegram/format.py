@@ -37,6 +37,7 @@ from hermes.message.markup.tables import as_lines
 _RULE: Final = "──────────"
 _BULLET: Final = "• "
 _INDENT: Final = "   "
+_GAP: Final = "\n\n"
 _TAG: Final = re.compile(r"<[^<>]*>")
 _NO_LANGUAGE: Final = re.compile(r"[^A-Za-z0-9_+#.-]")
 _WEB: Final = ("http://", "https://")
@@ -67,12 +68,16 @@ def visible(markup: str) -> str:
 
 def measure(document: Document) -> int:
     """Return the size that Telegram counts: UTF-16 units of what people read."""
-    return utf16_length(visible(render(document)))
+    written = [text for text in (_block(block, in_quote=False) for block in document) if text]
+    # Block by block: the tags of a very long reply are not looked for in one go.
+    return sum(utf16_length(visible(text)) for text in written) + len(_GAP) * max(
+        0, len(written) - 1
+    )
 
 
 def _blocks(blocks: Iterable[Block], *, in_quote: bool) -> str:
     written = (_block(block, in_quote=in_quote) for block in blocks)
-    return "\n\n".join(text for text in written if text)
+    return _GAP.join(text for text in written if text)
 
 
 def _block(block: Block, *, in_quote: bool) -> str:

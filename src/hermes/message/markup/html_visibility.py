@@ -31,7 +31,7 @@ _HIDES_TEXT: Final = re.compile(
 )
 # A size in em or per cent is zero inside an element of size zero.
 _SHOWS_TEXT: Final = re.compile(
-    r"visibility\s*:\s*visible|font-size\s*:\s*\+?(?:[\d.]*[1-9][\d.]*\s*(?:px|pt|pc|cm|mm|in|q|rem|vw|vh)"
+    r"visibility\s*:\s*visible|font-size\s*:\s*\+?(?:[.0]*+[1-9][\d.]*+\s*(?:px|pt|pc|cm|mm|in|q|rem|vw|vh)"
     r"|(?:xx?-|x{3}-)?(?:small|large)|medium)",
     re.IGNORECASE,
 )

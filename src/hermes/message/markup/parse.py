@@ -31,6 +31,7 @@ from hermes.message.markup.model import (
 )
 from hermes.message.markup.runs import tidy
 from hermes.message.markup.span_text import words
+from hermes.message.pieces import PIECE_CHARS, pieces
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -89,14 +90,24 @@ def _remembered(text: str) -> Document:
 
 
 def _parsed(text: str) -> Document:
-    source = _LINE_ENDS.sub("\n", text).replace("\x0b", " ").replace("\x0c", " ")
+    if len(text) > PIECE_CHARS:
+        # So much text is a file rather than a message: it is read as words, one piece after the other.
+        return tuple(
+            block for piece in pieces(text, marks="\n ") for block in _as_words(_shown(piece))
+        )
+    source = _shown(text)
     if len(source) > _LONG and len(_TOILSOME.findall(source)) > _MOST_TOIL:
-        return _as_words(_UNSHOWN.sub("\ufffd", source))
+        return _as_words(source)
     reader = _reader()
     tokens: list[Token] = []
     named: dict[str, object] = {}
-    reader.block.parse(_UNSHOWN.sub("\ufffd", source), reader, named, tokens)
+    reader.block.parse(source, reader, named, tokens)
     return _Walk(tokens, reader, named).blocks()
+
+
+def _shown(piece: str) -> str:
+    source = _LINE_ENDS.sub("\n", piece).replace("\x0b", " ").replace("\x0c", " ")
+    return _UNSHOWN.sub("\ufffd", source)
 
 
 def _as_words(source: str) -> Document:
@@ -298,4 +309,4 @@ def _without_breaks(spans: Sequence[Span]) -> Iterator[Span]:
 
 def _language(info: str) -> str:
     first = info.strip().split(maxsplit=1)[:1]
-    return _NOT_LANGUAGE.sub("", "".join(first))[:_LONGEST_LANGUAGE]
+    return _NOT_LANGUAGE.sub("", "".join(first)[: 4 * _LONGEST_LANGUAGE])[:_LONGEST_LANGUAGE]

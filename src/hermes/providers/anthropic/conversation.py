@@ -37,6 +37,7 @@ _STARTS = (
 THINKING_KINDS = frozenset({"thinking", "redacted_thinking"})
 RAW_ARGUMENTS = "raw_arguments"
 _BAD_IN_ID = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_ID = 200
 _BEGINNING = "[the conversation begins with the assistant]"
 _EMPTY = "[an empty message]"
 _NO_KIND = "[an image was attached; this model cannot see its format]"
@@ -189,7 +190,7 @@ def _name_calls(blocks: list[Json], known: set[str]) -> list[tuple[str, str]]:
         if block["type"] != "tool_use":
             continue
         told = block["id"]
-        plain = new = _BAD_IN_ID.sub("_", told) or "call"
+        plain = new = _BAD_IN_ID.sub("_", told[:_LONGEST_ID]) or "call"
         count = 1
         while new in known:
             count += 1

@@ -13,6 +13,7 @@ import msgspec
 # A name without a version is matched too, so that no part of it is read twice.
 _VERSION = re.compile(r"claude(?:-[a-z]++)*+(?:-(\d{1,2})(?:[-.](\d{1,2})(?!\d))?)?")
 _NEWEST = (99, 0)
+_LONGEST_NAME = 400
 
 Version = tuple[int, int]
 
@@ -59,7 +60,7 @@ def traits_of(model: str) -> Traits:
 
 
 def _version(model: str) -> Version:
-    found = next((one for one in _VERSION.finditer(model) if one[1]), None)
+    found = next((one for one in _VERSION.finditer(model[:_LONGEST_NAME]) if one[1]), None)
     if found is None:
         return _NEWEST
     return int(found[1]), int(found[2] or 0)

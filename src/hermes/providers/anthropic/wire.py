@@ -78,7 +78,7 @@ def answer_tool(request: ModelRequest, settings: AnthropicSettings) -> AnswerToo
         return None
     if traits_of(request.model or settings.model).schema and _fitted(bytes(asked.schema)):
         return None
-    name = _BAD_IN_NAME.sub("_", asked.name)[:_LONGEST_NAME] or "answer"
+    name = _BAD_IN_NAME.sub("_", asked.name[:_LONGEST_NAME]) or "answer"
     if name in {spec.name for spec in request.tools}:
         name += "_answer"
     schema = msgspec.json.decode(asked.schema)

@@ -12,7 +12,7 @@ from hermes.message.parts import Part, TextPart
 from hermes.ports.provider import ModelEvent, TextDelta
 
 _CUT = "…"
-_FENCE = re.compile(r"(?P<mark>[ \t]*(?:`{3,}|~{3,}))[^`]*\Z")
+_FENCE = re.compile(r"(?P<mark>[ \t]*(?:`{3,}+|~{3,}+))[^`]*\Z")
 _NEED_NO_SPACE = "。！？｡」』）"
 # A dot after a short word is often an abbreviation, and after a digit a number or a list. A missed
 # end costs one more sentence; a wrong one would cut a sentence. Letters are everything but digits

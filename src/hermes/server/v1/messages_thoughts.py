@@ -19,7 +19,7 @@ from hermes.server.v1.messages_shape import RedactedThinking, Thinking
 DIALECT = "anthropic"
 _PREFIX = "hermes."
 # A seal goes back into a service's JSON: it must not be able to break out of its string.
-_OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]*")
+_OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]{0,4194304}")
 
 
 class ForeignThought(msgspec.Struct, frozen=True, array_like=True):

@@ -17,7 +17,7 @@ from hermes.server.v1.responses_shape import Reasoning
 DIALECT = "responses"
 _PREFIX = "hermes:"
 # A seal goes back into a service's JSON: it must not be able to break out of its string.
-_OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]*")
+_OPAQUE = re.compile(r"[A-Za-z0-9+/=_.-]{0,4194304}")
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(list[ReasoningPart]).decode

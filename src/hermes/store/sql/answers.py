@@ -15,6 +15,7 @@ _SQL = load("answers")
 _UPKEEP = load("upkeep")
 # As many as one unit may drop without delaying the others.
 _DROPPED_AT_ONCE = 500
+_SPARE_PART = 100
 
 
 # Any: rows of SQLite's values; each is a digest and a person's id.
@@ -25,14 +26,29 @@ async def drop_answers(tx: Tx, rows: Iterable[tuple[Any, ...]]) -> None:
             tx.put(_UPKEEP["drop_body"], body)
 
 
+async def _drop_over_share(tx: Tx, person_id: str, *, each: int, most: int) -> int:
+    """Delete the oldest answers of somebody who has more than `each`; return how many."""
+    own = int(await tx.one(_SQL["count_of"], person_id))
+    if own <= each:
+        ((person_id, own),) = await tx.rows(_SQL["fullest"])
+    over = min(max(0, own - each), most)
+    if over:
+        await drop_answers(tx, await tx.rows(_SQL["oldest_of"], person_id, over))
+    return over
+
+
 class SqlAnswers:
     """Implements `ports.keys.AnswerStore`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def put(self, answer: KeptAnswer, *, keep: int) -> None:
-        """Cache an answer, deleting the oldest beyond `keep`; nothing for an erased person."""
+    async def put(self, answer: KeptAnswer, *, keep: int, each: int) -> None:
+        """Cache an answer, deleting old ones beyond `keep`; nothing for an erased person.
+
+        Of a person with more than `each` the oldest go first: the answer's own person, or whoever
+        has the most.
+        """
 
         async def unit(tx: Tx) -> None:
             try:
@@ -43,9 +59,12 @@ class SqlAnswers:
             _insert(tx, answer, body)
             surplus = int(await tx.one(_SQL["count"])) - keep
             if surplus > 0:
-                await drop_answers(
-                    tx, await tx.rows(_SQL["oldest"], min(surplus, _DROPPED_AT_ONCE))
-                )
+                # A few more, so that nobody has to count for a while.
+                most = min(surplus + keep // _SPARE_PART, _DROPPED_AT_ONCE)
+                dropped = await _drop_over_share(tx, answer.person_id, each=each, most=most)
+                if dropped < surplus:
+                    left = (surplus if dropped else most) - dropped
+                    await drop_answers(tx, await tx.rows(_SQL["oldest"], left))
 
         await self._engine.writer.run("put_answer", unit)
 

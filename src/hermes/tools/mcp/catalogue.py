@@ -224,7 +224,7 @@ def tool_names(server: str, tools: Iterable[str], *, servers: Collection[str]) -
 
 
 def _plain(server: str, tool: str) -> str:
-    return f"mcp_{server}_{_UNFIT.sub('_', tool)}"
+    return f"mcp_{server}_{_UNFIT.sub('_', tool[: MAX_NAME + 1])}"
 
 
 def _is_clear(server: str, tool: str, *, name: str, shared: bool, servers: Collection[str]) -> bool:

@@ -80,7 +80,7 @@ export class ReplyView {
   // Whole sentences, so that a screen reader does not read single words.
   speak(isEnd) {
     const fresh = this.text.slice(this.spoken);
-    const cut = isEnd ? fresh.length : fresh.search(/[.!?:\n][^.!?:\n]*$/) + 1;
+    const cut = isEnd ? fresh.length : lastMark(fresh) + 1;
     if (cut < (isEnd ? 1 : 40)) return;
     this.announce(plainText(fresh.slice(0, cut)));
     this.spoken += cut;
@@ -151,4 +151,8 @@ function price({ cost_usd: cost }) {
   if (cost >= 0.01) return `$${cost.toFixed(2)}`;
   if (cost < 0.000001) return "less than $0.000001";
   return `$${cost.toFixed(1 - Math.floor(Math.log10(cost))).replace(/0+$/, "")}`;
+}
+
+function lastMark(text) {
+  return Math.max(...[...".!?:\n"].map((mark) => text.lastIndexOf(mark)));
 }

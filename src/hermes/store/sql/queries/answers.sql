@@ -23,6 +23,18 @@ SELECT count(*) FROM kept_answers;
 -- The oldest answers.
 SELECT digest, person_id FROM kept_answers ORDER BY at LIMIT ?1;
 
+-- name: fullest
+-- Whose the most answers are, and how many; read only when there are too many.
+SELECT person_id, count(*) AS answers FROM kept_answers GROUP BY person_id ORDER BY answers DESC, person_id LIMIT 1;
+
+-- name: count_of
+-- How many answers of a person are remembered.
+SELECT count(*) FROM kept_answers WHERE person_id = ?1;
+
+-- name: oldest_of
+-- The oldest answers of a person.
+SELECT digest, person_id FROM kept_answers WHERE person_id = ?1 ORDER BY at LIMIT ?2;
+
 -- name: expired
 -- Answers that expired before a time.
 SELECT digest, person_id FROM kept_answers WHERE expires_at < ?1 LIMIT ?2;
