@@ -41,7 +41,9 @@ from hermes.providers.minilm.settings import is_installed as has_minilm
 from hermes.providers.wordllama.model import is_installed as has_wordllama
 from hermes.server.listen import bind
 from hermes.store.search.file import UnusableIndex, check_header
+from hermes.store.sqlite.connection import DAMAGE_ADVICE, lacks_wal
 from hermes.store.sqlite.inspection import Inspection, inspect
+from hermes.store.sqlite.store import NO_WAL
 from hermes.tools.mcp.report import ServerStatus
 
 
@@ -144,6 +146,9 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
         said = "the first start was cut off; the next one finishes it"
         yield Check(name="database", status="ok", what=said)
         return
+    if around.running is None and lacks_wal(path):
+        yield _no_wal_check(path)
+        return
     key_file = key_path.read_bytes() if key_path.exists() else None
     found = inspect(path, key_file, alive=alive)
     if key_file is not None and not found.version:
@@ -159,6 +164,11 @@ def _lost_check(home: Path, what: str) -> Check:
     return Check(name="database", status="fail", what=what, why=why, fix=restore_advice(home))
 
 
+def _no_wal_check(path: Path) -> Check:
+    why = "the gateway does not start: the newest messages would seem to be lost"
+    return Check(name="database", status="fail", what=f"{path} {NO_WAL}", why=why)
+
+
 def _schema_check(found: Inspection) -> Check:
     common = f"schema version {found.version}"
     if found.version > found.newest:
@@ -167,11 +177,12 @@ def _schema_check(found: Inspection) -> Check:
             status="fail",
             what=f"{common}, but this Hermes only knows {found.newest}",
             why="a newer Hermes has written it; this one does not start with it",
-            fix="run the newer Hermes, or restore a backup",
+            fix="run the newer Hermes, or restore a backup of that time into an empty home "
+            "(`hermes restore FILE`)",
         )
     if found.version < found.newest:
         said = f"{common}; the next start upgrades it to {found.newest}"
-        fix = "make a backup of the home before that start"
+        fix = "it keeps a copy in copies/ first; `hermes backup FILE` makes a whole backup"
         return Check(name="database", status="warn", what=said, fix=fix)
     return Check(name="database", status="ok", what=f"{common}, {found.bytes / 1e6:,.1f} MB")
 
@@ -184,8 +195,7 @@ def _whole_check(path: Path, found: Inspection) -> Check:
         status="fail",
         what=f"{path.name} is damaged",
         why="the damaged data cannot be read, and writing may spread the damage",
-        fix="stop the gateway, keep a copy of the file as it is, and put a backup in its place; "
-        "`hermes graph verify` says which conversations are damaged",
+        fix=DAMAGE_ADVICE,
         details=found.faults,
     )
 
@@ -198,7 +208,7 @@ def _key_check(found: Inspection, path: Path) -> Check:
         status="fail",
         what=found.key_problem,
         why="without it nobody can read the stored messages",
-        fix=f"restore the copy of {path} that belongs to this database",
+        fix=f"put your copy of {path} there that belongs to this database; no backup has it inside",
     )
 
 

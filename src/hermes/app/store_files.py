@@ -7,7 +7,7 @@ means that the database was lost, never that a first start was cut off, and Herm
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.config import Settings, read_or_create_secret_file
+from hermes.config import Settings, StartChoices, read_or_create_secret_file
 from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
@@ -24,12 +24,16 @@ KEY_FILE = "keys/store.keys"
 FIRST_KEY_FILE = "keys/store.keys.first"
 
 
+_NO_CHOICES = StartChoices()
+
+
 def open_store(
     home: Path,
     settings: Settings,
     *,
     clock: Clock,
     make_id: MakeId,
+    choices: StartChoices = _NO_CHOICES,
     on_open: Callable[[SqliteStore], None] = lambda _store: None,
     on_commit: OnCommit = no_listener,
 ) -> SqliteStore:
@@ -50,6 +54,8 @@ def open_store(
             disk_reserve_mb=settings.store.disk_reserve_mb,
             is_new=is_first,
             lease_s=settings.lanes.lease_s,
+            accepts_lone=choices.accepts_lone_database,
+            copies=choices.copies_before_upgrade,
         ),
         on_commit=on_commit,
     )
@@ -66,7 +72,8 @@ def open_graph_reader(home: Path) -> SqlGraphReader:
     except OSError as error:
         raise StoreError(
             f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
-            "restore it from a backup, or run the command as the user of the gateway"
+            "put your copy of it there (no backup has it inside), or run the command as the user of "
+            "the gateway"
         ) from error
     return SqlGraphReader.read(home / DATABASE, key_file=key_file)
 
@@ -98,8 +105,9 @@ def restore_advice(home: Path) -> str:
     # Next to an empty database a missing key file is refused, too.
     both = f" and {home / DATABASE}" if (home / DATABASE).exists() else ""
     return (
-        f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "
-        f"one. To start with an empty home instead, move {home / KEY_FILE}{both} away"
+        f"{first}Put your copy of {DATABASE} back, with the {DATABASE}-wal of the same copy if it has one; "
+        "or restore a backup into an empty home with `hermes restore FILE`. To start with an empty home "
+        f"instead, move {home / KEY_FILE}{both} away"
     )
 
 

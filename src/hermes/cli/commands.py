@@ -210,13 +210,29 @@ def up(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take over from a gateway that runs in this home.")
     ] = False,
+    accept_lone_database: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lone-database",
+            help="Start with a hermes.db whose hermes.db-wal is gone, without what was in it.",
+        ),
+    ] = False,
+    no_copy: Annotated[
+        bool,
+        typer.Option("--no-copy", help="Upgrade the database without keeping a copy of it first."),
+    ] = False,
 ) -> None:
     """Start the gateway and run it until it is stopped (Ctrl-C, or `hermes stop`)."""
     given = {"--home": home, "--host": host, "--port": port, "--log-format": log_format}
     arguments = [
         text for name, value in given.items() if value is not None for text in (name, str(value))
     ]
-    arguments += ["--replace"] if replace else []
+    switches = {
+        "--replace": replace,
+        "--accept-lone-database": accept_lone_database,
+        "--no-copy": no_copy,
+    }
+    arguments += [name for name, is_on in switches.items() if is_on]
     raise typer.Exit(start_gateway(arguments))
 
 

@@ -32,6 +32,14 @@ Tree = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class StartChoices:
+    """What the operator allows one start to do with the database; no setting, so never for good."""
+
+    accepts_lone_database: bool = False
+    copies_before_upgrade: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class LoadedConfig:
     """The settings, where each came from, and what the operator should know about them."""
 
@@ -41,6 +49,7 @@ class LoadedConfig:
     warnings: tuple[Finding, ...]
     reread: Callable[[], "LoadedConfig"] = field(repr=False, compare=False)
     """Reads the same files and variables again."""
+    choices: StartChoices = StartChoices()
 
 
 def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:

@@ -166,7 +166,7 @@ def test_what_was_changed_on_disk_is_said_with_what_to_do(home: Home) -> None:
     with pytest.raises(StoreError, match=r"the call main 0 of graph .*ann#0' is not as it was"):
         reader.open(ANN)
     home.db.execute("UPDATE calls SET id = CAST(x'ff41' AS TEXT)")
-    with pytest.raises(StoreError, match=r"not UTF-8 .* put a backup in its place"):
+    with pytest.raises(StoreError, match=r"not UTF-8 .* hermes restore"):
         reader.open(BOB)
 
     reader.close()
