@@ -15,7 +15,7 @@ from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
-from hermes.config import LoadedConfig, Settings
+from hermes.config import LoadedConfig, Settings, StoreSettings
 from hermes.config.entries import OWN_EMBEDDER
 from hermes.control.doctor import (
     Check,
@@ -32,8 +32,10 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
+from hermes.ops.backup import last_backup
 from hermes.ops.doctor_home import clock_check, disk_check, home_checks, port_check, remains_checks
 from hermes.ops.instance import RunningGateway
+from hermes.ops.restore import unfinished_restore
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock
@@ -42,9 +44,12 @@ from hermes.providers.wordllama.model import is_installed as has_wordllama
 from hermes.server.listen import bind
 from hermes.store.search.file import UnusableIndex, check_header
 from hermes.store.sqlite.connection import DAMAGE_ADVICE, lacks_wal
+from hermes.store.sqlite.copies import kept_copies
 from hermes.store.sqlite.inspection import Inspection, inspect
 from hermes.store.sqlite.store import NO_WAL
 from hermes.tools.mcp.report import ServerStatus
+
+_DAY_S = 86_400.0
 
 
 class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,6 +106,7 @@ def _steps(
         return steps
     settings = loaded.settings
     steps |= {
+        "backup": lambda: _backup_checks(home, settings.store, now=around.now),
         "search index": lambda: _search_checks(home, settings),
         "disk": lambda: iter([disk_check(home, settings.store)]),
         "port": lambda: iter([port_check(settings.server, running, listen=_listen)]),
@@ -125,6 +131,10 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
     home = around.home
     path, key_path = home / DATABASE, home / KEY_FILE
     lost, held = lost_database(home), around.store()
+    unfinished = unfinished_restore(home)
+    if unfinished is not None:
+        yield Check(name="database", status="fail", what=unfinished)
+        return
     if held is not None and held.problem is not None:
         yield Check(
             name="database",
@@ -209,6 +219,27 @@ def _key_check(found: Inspection, path: Path) -> Check:
         what=found.key_problem,
         why="without it nobody can read the stored messages",
         fix=f"put your copy of {path} there that belongs to this database; no backup has it inside",
+    )
+
+
+def _backup_checks(home: Path, settings: StoreSettings, *, now: float) -> Iterator[Check]:
+    if not (home / DATABASE).exists():
+        return
+    last, days = last_backup(home), settings.backup_warn_days
+    age = None if last is None else max(0.0, now - last.at) / _DAY_S
+    if last is None or age is None:
+        what = "no backup of this home was made yet (`hermes backup`)"
+    else:
+        what = f"the last backup is {age:.1f} days old ({last.file})"
+    is_old = bool(days) and (age is None or age > days)
+    copies = [str(one) for one in kept_copies(home / DATABASE)]
+    yield Check(
+        name="backup",
+        status="warn" if is_old else "ok",
+        what=what,
+        why=f"the setting store.backup_warn_days is {days}" if is_old else "",
+        fix="`hermes backup FILE`, on another disk; keep the key file elsewhere" if is_old else "",
+        details=tuple(f"copy of the database before an upgrade: {one}" for one in copies),
     )
 
 

@@ -11,6 +11,7 @@ from hermes.config import Settings, StartChoices, read_or_create_secret_file
 from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
+from hermes.ops.restore import unfinished_restore
 from hermes.ports.clock import Clock
 from hermes.store.sql.graph_reader import SqlGraphReader
 from hermes.store.sql.seal import make_store_keys
@@ -42,6 +43,7 @@ def open_store(
     `on_open` gets the store as soon as it is open: its caller closes it, also if this fails later.
     `on_commit` is called for every turn that is on disk.
     """
+    check_restored(home)
     is_first = not (home / KEY_FILE).exists()
     store = SqliteStore(
         home / DATABASE,
@@ -67,6 +69,7 @@ def open_store(
 
 def open_graph_reader(home: Path) -> SqlGraphReader:
     """Open the message graphs of a home for reading."""
+    check_restored(home)
     try:
         key_file = (home / KEY_FILE).read_bytes()
     except OSError as error:
@@ -76,6 +79,13 @@ def open_graph_reader(home: Path) -> SqlGraphReader:
             "the gateway"
         ) from error
     return SqlGraphReader.read(home / DATABASE, key_file=key_file)
+
+
+def check_restored(home: Path) -> None:
+    """Raise `ConfigurationError` if a restore into the home was not finished."""
+    unfinished = unfinished_restore(home)
+    if unfinished is not None:
+        raise ConfigurationError(f"{unfinished}.")
 
 
 def lost_database(home: Path) -> str | None:
@@ -112,7 +122,8 @@ def restore_advice(home: Path) -> str:
 
 
 def check_database(home: Path) -> None:
-    """Raise `ConfigurationError` if the database of a key file is lost."""
+    """Raise `ConfigurationError` if the database of a key file is lost, or not restored yet."""
+    check_restored(home)
     lost = lost_database(home)
     if lost is not None:
         raise ConfigurationError(f"{lost}. {restore_advice(home)}.")

@@ -11,6 +11,7 @@ from hermes import __version__
 from hermes.cli import (
     alerts,
     audit,
+    backup,
     channels,
     channels_add,
     channels_try,
@@ -259,6 +260,8 @@ service_app.command("status", epilog=service.STATUS_EPILOG)(service.status)
 service_app.command("logs", epilog=service.LOGS_EPILOG)(service.logs)
 app.add_typer(service_app, name="service")
 app.command("doctor", epilog=doctor.EPILOG)(doctor.command)
+app.command("backup", epilog=backup.BACKUP_EPILOG)(backup.backup)
+app.command("restore", epilog=backup.RESTORE_EPILOG)(backup.restore)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
 models_app.callback(invoke_without_command=True, epilog=models.EPILOG)(models.command)

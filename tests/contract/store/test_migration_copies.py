@@ -31,7 +31,7 @@ def old(tmp_path: Path) -> Path:
     db.execute(f"PRAGMA user_version = {OLD}")
     db.execute("INSERT INTO people (id, created_at) VALUES ('p_ann', 5.0)")
     db.execute(
-        "INSERT INTO user_channels (platform, external_id, person_id) VALUES ('rest', 'ann', 'p_ann')"
+        "INSERT INTO user_channels (platform, user_id, person_id) VALUES ('rest', 'ann', 'p_ann')"
     )
     db.close()
     return path

@@ -180,10 +180,15 @@ def mark_in_use(db: Database) -> None:
         _log.warning("database_not_marked", problem=str(error))
 
 
+def mark_whole(db: Database) -> None:
+    """Note in the file that nothing of it is in a WAL once this connection is closed."""
+    db.pragma("application_id", _WHOLE_ID)
+
+
 def close_whole(db: Database) -> None:
     """Close the writer; the last one moves the WAL into the file, which then is whole by itself."""
     try:
-        db.pragma("application_id", _WHOLE_ID)
+        mark_whole(db)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     except apsw.Error as error:
         # Without its mark the file needs the WAL, which stays: the next start would miss it.

@@ -13,7 +13,7 @@ import structlog
 
 from hermes.durable_file import sync_folder
 from hermes.errors import StoreError
-from hermes.store.sqlite.connection import Database, newest_version, translate
+from hermes.store.sqlite.connection import Database, mark_whole, newest_version, translate
 
 _log = structlog.get_logger(__name__)
 _PAGES = 1_000
@@ -47,6 +47,7 @@ def copy_database(db: Database, to: Path, *, tell: Tell = _tell_nobody) -> None:
                 while not backup.done:
                     backup.step(_PAGES)
                     tell(backup.page_count - backup.remaining, backup.page_count)
+            mark_whole(copy)
         finally:
             copy.close()
         _sync(to)
