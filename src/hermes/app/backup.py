@@ -31,7 +31,9 @@ from hermes.store.sqlite.store import NO_WAL
 
 _CHANNELS: Final = "channels"
 _MODELS: Final = "models.json"
-_FOLDERS = (MEDIA, HOOKS, _CHANNELS, DELIVERED, _MODELS)
+# Which conversation `hermes chat` continues.
+_CHAT: Final = "chat"
+_FOLDERS = (MEDIA, HOOKS, _CHANNELS, DELIVERED, _CHAT, _MODELS)
 # Secrets, and what Hermes makes again.
 _NO_PART: Final = {
     "keys": "it has the key of the store: keep a copy of it in another place than the backups",
