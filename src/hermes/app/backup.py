@@ -43,7 +43,8 @@ _NO_PART: Final = {
     "run": "Hermes makes it again",
     "copies": "copies of the database before upgrades",
 }
-_OWN_FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "last-backup.json")
+_BESIDE = ("-wal", "-shm")
+_OWN_FILES = (DATABASE, "last-backup.json")
 
 
 def make_backup(loaded: LoadedConfig, target: Path | BinaryIO, *, tell: Tell) -> BackupReport:
@@ -133,7 +134,8 @@ def _names(loaded: LoadedConfig) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     }
     inside = {name.split("/")[0] for name in names}
     for one in sorted(path.name for path in home.iterdir()):
-        if one not in inside and one not in _OWN_FILES and not _is_draft(one):
+        known = one in inside or one in _OWN_FILES or one.endswith(_BESIDE)
+        if not known and not _is_draft(one):
             left_out.setdefault(one, _NO_PART.get(one, "it is not a file of Hermes"))
     return tuple(dict.fromkeys(names)), tuple(LeftOut(name=n, why=w) for n, w in left_out.items())
 

@@ -98,7 +98,7 @@ def _made(report: BackupReport, home: Path) -> str:
     where = "standard output" if report.file == _STREAM else report.file
     left = "\n".join(f"  {one.name}: {one.why}" for one in report.left_out)
     lines = [
-        f"{report.files} files with {report.bytes / _MB:,.1f} MB are in {where}.",
+        f"The backup is in {where}: files: {report.files}, MB: {report.bytes / _MB:,.1f}.",
         f"Not inside:\n{left}" if left else "",
         f"To restore it you need {home}/keys/store.keys (fingerprint {report.key}): keep a copy of "
         "it in another place.",
@@ -110,7 +110,7 @@ def _made(report: BackupReport, home: Path) -> str:
 def _restored(report: RestoreReport) -> str:
     made = datetime.fromtimestamp(report.made_at).astimezone().strftime("%Y-%m-%d %H:%M")
     lines = [
-        f"{report.home} is as it was on {made}: {report.files} files, {report.bytes / _MB:,.1f} MB.",
+        f"{report.home} is as it was on {made} (files: {report.files}, MB: {report.bytes / _MB:,.1f}).",
         "Next:",
     ]
     if not report.has_key:

@@ -18,7 +18,7 @@ _LONGEST_NAME = 4096
 _PLAIN, _EXECUTABLE = 0o600, 0o700
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """One file of an archive."""
 
     name: str
@@ -33,7 +33,7 @@ class ArchiveWriter:
         self._out = out
         self._at = int(at)
 
-    def add(self, member: Member, pieces: Iterator[bytes]) -> str:
+    def add(self, member: ArchiveMember, pieces: Iterator[bytes]) -> str:
         """Write a file; return its SHA-256. The pieces must have the size of the member."""
         head = tarfile.TarInfo(member.name)
         head.size, head.mtime = member.size, self._at
@@ -66,7 +66,7 @@ class ArchiveReader:
         self._left = 0
         self._padding = 0
 
-    def members(self) -> Iterator[Member]:
+    def members(self) -> Iterator[ArchiveMember]:
         """Yield each file; `pieces` reads the one that was yielded last."""
         long_name: str | None = None
         while True:
@@ -83,7 +83,7 @@ class ArchiveReader:
                 raise BadRequest(f"it contains {head.name[:80]!r}, which is not a plain file")
             self._left, self._padding = head.size, -head.size % _BLOCK
             name, long_name = long_name or head.name, None
-            yield Member(name, head.size, bool(head.mode & 0o100))
+            yield ArchiveMember(name, head.size, bool(head.mode & 0o100))
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the content of the current file, as far as it was not read yet."""

@@ -17,17 +17,17 @@ import msgspec
 from hermes import __version__
 from hermes.durable_file import sync_folder, write_durably
 from hermes.errors import BadRequest, HermesError, StorageFull
-from hermes.ops.archive import ArchiveWriter, Member
+from hermes.ops.archive import ArchiveMember, ArchiveWriter
 from hermes.ops.backup_manifest import (
     FORMAT,
     HEAD,
     HOME,
     MANIFEST,
     STORE,
+    BackupHead,
+    BackupManifest,
     FileEntry,
-    Head,
     LeftOut,
-    Manifest,
     signed,
 )
 from hermes.ops.private_files import read_as
@@ -229,9 +229,9 @@ def _write(plan: BackupPlan, out: BinaryIO, folder: Path, *, tell: Tell) -> Back
     total = 2 * size + sum(member.size for member, _ in _home_files(plan))
     progress = _Progress(total, tell)
     writer = ArchiveWriter(out, at=plan.made_at)
-    head = Head(format=FORMAT, version=__version__, made_at=plan.made_at)
+    head = BackupHead(format=FORMAT, version=__version__, made_at=plan.made_at)
     content = msgspec.json.encode(head)
-    writer.add(Member(HEAD, len(content)), iter((content,)))
+    writer.add(ArchiveMember(HEAD, len(content)), iter((content,)))
     # Recognisable at once: an archive that is written into the home is not read into itself.
     out.flush()
     dump = plan.store.dump(folder, tell=lambda done, _: progress.at(done, "store"))
@@ -241,7 +241,7 @@ def _write(plan: BackupPlan, out: BinaryIO, folder: Path, *, tell: Tell) -> Back
     entries += _home_entries(plan, writer, progress)
     manifest = signed(_manifest(plan, dump, entries), plan.sign)
     content = msgspec.json.encode(manifest)
-    writer.add(Member(MANIFEST, len(content)), iter((content,)))
+    writer.add(ArchiveMember(MANIFEST, len(content)), iter((content,)))
     writer.end()
     return BackupReport(
         file="-",
@@ -255,8 +255,8 @@ def _write(plan: BackupPlan, out: BinaryIO, folder: Path, *, tell: Tell) -> Back
     )
 
 
-def _manifest(plan: BackupPlan, dump: StoreDump, entries: list[FileEntry]) -> Manifest:
-    return Manifest(
+def _manifest(plan: BackupPlan, dump: StoreDump, entries: list[FileEntry]) -> BackupManifest:
+    return BackupManifest(
         format=FORMAT,
         version=__version__,
         engine=plan.store.engine,
@@ -274,7 +274,7 @@ def _store_entries(
 ) -> Iterator[FileEntry]:
     for name in dump.files:
         with (folder / name).open("rb") as file:
-            member = Member(STORE + name, os.fstat(file.fileno()).st_size)
+            member = ArchiveMember(STORE + name, os.fstat(file.fileno()).st_size)
             digest = writer.add(member, progress.through(_pieces(file, member.size), "store"))
         (folder / name).unlink()
         yield FileEntry(name=member.name, size=member.size, sha256=digest)
@@ -308,10 +308,10 @@ def _not_a_link(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
-def _home_files(plan: BackupPlan) -> Iterator[tuple[Member, Path]]:
+def _home_files(plan: BackupPlan) -> Iterator[tuple[ArchiveMember, Path]]:
     for name, path, found in _walk(plan):
         if _unfit(name, found) is None:
-            member = Member(HOME + name, found.st_size, bool(found.st_mode & 0o100))
+            member = ArchiveMember(HOME + name, found.st_size, bool(found.st_mode & 0o100))
             yield member, path
 
 

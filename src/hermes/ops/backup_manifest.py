@@ -15,7 +15,7 @@ HOME = "home/"
 MOST_BYTES = 256 * 1024 * 1024
 
 
-class Head(msgspec.Struct, frozen=True, kw_only=True):
+class BackupHead(msgspec.Struct, frozen=True, kw_only=True):
     """The first words of an archive: they never change their form."""
 
     format: int
@@ -38,7 +38,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     why: str
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BackupManifest(msgspec.Struct, frozen=True, kw_only=True):
     """Every file of an archive; `key` is the fingerprint of the key that opens the store.
 
     `signature` is made with that key over everything else.
@@ -56,21 +56,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     signature: str = ""
 
 
-_decode = msgspec.json.Decoder(Manifest).decode
-_decode_head = msgspec.json.Decoder(Head).decode
+_decode = msgspec.json.Decoder(BackupManifest).decode
+_decode_head = msgspec.json.Decoder(BackupHead).decode
 
 
-def signed(manifest: Manifest, sign: Callable[[bytes], str]) -> Manifest:
+def signed(manifest: BackupManifest, sign: Callable[[bytes], str]) -> BackupManifest:
     """Return the manifest with its signature."""
     return msgspec.structs.replace(manifest, signature=sign(signed_part(manifest)))
 
 
-def signed_part(manifest: Manifest) -> bytes:
+def signed_part(manifest: BackupManifest) -> bytes:
     """Return what a signature covers."""
     return msgspec.json.encode(msgspec.structs.replace(manifest, signature=""))
 
 
-def read_head(content: bytes) -> Head:
+def read_head(content: bytes) -> BackupHead:
     """Return the head of an archive; raises `BadRequest` if this Hermes cannot read the rest."""
     try:
         head = _decode_head(content)
@@ -84,7 +84,7 @@ def read_head(content: bytes) -> Head:
     return head
 
 
-def read_manifest(content: bytes) -> Manifest:
+def read_manifest(content: bytes) -> BackupManifest:
     """Return the manifest of an archive; raises `BadRequest` if it cannot be read."""
     try:
         return _decode(content)

@@ -16,7 +16,7 @@ import msgspec
 
 from hermes.durable_file import sync_folder, write_durably
 from hermes.errors import BadRequest, Conflict, Refused, StorageFull
-from hermes.ops.archive import ArchiveReader, Member
+from hermes.ops.archive import ArchiveMember, ArchiveReader
 from hermes.ops.backup import LastBackup, Tell, record_backup
 from hermes.ops.backup_manifest import (
     HEAD,
@@ -24,7 +24,7 @@ from hermes.ops.backup_manifest import (
     MANIFEST,
     MOST_BYTES,
     STORE,
-    Manifest,
+    BackupManifest,
     read_head,
     read_manifest,
     signed_part,
@@ -86,11 +86,11 @@ def unfinished_restore(home: Path) -> str | None:
     )
 
 
-def examine(file: BinaryIO, *, tell: Tell) -> Manifest:
+def examine(file: BinaryIO, *, tell: Tell) -> BackupManifest:
     """Read a whole archive; return its manifest if every file is as the manifest says."""
     size = os.fstat(file.fileno()).st_size
     reader, found = ArchiveReader(file), dict[str, tuple[int, str]]()
-    last: Member | None = None
+    last: ArchiveMember | None = None
     content = b""
     for member in reader.members():
         if not found and last is None and member.name != HEAD:
@@ -115,7 +115,7 @@ def examine(file: BinaryIO, *, tell: Tell) -> Manifest:
     return _compared(read_manifest(content), found)
 
 
-def _small(reader: ArchiveReader, member: Member) -> bytes:
+def _small(reader: ArchiveReader, member: ArchiveMember) -> bytes:
     if member.size > (_MOST_HEAD if member.name == HEAD else MOST_BYTES):
         raise BadRequest(f"its {member.name} is too large ({member.size} bytes)")
     return b"".join(reader.pieces())
@@ -128,7 +128,7 @@ def _digest(reader: ArchiveReader) -> str:
     return found.hexdigest()
 
 
-def _compared(manifest: Manifest, found: dict[str, tuple[int, str]]) -> Manifest:
+def _compared(manifest: BackupManifest, found: dict[str, tuple[int, str]]) -> BackupManifest:
     told = {entry.name: (entry.size, entry.sha256) for entry in manifest.files}
     for name in sorted(told.keys() | found.keys()):
         if name not in found or name not in told:
@@ -155,7 +155,7 @@ def _check_name(name: str) -> None:
         raise BadRequest(f"it contains {name[:80]!r}, which no backup has")
 
 
-def check_fit(manifest: Manifest, plan: RestorePlan) -> None:
+def check_fit(manifest: BackupManifest, plan: RestorePlan) -> None:
     """Raise `Refused` if this Hermes or this key file cannot use the archive."""
     if manifest.engine != plan.store.engine:
         raise BadRequest(
@@ -180,7 +180,9 @@ def check_fit(manifest: Manifest, plan: RestorePlan) -> None:
         )
 
 
-def restore(file: BinaryIO, manifest: Manifest, plan: RestorePlan, *, tell: Tell) -> RestoreReport:
+def restore(
+    file: BinaryIO, manifest: BackupManifest, plan: RestorePlan, *, tell: Tell
+) -> RestoreReport:
     """Write the files of an examined archive into an empty home, whose lock the caller holds."""
     home, tops = plan.home, _tops(manifest)
     _undo(home)
@@ -220,7 +222,7 @@ def restore(file: BinaryIO, manifest: Manifest, plan: RestorePlan, *, tell: Tell
     )
 
 
-def _tops(manifest: Manifest) -> tuple[str, ...]:
+def _tops(manifest: BackupManifest) -> tuple[str, ...]:
     inside = [entry.name.split("/")[1] for entry in manifest.files if entry.name.startswith(HOME)]
     return tuple(sorted(set(inside)))
 
@@ -239,7 +241,7 @@ def _check_empty(home: Path, tops: tuple[str, ...]) -> None:
         )
 
 
-def _check_room(home: Path, manifest: Manifest) -> None:
+def _check_room(home: Path, manifest: BackupManifest) -> None:
     needed = sum(entry.size for entry in manifest.files)
     free = shutil.disk_usage(home).free
     if needed > free:
@@ -250,7 +252,7 @@ def _check_room(home: Path, manifest: Manifest) -> None:
         )
 
 
-def _extract(file: BinaryIO, manifest: Manifest, home: Path, *, tell: Tell) -> None:
+def _extract(file: BinaryIO, manifest: BackupManifest, home: Path, *, tell: Tell) -> None:
     size = os.fstat(file.fileno()).st_size
     told = {entry.name: entry.sha256 for entry in manifest.files}
     file.seek(0)
@@ -279,7 +281,7 @@ def _make_folders(folder: Path, home: Path) -> set[Path]:
     return {folder, *(one for one in folder.parents if one.is_relative_to(home))}
 
 
-def _write(path: Path, reader: ArchiveReader, member: Member) -> str:
+def _write(path: Path, reader: ArchiveReader, member: ArchiveMember) -> str:
     found = hashlib.sha256()
     mode = 0o700 if member.is_executable else 0o600
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from hermes.errors import BadRequest
-from hermes.ops.backup_manifest import FORMAT, HEAD, MANIFEST, FileEntry, Head, Manifest
+from hermes.ops.backup_manifest import FORMAT, HEAD, MANIFEST, BackupHead, BackupManifest, FileEntry
 from hermes.ops.restore import examine
 
 DATABASE = ("store/hermes.db", b"a database")
-HEAD_BYTES = msgspec.json.encode(Head(format=FORMAT, version="1", made_at=1.0))
+HEAD_BYTES = msgspec.json.encode(BackupHead(format=FORMAT, version="1", made_at=1.0))
 Change = Callable[[tarfile.TarInfo], None]
 
 
@@ -25,7 +25,7 @@ def manifest_of(*files: tuple[str, bytes]) -> bytes:
         FileEntry(name=name, size=len(data), sha256=hashlib.sha256(data).hexdigest())
         for name, data in files
     ]
-    manifest = Manifest(
+    manifest = BackupManifest(
         format=FORMAT,
         version="1",
         engine="sqlite",
@@ -58,7 +58,7 @@ def whole(*files: tuple[str, bytes]) -> list[tuple[str, bytes]]:
     return [(HEAD, HEAD_BYTES), *files, (MANIFEST, manifest_of(*files))]
 
 
-def examined(path: Path) -> Manifest:
+def examined(path: Path) -> BackupManifest:
     file: BinaryIO
     with path.open("rb") as file:
         return examine(file, tell=lambda _done, _total, _note: None)
