@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import aiohttp
-import apsw
 import pytest
 
+from hermes.store.sqlite.connection import Database
 from tests.system.live import live_gateway, model_server, with_model
 from tests.system.test_copied_home import run
 
@@ -15,11 +15,9 @@ pytestmark = pytest.mark.sqlite_only
 
 def damage(path: Path, table: str) -> None:
     """Overwrite the root page of a table, as a failing disk would."""
-    db = apsw.Connection(str(path))
-    ((root,),) = db.execute(
-        "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)
-    ).fetchall()
-    size = db.pragma("page_size")
+    db = Database(str(path))
+    root = db.one("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
+    size = db.one("PRAGMA page_size")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with path.open("r+b") as file:
         file.seek((root - 1) * size)

@@ -74,6 +74,8 @@ def make_backup(loaded: LoadedConfig, target: Path | BinaryIO, *, tell: Tell) ->
 
 def make_restore(home: Path, archive: Path, *, key_path: Path | None, tell: Tell) -> RestoreReport:
     """Make a home of an archive; a key file is checked, and copied into it if it was named."""
+    if archive.exists() and not archive.is_file():
+        raise BadRequest(f"{archive} cannot be restored: it is not a file, and is read twice.")
     try:
         file = archive.open("rb")
     except OSError as error:

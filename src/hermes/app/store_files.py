@@ -16,8 +16,9 @@ from hermes.ports.clock import Clock
 from hermes.store.sql.graph_reader import SqlGraphReader
 from hermes.store.sql.seal import make_store_keys
 from hermes.store.sql.transcripts import OnCommit, no_listener
+from hermes.store.sqlite.connection import lacks_wal
 from hermes.store.sqlite.open_file import newest_rescued
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.store.sqlite.store import NO_WAL, SqliteStore, StoreOptions
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
@@ -70,6 +71,8 @@ def open_store(
 def open_graph_reader(home: Path) -> SqlGraphReader:
     """Open the message graphs of a home for reading."""
     check_restored(home)
+    if lacks_wal(home / DATABASE):
+        raise StoreError(f"{home / DATABASE} {NO_WAL}")
     try:
         key_file = (home / KEY_FILE).read_bytes()
     except OSError as error:

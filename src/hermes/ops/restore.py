@@ -58,7 +58,7 @@ class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestoreReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The home that was made; `key_problem` says which key file it still needs."""
+    """The home that was made; unless it `has_key`, it needs the key file with the fingerprint `key`."""
 
     home: str
     files: int
@@ -202,7 +202,7 @@ def restore(
             "space, or name another home.",
             _FULL_RETRY_S,
         ) from error
-    # Whatever ended it, also Ctrl-C: half a home is of no use.
+    # Boundary of a restore: whatever ended it, also Ctrl-C, half a home is of no use.
     except BaseException:
         _undo(home)
         raise

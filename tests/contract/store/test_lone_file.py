@@ -112,6 +112,18 @@ async def test_a_reader_leaves_the_wal_of_a_killed_process(tmp_path: Path) -> No
 
 
 @pytest.mark.req("J20")
+async def test_a_reader_that_outlives_the_writer_loses_nothing(tmp_path: Path) -> None:
+    store = await open_store(tmp_path, options=SYNCED)
+    await store.users.add("rest", "ann", name="Ann", at=1.0)
+    beside = open_reader(tmp_path / "hermes.db", vfs=None)
+    await store.close()
+    beside.close()
+
+    assert not lacks_wal(tmp_path / "hermes.db")
+    assert await has_ann(tmp_path)
+
+
+@pytest.mark.req("J20")
 async def test_a_start_that_fails_leaves_the_wal_of_a_killed_process(tmp_path: Path) -> None:
     kill_after_a_write(tmp_path)
 

@@ -51,7 +51,7 @@ def copy_database(db: Database, to: Path, *, tell: Tell = _tell_nobody) -> None:
         finally:
             copy.close()
         _sync(to)
-    # Whatever ended it, also Ctrl-C: half a copy is of no use.
+    # Boundary of a copy: whatever ended it, also Ctrl-C, half of one is of no use.
     except BaseException:
         to.unlink(missing_ok=True)
         raise

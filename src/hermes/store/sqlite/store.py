@@ -176,7 +176,7 @@ class SqliteStore(SqlStore):
                 reserve = options.disk_reserve_mb * _MIB
                 copy_before_migration(self._db, self._path, free=self._free(), reserve=reserve)
             migrate(self._db, steps_beside(sealer))
-        # Whatever stopped it: the file is as it was, or as the last whole migration left it.
+        # Boundary of the migrations: the file is as it was, or as the last whole one left it.
         except BaseException:
             self._db.close()
             raise
