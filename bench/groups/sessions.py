@@ -1,7 +1,10 @@
-"""Sessions: commands while turns run, stopping and coming back, and finding what was said."""
+"""Sessions: commands while turns run, stopping and coming back, backups, and finding what was said."""
 
 from collections.abc import Iterator
 
+from bench.backup import MEDIA_MB, measure_backup
+from bench.backup import MESSAGE_BYTES as BACKUP_BYTES
+from bench.backup import MESSAGES as BACKUP_MESSAGES
 from bench.life import COMMANDS, MODEL_MS, TURNS, measure_life
 from bench.long_session import (
     CONTEXT_TOKENS,
@@ -16,6 +19,7 @@ from bench.search_index import MESSAGES, SEARCHES, measure_search
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
     yield from measure_life(say)
+    yield from measure_backup(say)
     yield from measure_long_session(say)
     yield from measure_search(say)
 
@@ -27,6 +31,8 @@ def effective_settings() -> Settings:
         "model": f"takes {MODEL_MS} ms for an answer, which drain and resume wait for",
         "long conversation": f"{LONG_MESSAGES:,} messages of {MESSAGE_BYTES:,} bytes one after the "
         f"other to a model that holds {CONTEXT_TOKENS:,} tokens, with summaries and without",
+        "backup": f"{MEDIA_MB} MB of media and {BACKUP_MESSAGES} messages of {BACKUP_BYTES:,} bytes, "
+        "while the gateway runs; from the start of the command to its end",
         "search": f"{MESSAGES:,} messages of 20 words on average of 5,000 people, one in twenty in "
         f"Chinese; {SEARCHES} searches of each of eight kinds, by the operator over everybody and "
         "by a person over their own, the newest 20 each",

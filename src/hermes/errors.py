@@ -25,7 +25,8 @@ HermesError
 ├── CredentialInUse         another process uses a channel's credential; it is tried again
 ├── StoreError              the database failed; nothing of the unit was written
 │   ├── StoreRejected       the database will never take this unit
-│   │   └── PersonErased    the person's data key was destroyed
+│   │   ├── PersonErased    the person's data key was destroyed
+│   │   └── StoreDamaged    the database file is damaged; another message would fail, too
 │   ├── ResponseNotStored   an answer of /v1/responses could not be stored
 │   └── GuardFailed         a guarded write found another state
 │       └── LeaseLost       another worker holds the lane now
@@ -246,6 +247,12 @@ class PersonErased(StoreRejected):
     """Nothing more can be kept for a person whose data key was destroyed."""
 
     code = "person_erased"
+
+
+class StoreDamaged(StoreRejected):
+    """The database file is damaged: neither the unit nor its caller is at fault."""
+
+    code = "store_damaged"
 
 
 class ResponseNotStored(StoreError):

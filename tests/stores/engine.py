@@ -34,6 +34,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: float = 30.0
     # For tests of SQLite only.
     max_pages: int | None = None
+    accepts_lone: bool = False
+    copies: bool = True
 
 
 class StoreSetup(msgspec.Struct, frozen=True, kw_only=True):

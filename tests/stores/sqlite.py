@@ -98,6 +98,8 @@ class SqliteEngine:
                 max_pages=options.max_pages,
                 alone=options.alone,
                 lease_s=options.lease_s,
+                accepts_lone=options.accepts_lone,
+                copies=options.copies,
             ),
             measure=setup.measure or free_bytes,
             on_commit=setup.on_commit or no_listener,

@@ -86,6 +86,8 @@ async def test_a_full_disk_stops_nothing_for_good(live: Live, disk: Path) -> Non
         async def refusal() -> aiohttp.ClientResponse | None:
             said = {"sender": "late", "text": "anybody there"}
             async with http.post("/api/messages?wait=false", json=said) as answer:
+                # Nothing of it could be recorded, so no id is promised.
+                assert "refusal" not in (await answer.json()).get("error", {})
                 return answer if answer.status == 503 else None
 
         # Turns run when the reserve is touched: they are answered, and nothing new is taken.

@@ -177,6 +177,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         settings,
         clock=clock,
         make_id=make_id,
+        choices=context.loaded.choices,
         on_open=lambda store: lifecycle.own("store", store.close),
         on_commit=notes.add if settings.search.enabled else no_listener,
     )

@@ -15,7 +15,7 @@ from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
-from hermes.config import LoadedConfig, Settings
+from hermes.config import LoadedConfig, Settings, StoreSettings
 from hermes.config.code_files import code_problem, folder_problem, program_problem
 from hermes.config.entries import OWN_EMBEDDER
 from hermes.config.hook_files import HookFile, read_hook_files
@@ -35,6 +35,7 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
+from hermes.ops.backup import last_backup
 from hermes.ops.doctor_home import (
     clock_check,
     disk_check,
@@ -44,6 +45,7 @@ from hermes.ops.doctor_home import (
     remains_checks,
 )
 from hermes.ops.instance import RunningGateway
+from hermes.ops.restore import unfinished_restore
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock
@@ -51,8 +53,13 @@ from hermes.providers.minilm.settings import is_installed as has_minilm
 from hermes.providers.wordllama.model import is_installed as has_wordllama
 from hermes.server.listen import bind
 from hermes.store.search.file import UnusableIndex, check_header
+from hermes.store.sqlite.connection import DAMAGE_ADVICE, lacks_wal
+from hermes.store.sqlite.copies import kept_copies
 from hermes.store.sqlite.inspection import Inspection, inspect
+from hermes.store.sqlite.store import NO_WAL
 from hermes.tools.mcp.report import ServerStatus
+
+_DAY_S = 86_400.0
 
 
 class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +116,7 @@ def _steps(
         return steps
     settings = loaded.settings
     steps |= {
+        "backup": lambda: _backup_checks(home, settings.store, now=around.now),
         "search index": lambda: _search_checks(home, settings),
         "disk": lambda: iter([disk_check(home, settings.store)]),
         "open files": lambda: iter([files_check(running)]),
@@ -135,6 +143,10 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
     home = around.home
     path, key_path = home / DATABASE, home / KEY_FILE
     lost, held = lost_database(home), around.store()
+    unfinished = unfinished_restore(home)
+    if unfinished is not None:
+        yield Check(name="database", status="fail", what=unfinished)
+        return
     if held is not None and held.problem is not None:
         yield Check(
             name="database",
@@ -156,6 +168,9 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
         said = "the first start was cut off; the next one finishes it"
         yield Check(name="database", status="ok", what=said)
         return
+    if around.running is None and lacks_wal(path):
+        yield _no_wal_check(path)
+        return
     key_file = key_path.read_bytes() if key_path.exists() else None
     found = inspect(path, key_file, alive=alive)
     if key_file is not None and not found.version:
@@ -171,6 +186,11 @@ def _lost_check(home: Path, what: str) -> Check:
     return Check(name="database", status="fail", what=what, why=why, fix=restore_advice(home))
 
 
+def _no_wal_check(path: Path) -> Check:
+    why = "the gateway does not start: the newest messages would seem to be lost"
+    return Check(name="database", status="fail", what=f"{path} {NO_WAL}", why=why)
+
+
 def _schema_check(found: Inspection) -> Check:
     common = f"schema version {found.version}"
     if found.version > found.newest:
@@ -179,11 +199,12 @@ def _schema_check(found: Inspection) -> Check:
             status="fail",
             what=f"{common}, but this Hermes only knows {found.newest}",
             why="a newer Hermes has written it; this one does not start with it",
-            fix="run the newer Hermes, or restore a backup",
+            fix="run the newer Hermes, or restore a backup of that time into an empty home "
+            "(`hermes restore FILE`)",
         )
     if found.version < found.newest:
         said = f"{common}; the next start upgrades it to {found.newest}"
-        fix = "make a backup of the home before that start"
+        fix = "it keeps a copy in copies/ first; `hermes backup FILE` makes a whole backup"
         return Check(name="database", status="warn", what=said, fix=fix)
     return Check(name="database", status="ok", what=f"{common}, {found.bytes / 1e6:,.1f} MB")
 
@@ -196,8 +217,7 @@ def _whole_check(path: Path, found: Inspection) -> Check:
         status="fail",
         what=f"{path.name} is damaged",
         why="the damaged data cannot be read, and writing may spread the damage",
-        fix="stop the gateway, keep a copy of the file as it is, and put a backup in its place; "
-        "`hermes graph verify` says which conversations are damaged",
+        fix=DAMAGE_ADVICE,
         details=found.faults,
     )
 
@@ -210,7 +230,28 @@ def _key_check(found: Inspection, path: Path) -> Check:
         status="fail",
         what=found.key_problem,
         why="without it nobody can read the stored messages",
-        fix=f"restore the copy of {path} that belongs to this database",
+        fix=f"put your copy of {path} there that belongs to this database; no backup has it inside",
+    )
+
+
+def _backup_checks(home: Path, settings: StoreSettings, *, now: float) -> Iterator[Check]:
+    if not (home / DATABASE).exists():
+        return
+    last, days = last_backup(home), settings.backup_warn_days
+    age = None if last is None else max(0.0, now - last.at) / _DAY_S
+    if last is None or age is None:
+        what = "no backup of this home was made yet (`hermes backup`)"
+    else:
+        what = f"the last backup is {age:.1f} days old ({last.file})"
+    is_old = bool(days) and (age is None or age > days)
+    copies = [str(one) for one in kept_copies(home / DATABASE)]
+    yield Check(
+        name="backup",
+        status="warn" if is_old else "ok",
+        what=what,
+        why=f"the setting store.backup_warn_days is {days}" if is_old else "",
+        fix="`hermes backup FILE`, on another disk; keep the key file elsewhere" if is_old else "",
+        details=tuple(f"copy of the database before an upgrade: {one}" for one in copies),
     )
 
 

@@ -7,21 +7,26 @@ means that the database was lost, never that a first start was cut off, and Herm
 from collections.abc import Callable
 from pathlib import Path
 
-from hermes.config import Settings, read_or_create_secret_file
+from hermes.config import Settings, StartChoices, read_or_create_secret_file
 from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
+from hermes.ops.restore import unfinished_restore
 from hermes.ports.clock import Clock
 from hermes.store.sql.graph_reader import SqlGraphReader
 from hermes.store.sql.seal import make_store_keys
 from hermes.store.sql.transcripts import OnCommit, no_listener
+from hermes.store.sqlite.connection import lacks_wal
 from hermes.store.sqlite.open_file import newest_rescued
-from hermes.store.sqlite.store import SqliteStore, StoreOptions
+from hermes.store.sqlite.store import NO_WAL, SqliteStore, StoreOptions
 
 DATABASE = "hermes.db"
 KEY_FILE = "keys/store.keys"
 # The key file's temporary name until its database has a schema.
 FIRST_KEY_FILE = "keys/store.keys.first"
+
+
+_NO_CHOICES = StartChoices()
 
 
 def open_store(
@@ -30,6 +35,7 @@ def open_store(
     *,
     clock: Clock,
     make_id: MakeId,
+    choices: StartChoices = _NO_CHOICES,
     on_open: Callable[[SqliteStore], None] = lambda _store: None,
     on_commit: OnCommit = no_listener,
 ) -> SqliteStore:
@@ -38,6 +44,7 @@ def open_store(
     `on_open` gets the store as soon as it is open: its caller closes it, also if this fails later.
     `on_commit` is called for every turn that is on disk.
     """
+    check_restored(home)
     is_first = not (home / KEY_FILE).exists()
     store = SqliteStore(
         home / DATABASE,
@@ -50,6 +57,8 @@ def open_store(
             disk_reserve_mb=settings.store.disk_reserve_mb,
             is_new=is_first,
             lease_s=settings.lanes.lease_s,
+            accepts_lone=choices.accepts_lone_database,
+            copies=choices.copies_before_upgrade,
         ),
         on_commit=on_commit,
     )
@@ -61,14 +70,25 @@ def open_store(
 
 def open_graph_reader(home: Path) -> SqlGraphReader:
     """Open the message graphs of a home for reading."""
+    check_restored(home)
+    if lacks_wal(home / DATABASE):
+        raise StoreError(f"{home / DATABASE} {NO_WAL}")
     try:
         key_file = (home / KEY_FILE).read_bytes()
     except OSError as error:
         raise StoreError(
             f"the key file {KEY_FILE} of this home cannot be read ({error.strerror}); "
-            "restore it from a backup, or run the command as the user of the gateway"
+            "put your copy of it there (no backup has it inside), or run the command as the user of "
+            "the gateway"
         ) from error
     return SqlGraphReader.read(home / DATABASE, key_file=key_file)
+
+
+def check_restored(home: Path) -> None:
+    """Raise `ConfigurationError` if a restore into the home was not finished."""
+    unfinished = unfinished_restore(home)
+    if unfinished is not None:
+        raise ConfigurationError(f"{unfinished}.")
 
 
 def lost_database(home: Path) -> str | None:
@@ -98,13 +118,15 @@ def restore_advice(home: Path) -> str:
     # Next to an empty database a missing key file is refused, too.
     both = f" and {home / DATABASE}" if (home / DATABASE).exists() else ""
     return (
-        f"{first}Put {DATABASE} back from a backup, and the {DATABASE}-wal of the same backup if it has "
-        f"one. To start with an empty home instead, move {home / KEY_FILE}{both} away"
+        f"{first}Put your copy of {DATABASE} back, with the {DATABASE}-wal of the same copy if it has one; "
+        "or restore a backup into an empty home with `hermes restore FILE`. To start with an empty home "
+        f"instead, move {home / KEY_FILE}{both} away"
     )
 
 
 def check_database(home: Path) -> None:
-    """Raise `ConfigurationError` if the database of a key file is lost."""
+    """Raise `ConfigurationError` if the database of a key file is lost, or not restored yet."""
+    check_restored(home)
     lost = lost_database(home)
     if lost is not None:
         raise ConfigurationError(f"{lost}. {restore_advice(home)}.")

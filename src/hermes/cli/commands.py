@@ -11,6 +11,7 @@ from hermes import __version__
 from hermes.cli import (
     alerts,
     audit,
+    backup,
     channels,
     channels_add,
     channels_try,
@@ -210,13 +211,29 @@ def up(
     replace: Annotated[
         bool, typer.Option("--replace", help="Take over from a gateway that runs in this home.")
     ] = False,
+    accept_lone_database: Annotated[
+        bool,
+        typer.Option(
+            "--accept-lone-database",
+            help="Start with a hermes.db whose hermes.db-wal is gone, without what was in it.",
+        ),
+    ] = False,
+    no_copy: Annotated[
+        bool,
+        typer.Option("--no-copy", help="Upgrade the database without keeping a copy of it first."),
+    ] = False,
 ) -> None:
     """Start the gateway and run it until it is stopped (Ctrl-C, or `hermes stop`)."""
     given = {"--home": home, "--host": host, "--port": port, "--log-format": log_format}
     arguments = [
         text for name, value in given.items() if value is not None for text in (name, str(value))
     ]
-    arguments += ["--replace"] if replace else []
+    switches = {
+        "--replace": replace,
+        "--accept-lone-database": accept_lone_database,
+        "--no-copy": no_copy,
+    }
+    arguments += [name for name, is_on in switches.items() if is_on]
     raise typer.Exit(start_gateway(arguments))
 
 
@@ -243,6 +260,8 @@ service_app.command("status", epilog=service.STATUS_EPILOG)(service.status)
 service_app.command("logs", epilog=service.LOGS_EPILOG)(service.logs)
 app.add_typer(service_app, name="service")
 app.command("doctor", epilog=doctor.EPILOG)(doctor.command)
+app.command("backup", epilog=backup.BACKUP_EPILOG)(backup.backup)
+app.command("restore", epilog=backup.RESTORE_EPILOG)(backup.restore)
 app.command("chat", epilog=chat.EPILOG)(chat.command)
 app.command("why", epilog=why.EPILOG)(why.command)
 models_app.callback(invoke_without_command=True, epilog=models.EPILOG)(models.command)

@@ -1,9 +1,12 @@
 """Turns an error of any command into one clear message and an exit code."""
 
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NoReturn
 
 from hermes.errors import HermesError
 
@@ -30,3 +33,17 @@ def run_guarded(command: Callable[[], int], environ: Mapping[str, str]) -> int:
         # The reader of our output left, as `| head` does; the interpreter must not flush into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Let SIGTERM end the work as Ctrl-C does: unfinished files are removed."""
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        raise SystemExit(TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,16 +1,13 @@
 """`hermes graph export`: training data from the conversations of people who agreed."""
 
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.failure import FAILED, TERMINATED
+from hermes.cli.failure import FAILED, ending_cleanly
 from hermes.cli.graph_source import note_exported, required_graph_reader
 from hermes.cli.progress import progress_bar
 from hermes.cli.terminal import AsJson, Home, clean, console, examples, make_table, print_json
@@ -118,27 +115,13 @@ def _check_use(wanted: list[str], *, every: bool, format_name: str, tokenizer: P
 
 
 def _export(reader: GraphReader, entries: list[GraphEntry], plan: GraphExportPlan) -> ExportReport:
-    with _ending_cleanly(), progress_bar("Exporting") as show:
+    with ending_cleanly(), progress_bar("Exporting") as show:
         return export_graphs(
             reader,
             entries,
             plan=plan,
             progress=lambda done, total, made: show(done, total, f"{made:,} rows"),
         )
-
-
-@contextmanager
-def _ending_cleanly() -> Iterator[None]:
-    """Let SIGTERM end the work as Ctrl-C does: the unfinished file is removed."""
-
-    def end(_number: int, _frame: object) -> NoReturn:
-        raise SystemExit(TERMINATED)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _parquet_writer() -> WriteRows:

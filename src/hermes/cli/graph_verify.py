@@ -137,7 +137,7 @@ def _print_check(report: CheckReport, out: Console) -> None:
         _say(f"{one.trouble}: {place}: {one.text}", out)
     _say_more(len(report.damage), out)
     if report.damage:
-        _say("Keep a copy of the home as it is, then restore a backup.", out)
+        _say("Move the home away as it is, then restore a backup with `hermes restore FILE`.", out)
 
 
 def _print_file(report: FileReport, out: Console) -> None:

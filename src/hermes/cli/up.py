@@ -7,14 +7,14 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
 
 from hermes.app import run_gateway
 from hermes.cli.environment import environment, settings_for
-from hermes.config import LoadedConfig, ensure_home
+from hermes.config import LoadedConfig, StartChoices, ensure_home
 from hermes.config.machine import supervisor_of
 from hermes.ops.takeover import take_over
 from hermes.ops.welcome import Welcome
@@ -33,6 +33,7 @@ class UpOptions:
     port: int | None = None
     log_format: str | None = None
     replaces: bool = False
+    choices: StartChoices = field(default_factory=StartChoices)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,7 +44,10 @@ def main(arguments: Sequence[str]) -> int:
 def parse(arguments: Sequence[str]) -> UpOptions:
     """Return the options; exit with code 2 and a message if one is wrong."""
     given = _parser().parse_args(arguments)
-    return UpOptions(given.home, given.host, given.port, given.log_format, given.replace)
+    choices = StartChoices(
+        accepts_lone_database=given.accept_lone_database, copies_before_upgrade=not given.no_copy
+    )
+    return UpOptions(given.home, given.host, given.port, given.log_format, given.replace, choices)
 
 
 def start(options: UpOptions) -> int:
@@ -82,6 +86,7 @@ def overridden(loaded: LoadedConfig, options: UpOptions) -> LoadedConfig:
         settings=settings.model_copy(update=changed),
         reread=lambda: overridden(loaded.reread(), options),
         origins=MappingProxyType({**loaded.origins, **origins}),
+        choices=options.choices,
     )
 
 
@@ -96,6 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port)
     parser.add_argument("--log-format", choices=LOG_FORMATS)
     parser.add_argument("--replace", action="store_true")
+    parser.add_argument("--accept-lone-database", action="store_true")
+    parser.add_argument("--no-copy", action="store_true")
     return parser
 
 

@@ -141,7 +141,7 @@ def _read_private(path: Path) -> bytes:
         content = file.read()
     if not content:
         raise ConfigurationError(
-            f"{path} is empty, expected a secret; restore it from a backup, or remove it to make "
-            "a new one"
+            f"{path} is empty, expected a secret; put your copy of it there (`hermes backup` does not "
+            "include it), or remove it to make a new one"
         )
     return content

@@ -22,13 +22,21 @@ from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
-from hermes.config.named_variables import fill, has_named
+from hermes.config.named_variables import fill, has_named, is_name
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
 
 # Any: a file's values can be anything until they are validated.
 Tree = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StartChoices:
+    """What the operator allows one start to do with the database; no setting, so never for good."""
+
+    accepts_lone_database: bool = False
+    copies_before_upgrade: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class LoadedConfig:
     warnings: tuple[Finding, ...]
     reread: Callable[[], "LoadedConfig"] = field(repr=False, compare=False)
     """Reads the same files and variables again."""
+    choices: StartChoices = StartChoices()
 
 
 def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
@@ -165,6 +174,24 @@ def _exposed(layers: list[Layer], home: Path) -> list[Finding]:
         problem = f"{layer.name}: {dotted(secret)} is **** and others on this machine can read it"
         found.append(Finding(dotted(secret), "****", problem, f"run chmod 600 {home / layer.name}"))
     return found
+
+
+def secrets_in_files(home: Path) -> dict[str, str]:
+    """Return the configuration files that contain a secret, each with the key of one.
+
+    A file that cannot be parsed may contain one. The name of a variable is not a secret.
+    """
+    found: dict[str, str] = {}
+    for layer in (legacy_layer(home), yaml_layer(home)):
+        given = (key for key, leaf in layer.leaves.items() if is_secret(key) and _is_given(leaf))
+        secret = next(given, None)
+        if layer.problems or secret is not None:
+            found[layer.name] = "it cannot be read" if secret is None else dotted(secret)
+    return found
+
+
+def _is_given(leaf: LayerValue) -> bool:
+    return bool(leaf.value) and not is_name(leaf.value)
 
 
 def _others_can_read(home: Path, name: str) -> bool:

@@ -23,6 +23,11 @@ def has_named(winners: Mapping[Key, LayerValue]) -> bool:
     return any(_may_name(key) and _names(leaf.value) for key, leaf in winners.items())
 
 
+def is_name(value: object) -> bool:
+    """Return whether a value is nothing but the name of a variable."""
+    return isinstance(value, str) and _NAMED.fullmatch(value) is not None
+
+
 def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
     """Replace the names by their values; an unset name stays, and `unfilled` finds it."""
 

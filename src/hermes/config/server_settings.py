@@ -83,6 +83,8 @@ class StoreSettings(Section):
     synchronous: Literal["FULL", "NORMAL"] = "FULL"
     """FULL syncs each commit to disk before a platform is answered; with NORMAL a power cut can
     lose accepted messages."""
+    backup_warn_days: Whole = 7
+    """`hermes doctor` warns if the last `hermes backup` is older than this many days; 0: never."""
 
 
 class ProcessSettings(Section):

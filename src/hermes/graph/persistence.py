@@ -44,7 +44,7 @@ def open_history(family: GraphFamily, branch: str) -> History:
         if move.number != number:
             raise StoreError(
                 f"The log of branch {branch!r} of graph {family.name!r} lacks version {number}: it "
-                "was removed. Run `hermes graph verify`, and put a backup in its place."
+                "was removed. Run `hermes graph verify`, and restore a backup with `hermes restore`."
             )
     family.calls[:] = family.storage.calls(family.name)
     family.links[:] = family.storage.links(family.name)

@@ -14,6 +14,7 @@ from hermes.errors import (
     RateLimited,
     Skipped,
     StorageFull,
+    StoreDamaged,
     StoreError,
     StoreRejected,
 )
@@ -38,6 +39,7 @@ from hermes.sessions.commands import CommandBook, TypedCommand
 from hermes.sessions.keys import SessionKeys
 
 _PAUSED_RETRY_S = 60.0
+_DAMAGED_RETRY_S = 60.0
 _NOTES_IN_FLIGHT = 100
 # Replies are counted this often, and always if less than this much of their limit is left.
 _COUNT_EVERY_S = 0.5
@@ -112,6 +114,9 @@ class Inbox:
         self._signals.accepting += 1
         try:
             return await self._accept(event)
+        except StoreDamaged as error:
+            # Not the message is at fault: its sender shall try again when the store is restored.
+            raise StorageFull(str(error), retry_after=_DAMAGED_RETRY_S) from error
         finally:
             self._signals.accepting -= 1
 
@@ -285,13 +290,19 @@ class Inbox:
             return await self._store.inbox.accept(message, kept=kept)
         except Skipped as error:
             raise await self._skipped(message.event, error) from None
+        except StoreDamaged:
+            raise
         except StoreRejected as error:
             raise BadRequest(f"the message cannot be stored: {error}") from error
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
-    ) -> str:
-        """Record an authenticated refusal, best effort; return the id for `hermes why`."""
+    ) -> str | None:
+        """Record an authenticated refusal, best effort.
+
+        Returns the id for `hermes why`, or None if nothing could be recorded: on a full disk, and
+        while very many are refused.
+        """
         if isinstance(error, Skipped | RateLimited) and error.refusal is not None:
             return error.refusal
         refusal = RefusedMessage(
@@ -302,14 +313,16 @@ class Inbox:
             text=str(error)[:500],
             external_id=external_id,
         )
-        if self._notes < _NOTES_IN_FLIGHT and self._store.writable() is None:
-            self._notes += 1
-            try:
-                await self._store.inbox.refuse(refusal, keep=self._settings.refusals_kept)
-            except (StoreError, StorageFull) as problem:
-                _log.warning("refusal_not_noted", refusal=refusal.id, problem=str(problem))
-            finally:
-                self._notes -= 1
+        if self._notes >= _NOTES_IN_FLIGHT or self._store.writable() is not None:
+            return None
+        self._notes += 1
+        try:
+            await self._store.inbox.refuse(refusal, keep=self._settings.refusals_kept)
+        except (StoreError, StorageFull) as problem:
+            _log.warning("refusal_not_noted", refusal=refusal.id, problem=str(problem))
+            return None
+        finally:
+            self._notes -= 1
         return refusal.id
 
     def _busy_of(self, written: TypedCommand, event: MessageEvent) -> BusyPolicy | None:

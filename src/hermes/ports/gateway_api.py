@@ -54,8 +54,11 @@ class GatewayApi(Protocol):
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
-    ) -> str:
-        """Note an authenticated refusal best-effort; return the id that `hermes why` explains."""
+    ) -> str | None:
+        """Note an authenticated refusal best-effort; return the id that `hermes why` explains.
+
+        Returns None if it could not be noted.
+        """
         ...
 
     async def authenticate(self, headers: Mapping[str, str]) -> Caller:

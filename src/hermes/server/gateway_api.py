@@ -53,9 +53,9 @@ class GatewayApiServer:
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
-    ) -> str:
+    ) -> str | None:
         """Record the refusal of an authenticated caller, best-effort; return the id that `hermes
-        why` explains.
+        why` explains, or None if it could not be recorded.
         """
         return await self._inbox.refuse(platform, error, external_id=external_id)
 

@@ -8,7 +8,7 @@ from hermes.errors import Conflict, Overloaded, StorageFull
 from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import equals, open_rig
 from tests.stores.engine import Options
-from tests.stores.opening import open_store
+from tests.stores.opening import open_store, tables
 
 
 @pytest.mark.req("J1", "A8")
@@ -167,10 +167,53 @@ async def test_j2_refusals_are_kept_bounded_and_explained(tmp_path: Path) -> Non
             for number in range(3)
         ]
 
-        assert await rig.store.timeline(ids[0]) is None
-        newest = await rig.timeline(ids[2])
+        assert await rig.store.timeline(str(ids[0])) is None
+        newest = await rig.timeline(str(ids[2]))
         assert newest.refusal is not None
         assert (newest.refusal.code, newest.refusal.text) == ("conflict", "number 2")
+
+
+@pytest.mark.req("J2")
+async def test_j2_no_id_is_given_for_a_refusal_that_nobody_could_record(tmp_path: Path) -> None:
+    free = [2**30]
+    async with open_rig(tmp_path, measure=lambda _: free[0]) as rig:
+        free[0] = 1000
+        rig.clock.advance(2)
+
+        refused = await rig.core.inbox.refuse("rest", StorageFull("no room"), external_id="x")
+
+        free[0] = 2**30
+        rig.clock.advance(2)
+        recorded = await rig.core.inbox.refuse("rest", StorageFull("no room"), external_id="y")
+        assert refused is None
+        assert (await rig.timeline(str(recorded))).refusal is not None
+
+
+@pytest.mark.sqlite_only
+@pytest.mark.req("J2")
+async def test_j2_a_damaged_database_tells_senders_to_come_back_and_is_not_ready(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.outcome(await rig.say("hello", name="kept"))
+        with tables(tmp_path) as found:
+            root = found.one("SELECT rootpage FROM sqlite_master WHERE name = 'inbox'")
+            size = found.one("PRAGMA page_size")
+            found.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with (tmp_path / "hermes.db").open("r+b") as file:
+            file.seek((root - 1) * size)
+            file.write(b"\xff" * size)
+        # A connection keeps pages in memory until it sees that somebody else has written.
+        with tables(tmp_path) as found:
+            found.execute("UPDATE meta SET value = value")
+
+        with pytest.raises(StorageFull, match="hermes restore") as refusal:
+            await rig.say("after", name="after")
+
+        assert refusal.value.retry_after > 0
+        assert "damaged" in (rig.store.writable() or "")
+        with pytest.raises(StorageFull, match="damaged"):
+            await rig.say("later", name="later")
 
 
 @pytest.mark.req("J3")

@@ -171,6 +171,7 @@ async def test_a_skipped_message_is_kept_by_nobody_and_why_knows_it(tmp_path: Pa
 
         # A channel that notes refusals itself gets the one that is noted already.
         refusal = await rig.core.inbox.refuse("rest", skipped.value, external_id="x1")
+        assert refusal is not None
         report = await explain(rig.store, refusal, now=rig.clock.now(), include_text=False)
         by_name = await explain(rig.store, "x1", now=rig.clock.now(), include_text=False)
 

@@ -166,7 +166,7 @@ def test_what_was_changed_on_disk_is_said_with_what_to_do(home: Home) -> None:
     with pytest.raises(StoreError, match=r"the call main 0 of graph .*ann#0' is not as it was"):
         reader.open(ANN)
     home.db.execute("UPDATE calls SET id = CAST(x'ff41' AS TEXT)")
-    with pytest.raises(StoreError, match=r"not UTF-8 .* put a backup in its place"):
+    with pytest.raises(StoreError, match=r"not UTF-8 .*hermes restore"):
         reader.open(BOB)
 
     reader.close()
@@ -230,14 +230,14 @@ def test_a_link_to_a_subagent_that_never_spoke_is_no_damage(home: Home) -> None:
     "keys", [b"garbage", b"\x00\xff", KEYS + b"garbage\n"], ids=["garbage", "bytes", "second line"]
 )
 def test_a_key_file_of_something_else_is_said_to_be_none(home: Home, keys: bytes) -> None:
-    with pytest.raises(StoreError, match=r"not a key: .* restore it from a backup"):
+    with pytest.raises(StoreError, match=r"not a key: .* put your copy of it there"):
         SqlGraphReader.read(home.path, key_file=keys)
 
 
 @pytest.mark.req("G7")
 def test_a_file_that_is_no_database_and_one_without_its_key(home: Home, tmp_path: Path) -> None:
     (tmp_path / "none.db").write_bytes(b"not a database, " * 100)
-    with pytest.raises(HermesError, match=r"damaged .* put a backup in its place"):
+    with pytest.raises(HermesError, match=r"damaged .*hermes restore"):
         SqlGraphReader.read(tmp_path / "none.db", key_file=KEYS)
     home.db.execute("DELETE FROM meta WHERE key = 'digest_key'")
     with pytest.raises(StoreError, match="lost the key of its digests"):

@@ -61,7 +61,7 @@ def test_a_lost_database_is_neither_replaced_nor_passed_over(lost, hermes, model
 
     assert done.returncode not in (0, 75)
     assert str(lost / "hermes.db") in done.stderr
-    assert "from a backup" in done.stderr
+    assert "hermes restore" in done.stderr
     assert "Traceback" not in done.stderr
     assert contents(lost).items() >= before.items()
 
@@ -109,7 +109,7 @@ def test_the_doctor_says_what_to_do_about_it(lost, hermes):
     checks = json.loads(done.stdout)["checks"]
     (failed,) = [one for one in checks if one["name"] == "database"]
     assert done.returncode == 1
-    assert (failed["status"], "from a backup" in failed["fix"]) == ("fail", True)
+    assert (failed["status"], "hermes restore" in failed["fix"]) == ("fail", True)
 
 
 @pytest.mark.req("W1", "J24")

@@ -194,7 +194,7 @@ class _Api:
         refusal = await self._note(BadRequest(text), None)
         return plain_error(415, "unsupported_media_type", text=text, refusal=refusal)
 
-    async def _note(self, error: HermesError, message: RestMessage | None) -> str:
+    async def _note(self, error: HermesError, message: RestMessage | None) -> str | None:
         external_id = message.id if message is not None else None
         return await self._gateway_api.refuse("rest", error, external_id=external_id)
 

@@ -54,5 +54,5 @@ class GraphRows:
         place = " ".join(str(one) for one in beside[:2])
         return StoreError(
             f"the {kind} {place} of graph {self._name!r} is not as it was written: {why}. "
-            "`hermes graph verify` lists what is damaged; put a backup in its place."
+            "`hermes graph verify` lists what is damaged; restore a backup with `hermes restore`."
         )

@@ -106,7 +106,7 @@ class SqlGraphStorage:
             if row is None or not row[0]:
                 raise StoreError(
                     f"the data key of person {person_id} is missing, although they were not "
-                    "erased: nothing of theirs opens. Put a backup of the database in its place."
+                    "erased: nothing of theirs opens. Restore a backup with `hermes restore`."
                 )
         return data
 

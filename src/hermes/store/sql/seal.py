@@ -89,13 +89,13 @@ class PersonCipher:
 def _opener(key_file: bytes) -> MultiFernet:
     keys = key_file.split()
     if not keys:
-        raise StoreError("the store's key file is empty; restore it from a backup")
+        raise StoreError("the store's key file is empty; put your copy of it there")
     try:
         return MultiFernet([Fernet(key) for key in keys])
     except ValueError as error:
         raise StoreError(
             "the store's key file contains something that is not a key: each line is one, of 44 "
-            "letters; restore it from a backup"
+            "letters; put your copy of it there"
         ) from error
 
 
@@ -129,7 +129,7 @@ class Sealer:
         if row is None:
             raise StoreError(
                 "the database has lost the key of its digests, so nothing in it can be checked; "
-                "put a backup in its place"
+                "restore a backup with `hermes restore`"
             )
         self.load_digest_key(row[0])
 

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import StoreError, StoreRejected
 from hermes.store.sql.seal import Sealer
-from hermes.store.sqlite.connection import Database, newest_version, open_reader
+from hermes.store.sqlite.connection import DAMAGE_ADVICE, Database, newest_version, open_reader
 
 _MOST_FAULTS = 20
 # SQLite reports progress after this many of its steps.
@@ -48,8 +48,7 @@ def inspect(path: Path, key_file: bytes | None, *, alive: Callable[[], None]) ->
         )
     except apsw.Error as error:
         raise StoreRejected(
-            f"the database {path.name} cannot be read ({error}); keep a copy of it as it is, and "
-            "put a backup in its place"
+            f"the database {path.name} cannot be read ({error}); {DAMAGE_ADVICE}"
         ) from error
     finally:
         db.close()

@@ -11,7 +11,8 @@ from pathlib import Path
 import apsw
 import structlog
 
-from hermes.store.sqlite.connection import Database, open_database
+from hermes.store.sqlite.connection import Database
+from hermes.store.sqlite.copies import copy_database
 
 _log = structlog.get_logger(__name__)
 _BESIDE = ("-wal", "-shm")
@@ -51,8 +52,7 @@ class OpenFile:
         target = _unused(_rescued_path(self._path))
         half = target.with_name(f"{target.name}.part")
         try:
-            half.unlink(missing_ok=True)
-            _copy(db, half)
+            copy_database(db, half)
             half.rename(target)
             self._remove_beside()
         except (apsw.Error, OSError) as error:
@@ -86,17 +86,6 @@ def _unused(path: Path) -> Path:
         number += 1
         free = path.with_name(f"{path.name}.{number}")
     return free
-
-
-def _copy(db: Database, to: Path) -> None:
-    copy = open_database(to, synchronous="FULL", vfs=None)
-    try:
-        with copy.backup("main", db, "main") as backup:
-            while not backup.done:
-                backup.step(1_000)
-    finally:
-        # The last connection moves the WAL into the file.
-        copy.close()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes import failpoints
-from hermes.errors import StorageFull, StoreError
+from hermes.errors import StorageFull, StoreDamaged, StoreError
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.store.sql.engine import Engine
@@ -23,11 +23,16 @@ from hermes.store.sql.tx import Result, Rows
 from hermes.store.sqlite.adoption import load_digest_key, steps_beside
 from hermes.store.sqlite.connection import (
     Synchronous,
+    close_whole,
+    keep_wal,
+    lacks_wal,
+    mark_in_use,
     migrate,
     open_database,
     open_reader,
     sync_to_disk,
 )
+from hermes.store.sqlite.copies import copy_before_migration
 from hermes.store.sqlite.open_file import OpenFile
 from hermes.store.sqlite.tx import SqliteReads
 from hermes.store.sqlite.writer import Writer
@@ -39,6 +44,12 @@ _PEOPLE = load("people")
 _GRAPH = load("graph")
 _SPACE_CHECK_S = 1.0
 _MIB = 1024 * 1024
+NO_WAL = (
+    "was in use when it was copied or moved, and the hermes.db-wal that has its newest messages is not "
+    "beside it. Put that file there; or restore a backup into an empty home (`hermes restore FILE`). To "
+    "use what is there, without what is missing, start once with `hermes up --accept-lone-database`: "
+    "nothing is missing if another program opened this database after a crash"
+)
 
 
 class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +57,8 @@ class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     Unless `is_new`, a database without a schema is refused: it is not the one that was made here.
     A process that is `alone` with its file knows that all earlier ones are dead; a node that is not
-    is considered dead if it is silent for `lease_s`.
+    is considered dead if it is silent for `lease_s`. `accepts_lone` opens a file whose WAL is gone;
+    `copies` keeps a copy before a migration.
     """
 
     synchronous: Synchronous = "FULL"
@@ -57,6 +69,8 @@ class StoreOptions(msgspec.Struct, frozen=True, kw_only=True):
     is_new: bool = True
     alone: bool = True
     lease_s: float = 30.0
+    accepts_lone: bool = False
+    copies: bool = True
 
 
 def free_bytes(folder: Path) -> int:
@@ -88,6 +102,8 @@ class SqliteStore(SqlStore):
         self._file = OpenFile(path) if options.vfs is None else None
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
+        self._damage: str | None = None
+        self._db.on_damage = self._reader.on_damage = self._found_damage
         self.graphs = SqlGraphReader(self._reader, sealer=engine.sealer)
         super().__init__(
             engine,
@@ -101,18 +117,21 @@ class SqliteStore(SqlStore):
     def _open(self, sealer: Sealer) -> Engine:
         """Open the file for writing and for reading, and migrate its schema."""
         options = self._options
+        self._check_wal()
         self._db = open_database(
             self._path, synchronous=options.synchronous, vfs=options.vfs, now=self._clock.now
         )
+        if options.alone:
+            keep_wal(self._db)
         failpoints.hit("store.open.before")
         if not options.is_new and not int(str(self._db.pragma("user_version"))):
             self._db.close()
             raise StoreError(
                 f"{self._path} holds nothing, not even a schema: it was copied without its -wal file, "
-                "or another file was put in its place. Put the database back from a backup, with its "
-                "-wal file if there is one"
+                "or another file was put in its place. Put the -wal file of the same copy beside it, "
+                "or restore a backup into an empty home (`hermes restore FILE`)"
             )
-        migrate(self._db, steps_beside(sealer))
+        self._migrate(sealer)
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)
         load_digest_key(self._db, sealer)
@@ -120,6 +139,9 @@ class SqliteStore(SqlStore):
             # The key file gets its name after this; from then on a database without a schema is
             # refused.
             sync_to_disk(self._path, vfs=options.vfs)
+        if options.alone:
+            # After the migrations: the mark holds for the schema that they made.
+            mark_in_use(self._db)
         failpoints.hit("store.open.after")
         self._reader = open_reader(self._path, vfs=options.vfs, now=self._clock.now)
         writer = Writer(
@@ -140,6 +162,24 @@ class SqliteStore(SqlStore):
         sealer.number_bodies(int(self._reader.one(_PEOPLE["last_body"])))
         engine.graph_numbers.begin_after(int(self._reader.one(_GRAPH["last_graph"])))
         return engine
+
+    def _check_wal(self) -> None:
+        """Refuse a file whose newest data was in a WAL that is not there."""
+        options = self._options
+        if not options.accepts_lone and lacks_wal(self._path, vfs=options.vfs):
+            raise StoreError(f"{self._path} {NO_WAL}")
+
+    def _migrate(self, sealer: Sealer) -> None:
+        options = self._options
+        try:
+            if options.copies and options.vfs is None:
+                reserve = options.disk_reserve_mb * _MIB
+                copy_before_migration(self._db, self._path, free=self._free(), reserve=reserve)
+            migrate(self._db, steps_beside(sealer))
+        # Boundary of the migrations: the file is as it was, or as the last whole one left it.
+        except BaseException:
+            self._db.close()
+            raise
 
     async def _beside(self, work: Callable[[Rows], Result], /) -> Result:
         """Read in a separate thread and transaction: a consistent view that does not block."""
@@ -185,7 +225,7 @@ class SqliteStore(SqlStore):
         if now - self._space_checked_at >= _SPACE_CHECK_S:
             self._space_checked_at = now
             self._space_problem = self._lost() or self._check_space()
-        return self._space_problem
+        return self._damage or self._space_problem
 
     def _lost(self) -> str | None:
         return None if self._file is None else self._file.problem()
@@ -194,6 +234,10 @@ class SqliteStore(SqlStore):
         """Refuse new messages until the next check finds disk space."""
         self._space_checked_at = self._clock.monotonic()
         self._space_problem = str(error)
+
+    def _found_damage(self, error: StoreDamaged) -> None:
+        """Refuse new messages until a restart: what is damaged does not mend itself."""
+        self._damage = self._damage or str(error)
 
     def _check_space(self) -> str | None:
         free, reserve = self._free(), self._options.disk_reserve_mb * _MIB
@@ -213,7 +257,10 @@ class SqliteStore(SqlStore):
         if self._file is not None and self._file.problem() is not None:
             await asyncio.to_thread(self._file.rescue, self._reader)
         self._reader.close()
-        self._db.close()
+        if self._options.alone:
+            close_whole(self._db)
+        else:
+            self._db.close()
 
 
 def _size(path: Path) -> int:

@@ -19,7 +19,7 @@ import structlog
 from hermes import failpoints
 from hermes.errors import HermesError, StorageFull, StoreError, StoreRejected
 from hermes.store.sql.tx import Result, Unit
-from hermes.store.sqlite.connection import Database, translate
+from hermes.store.sqlite.connection import Database
 from hermes.store.sqlite.tx import SqliteTx, drive
 
 _log = structlog.get_logger(__name__)
@@ -106,7 +106,7 @@ class Writer:
             if self._wary or not self._run_straight(batch):
                 self._run_units(batch)
         except apsw.Error as error:
-            self._abandon(batch, translate(error, "the transaction"))
+            self._abandon(batch, self._db.failure(error, "the transaction"))
             return
         committed = loop.run_in_executor(self._committer, self._db.execute, "COMMIT")
         committed.add_done_callback(lambda done: self._end_batch(batch, done))
@@ -148,7 +148,7 @@ class Writer:
         except HermesError as error:
             job.error = error
         except apsw.Error as error:
-            job.error = translate(error, job.name)
+            job.error = self._db.failure(error, job.name)
         except Exception as error:  # noqa: BLE001  unit boundary: neighbours must not fail with it
             job.error = StoreRejected(f"{job.name}: {type(error).__name__}")
             job.error.__cause__ = error
@@ -163,7 +163,7 @@ class Writer:
     def _end_batch(self, batch: list[_Job[Any]], done: "asyncio.Future[Any]") -> None:
         error = done.exception()
         if error is not None:
-            cause = translate(error, "the commit") if isinstance(error, apsw.Error) else None
+            cause = self._db.failure(error, "the commit") if isinstance(error, apsw.Error) else None
             self._abandon(batch, cause or StoreError(f"the commit failed: {error}"))
             return
         self.commits += 1
