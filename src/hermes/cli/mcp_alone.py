@@ -39,6 +39,7 @@ async def _look(settings: McpSettings, loaded: LoadedConfig) -> McpReport:
         clock=SystemClock(),
         proxy=loaded.settings.proxy,
         ipv4_only=loaded.settings.ipv4_only,
+        ca_bundle=loaded.settings.net.ca_bundle,
     )
     try:
         await servers.start()

@@ -1,8 +1,9 @@
-"""What the machine provides to a process: its time zone, and the supervisor's variables.
+"""What the machine provides to a process: its time zone, its certificates, its supervisor.
 
 Part of config, because it reads files and the environment.
 """
 
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,17 @@ def system_zone() -> str:
     """Return the name of this machine's time zone; UTC if it has none."""
     _, found, name = str(_LOCAL_TIME.resolve()).partition(_ZONES)
     return name if found and name not in _UNIVERSAL else "UTC"
+
+
+def certificate_problem(path: Path) -> str | None:
+    """Return why TLS cannot use a file of certificates; None if it can."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except ssl.SSLError:
+        return "found none in it"
+    except OSError as error:
+        return f"found none ({error.strerror})"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,9 +161,24 @@ Network = Annotated[
 OpenPort = Annotated[int, Field(ge=1, le=65535)]
 
 
-class NetSettings(Section):
-    """What is fetched because a message, a model or a page names it."""
+def _is_absolute(path: Path) -> Path:
+    full = path.expanduser()
+    if not full.is_absolute():
+        raise ValueError
+    return full
 
+
+CertificateFile = Annotated[
+    Path, AfterValidator(_is_absolute), Means("the full path of a file of certificates")
+]
+
+
+class NetSettings(Section):
+    """Outgoing connections, and what is fetched because a message, a model or a page names it."""
+
+    ca_bundle: CertificateFile | None = None
+    """A file of CA certificates (PEM) that outgoing TLS connections trust instead of the system's:
+    models, platforms, mail, IRC, MCP servers. A platform's own ca_file takes precedence."""
     exempt: tuple[Network, ...] = ()
     """Private networks that may be fetched from nevertheless, such as that of a wiki."""
     refuse: tuple[Network, ...] = ()

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
@@ -52,6 +53,7 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     pace: TrafficLimit
     proxy: str | None = None
     ipv4_only: bool = False
+    ca_bundle: Path | None = None
     probes: bool = True
 
 

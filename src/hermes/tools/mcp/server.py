@@ -7,6 +7,7 @@ arrive is repeated on the next connection, any other that was cut off is reporte
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import msgspec
 import structlog
@@ -59,6 +60,7 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     tell: Tell | None = None
     proxy: str | None = None
     ipv4_only: bool = False
+    ca_bundle: Path | None = None
 
 
 class McpServer:
@@ -301,6 +303,7 @@ class McpServer:
             pace=self._pace,
             proxy=self._around.proxy,
             ipv4_only=self._around.ipv4_only,
+            ca_bundle=self._around.ca_bundle,
             # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
         )

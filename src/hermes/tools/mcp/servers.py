@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -72,6 +73,7 @@ class McpServers:
         tell: Tell | None = None,
         proxy: str | None = None,
         ipv4_only: bool = False,
+        ca_bundle: Path | None = None,
     ) -> None:
         self._settings = settings
         self._around = ServerContext(
@@ -87,6 +89,7 @@ class McpServers:
             tell=tell,
             proxy=proxy,
             ipv4_only=ipv4_only,
+            ca_bundle=ca_bundle,
         )
         self._servers: dict[str, McpServer] = {}
         self._tools = LiveTools()
