@@ -112,10 +112,15 @@ class SessionSettings(Section):
 class BusySettings(Section):
     """What happens with a message that arrives while its session is answering."""
 
-    default: BusyPolicy = "interrupt"
-    """The policy of every platform that is not listed."""
+    default: BusyPolicy | None = None
+    """The policy of every platform that busy.platforms does not list; default: that of the channel's
+    manifest, which is `interrupt` for chats and `queue` where callers wait for their own reply."""
     platforms: Named[BusyPolicy] = Field(default_factory=lambda: BUSY_PLATFORMS)
     """The policy of one platform, by its name."""
+    notice: bool = False
+    """Whether people whose message waits for a running answer are told so, once per answer."""
+    notice_platforms: Named[bool] = Field(default_factory=no_entries)
+    """notice for one platform, by its name."""
     stop_suspends: bool = False
     """Whether /stop ends the conversation too: the next message starts a new one."""
     photo_burst_s: Delay = 1.0

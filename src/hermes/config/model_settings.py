@@ -50,6 +50,8 @@ class TurnSettings(Section):
     call_wait_s: Delay = 15
     """How long a call of `/v1` or of a job waits for a free slot; messages wait until they expire
     (`inbox.expire_after_s`)."""
+    tell_wait: bool = True
+    """Whether people whose message has waited for a free slot for some seconds are told so, once."""
     wait_s: Delay = 20
     """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
     candidate."""
