@@ -32,10 +32,14 @@ def certificate_problem(path: Path) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """What systemd tells a service that it started: where to report, and how often."""
+    """What systemd tells a service that it started: where to report, and how often.
+
+    `restarts` says that it starts the process again if it ends with a failure.
+    """
 
     notify_socket: str = ""
     watchdog_s: float = 0.0
+    restarts: bool = False
 
 
 def supervisor_of(environ: Mapping[str, str], pid: int) -> Supervisor:
@@ -43,4 +47,18 @@ def supervisor_of(environ: Mapping[str, str], pid: int) -> Supervisor:
     given, meant = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     is_for_us = meant in {"", str(pid)}
     watchdog_s = int(given) / 1_000_000 if given.isdecimal() and is_for_us else 0.0
-    return Supervisor(environ.get("NOTIFY_SOCKET", ""), watchdog_s)
+    socket = environ.get("NOTIFY_SOCKET", "")
+    # A terminal may be a service, too: its programs inherit INVOCATION_ID, and the pid of another.
+    service = environ.get("SYSTEMD_EXEC_PID", "")
+    is_service = service == str(pid) if service else bool(environ.get("INVOCATION_ID"))
+    return Supervisor(socket, watchdog_s, restarts=bool(socket) or is_service)
+
+
+INHERITED_LOCK = "_HERMES_LOCK_FD"
+"""Names the open lock file that a restart hands over to its successor in the same process."""
+
+
+def inherited_lock(environ: Mapping[str, str]) -> int | None:
+    """Return the descriptor of the lock that this process had before a restart."""
+    given = environ.get(INHERITED_LOCK, "")
+    return int(given) if given.isdecimal() else None

@@ -81,6 +81,10 @@ class ProcessSettings(Section):
     more, it ends what waited too. 0: never."""
     crash_window_s: Seconds = 600
     """Only crashes within this time count."""
+    restart: Literal["auto", "replace", "exit"] = "auto"
+    """What `/restart` and SIGUSR1 do once everything has finished: replace starts the gateway again
+    in the same process, exit ends it with 75 for a supervisor. auto is exit if systemd runs the
+    gateway as a service, else replace."""
     stall_s: Delay = 10
     """If the event loop is blocked for this long, the log says where; 0: never."""
     stuck_turn_s: Delay = 300
