@@ -86,9 +86,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ensure_home(self._loaded.home)
         with ExitStack() as held:
-            self._instance = instance = acquire(
-                self._loaded.home, inherited=self._inherited_lock
-            )
+            self._instance = instance = acquire(self._loaded.home, inherited=self._inherited_lock)
             held.callback(instance.release)
             state = RunState(self._loaded.home, self._loaded.settings.process, clock=self._clock)
             try:
@@ -140,7 +138,10 @@ class Gateway:
 
     def take_marker(self) -> Wanted | None:
         """Use up the word that the signal which has just come was wanted; also during the start."""
-        return None if self._instance is None else self._instance.take_marker(self._clock.now())
+        if self._instance is None:
+            return None
+        valid_s = self._loaded.settings.process.planned_stop_s
+        return self._instance.take_marker(self._clock.now(), valid_s=valid_s)
 
     async def reload(self) -> ReloadReport:
         """Apply the changed settings that need no restart."""

@@ -142,6 +142,10 @@ def _times(settings: Settings) -> Iterator[Fault]:
     if turns.output_timeout_s > turns.call_limit_s:
         text = f"expected at most turns.call_limit_s, {turns.call_limit_s:g}"
         yield ("turns", "output_timeout_s"), turns.output_timeout_s, text, "lower it"
+    cron = settings.cron
+    if cron.shown_chars > cron.max_chars:
+        text = f"expected at most cron.max_chars, {cron.max_chars}"
+        yield ("cron", "shown_chars"), cron.shown_chars, text, "lower it"
     if zone is not None and not _is_time_zone(zone):
         text = "expected a time zone that this system knows"
         yield ("time_zone",), zone, text, "write one such as Europe/Paris, or UTC"
@@ -167,6 +171,7 @@ def _is_time_zone(name: str) -> bool:
 def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
     yield from _durability(settings)
     yield from _retries(settings)
+    yield from _pruning(settings, origin)
     for key, model in _models(settings):
         yield from _key_for(settings, key, model=model)
     yield from _compaction(settings)
@@ -188,6 +193,13 @@ def _retries(settings: Settings) -> Iterator[Fault]:
         text = f"so replies become dead letters before their last retry, {needed:g} s on"
         fix = f"set it to at least {needed:g}, or shorten outbox.later_delays_s"
         yield ("outbox", "max_age_s"), outbox.max_age_s, text, fix
+
+
+def _pruning(settings: Settings, origin: Origin) -> Iterator[Fault]:
+    key = ("sessions", "prune_days")
+    if not settings.sessions.prune and origin(key) != DEFAULT:
+        text = "but sessions.prune is false, so nothing is deleted"
+        yield key, settings.sessions.prune_days, text, "set sessions.prune to true, or remove it"
 
 
 def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:

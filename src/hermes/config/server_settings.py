@@ -95,6 +95,9 @@ class ProcessSettings(Section):
     lock_dir: Path | None = None
     """The folder of the locks that prevent two processes from using one credential; default: the
     user's cache folder. Every gateway of the machine must use the same folder."""
+    planned_stop_s: Seconds = 60
+    """How long the marker counts with which `hermes stop` and `hermes up --replace` announce their
+    signal."""
     tell_stop: bool = True
     """Whether chats with a running turn get a notice of a stop."""
 

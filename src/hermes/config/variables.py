@@ -83,7 +83,7 @@ WELL_KNOWN: Mapping[str, WellKnownVariable] = {
     )
 }
 
-_NAMES: Mapping[Key, str] = {row.key: row.name for row in reversed(WELL_KNOWN.values())}
+_NAMES: Mapping[Key, str] = {row.key: row.name for row in reversed(tuple(WELL_KNOWN.values()))}
 
 OF_PLATFORMS: Mapping[str, tuple[Key, Key]] = {
     "ALLOW_ALL_USERS": (("access", "platforms"), ("allow_all",)),

@@ -22,6 +22,7 @@ from hermes.ops.process import ProcessHandle, ProcessIdentity, is_alive, own_ide
 
 KIND = "hermes-gateway"
 PLANNED_STOP_VALID_S = 60.0
+"""How long a marker counts unless the settings say otherwise."""
 
 _LOCK = "gateway.lock"
 _PID = "gateway.pid"
@@ -93,23 +94,23 @@ class Instance:
         """Write the gateway's address for the commands of this machine."""
         write_private(self._run / _ADDRESS, msgspec.json.encode(address))
 
-    def take_marker(self, now: float) -> Wanted | None:
+    def take_marker(self, now: float, *, valid_s: float = PLANNED_STOP_VALID_S) -> Wanted | None:
         """Use up the markers; return which stop was planned for this process, if it is fresh."""
-        found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now)]
+        found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now, valid_s=valid_s)]
         return found[0] if found else None
 
     def take_planned_stop(self, now: float) -> bool:
         """Use up the planned-stop marker; return True if it was for this process and is fresh."""
-        return self._take(_PLANNED_STOP, now)
+        return self._take(_PLANNED_STOP, now, valid_s=PLANNED_STOP_VALID_S)
 
-    def _take(self, name: str, now: float) -> bool:
+    def _take(self, name: str, now: float, *, valid_s: float) -> bool:
         path = self._run / name
         marker = read_as(path, PlannedStop)
         path.unlink(missing_ok=True)
         if marker is None:
             return False
         meant = (marker.pid, marker.start_time) == (self.identity.pid, self.identity.start_time)
-        return meant and 0 <= now - marker.written_at <= PLANNED_STOP_VALID_S
+        return meant and 0 <= now - marker.written_at <= valid_s
 
     def hand_over(self) -> int:
         """Keep the lock and the pid file for the next program in this process; return the lock.

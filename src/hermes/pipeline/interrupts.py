@@ -9,7 +9,6 @@ from hermes.config import Settings
 from hermes.errors import TurnInterrupted
 from hermes.ports.tool import Tool
 
-
 # Who stops a turn that has run for too long.
 TIME_LIMIT: Final = "turns.limit_s"
 _LOOK_AGAIN_S: Final = 1.0

@@ -53,7 +53,9 @@ async def test_the_partial_text_is_kept_and_charged(tmp_path: Path) -> None:
         outcome, text, reason = await end(rig, message_id)
 
         assert (outcome, reason) == ("failed", _CAUSE)
-        assert text.endswith("\n\n(I stopped here: this took longer than I may work on one message.)")
+        assert text.endswith(
+            "\n\n(I stopped here: this took longer than I may work on one message.)"
+        )
         assert text.startswith("one ")
         assert await ledger(rig, message_id) == [("capture", -1)]
 

@@ -58,7 +58,9 @@ async def test_the_platform_then_the_default_then_the_manifest_decides(
 async def test_the_rest_api_is_listed_so_the_default_does_not_count_there(
     tmp_path: Path,
 ) -> None:
-    async with open_rig(tmp_path, script=hang_first, settings={"BUSY__DEFAULT": "interrupt"}) as rig:
+    async with open_rig(
+        tmp_path, script=hang_first, settings={"BUSY__DEFAULT": "interrupt"}
+    ) as rig:
         first = await begin(rig, platform="rest")
         second = await rig.say("two")
         record = await rig.store.inbox.get(second)

@@ -65,7 +65,11 @@ def _name(text: str) -> x509.Name:
 
 
 def _certificate(
-    subject: str, key: ec.EllipticCurvePrivateKey, signer: ec.EllipticCurvePrivateKey, *, is_ca: bool
+    subject: str,
+    key: ec.EllipticCurvePrivateKey,
+    signer: ec.EllipticCurvePrivateKey,
+    *,
+    is_ca: bool,
 ) -> x509.Certificate:
     address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
     return (
@@ -125,7 +129,9 @@ async def _channel(name: str, settings: Settings) -> None:
 
 
 async def _irc(settings: Settings, port: int) -> None:
-    await _channel("irc", _with(settings, "irc", {"server": "127.0.0.1", "port": port, "tls": True}))
+    await _channel(
+        "irc", _with(settings, "irc", {"server": "127.0.0.1", "port": port, "tls": True})
+    )
 
 
 async def _matrix(settings: Settings, port: int) -> None:
@@ -189,7 +195,9 @@ async def test_without_it_nobody_trusts_that_server(dial, server):
     assert server.trusted_by == 0
 
 
-@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HERMES_NET__CA_BUNDLE"])
+@pytest.mark.parametrize(
+    "variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "HERMES_NET__CA_BUNDLE"]
+)
 def test_the_usual_variables_name_it(variable, server, tmp_path):
     loaded = load({variable: str(server.bundle)}, tmp_path / "home")
 

@@ -31,9 +31,7 @@ def test_every_platform_has_the_four_variables(platform, source, write, load_hom
     assert rules.allowed_chats == {"-100"}
     assert access.require_mention is False
     assert loaded.settings.platforms[platform].home_channel == "77"
-    assert (
-        loaded.origins[f"platforms.{platform}.home_channel"] == f"{source} {prefix}_HOME_CHANNEL"
-    )
+    assert loaded.origins[f"platforms.{platform}.home_channel"] == f"{source} {prefix}_HOME_CHANNEL"
     assert loaded.warnings == ()
 
 
@@ -63,8 +61,9 @@ def test_the_variables_of_other_programs_are_left_alone(load_home):
 def test_an_empty_variable_sets_nothing(write, load_home):
     write(yaml="access: {platforms: {slack: {require_mention: false}}}\n")
 
-    assert load_home(SLACK_REQUIRE_MENTION="").settings.access.platforms["slack"] == (
-        load_home().settings.access.platforms["slack"]
+    assert (
+        load_home(SLACK_REQUIRE_MENTION="").settings.access.platforms["slack"]
+        == (load_home().settings.access.platforms["slack"])
     )
 
 
