@@ -233,3 +233,16 @@ def test_a_descriptor_of_something_else_is_no_lock(tmp_path):
             acquire(tmp_path, inherited=other.fileno())
 
         held.release()
+
+
+@pytest.mark.req("W4")
+@pytest.mark.parametrize(("valid_s", "wanted"), [(60.0, None), (120.0, "stop")])
+def test_an_announced_stop_counts_as_long_as_the_settings_say(valid_s, wanted, tmp_path):
+    held = acquire(tmp_path)
+    marker = PlannedStop(
+        pid=held.identity.pid, start_time=held.identity.start_time, written_at=1000.0
+    )
+    (tmp_path / "run" / "planned-stop.json").write_bytes(msgspec.json.encode(marker))
+
+    assert held.take_marker(1100.0, valid_s=valid_s) == wanted
+    held.release()
