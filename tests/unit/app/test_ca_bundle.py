@@ -128,10 +128,8 @@ async def _channel(name: str, settings: Settings) -> None:
         await client.close()
 
 
-async def _irc(settings: Settings, port: int) -> None:
-    await _channel(
-        "irc", _with(settings, "irc", {"server": "127.0.0.1", "port": port, "tls": True})
-    )
+async def _irc(settings: Settings, port: int, host: str = "127.0.0.1") -> None:
+    await _channel("irc", _with(settings, "irc", {"server": host, "port": port, "tls": True}))
 
 
 async def _matrix(settings: Settings, port: int) -> None:
@@ -143,12 +141,12 @@ async def _matrix(settings: Settings, port: int) -> None:
     await _channel("matrix", _with(settings, "matrix", extra))
 
 
-async def _mail(settings: Settings, port: int) -> None:
+async def _mail(settings: Settings, port: int, host: str = "127.0.0.1") -> None:
     extra = {
         "address": "bot@house.test",
         "password": "secret",
         "imap_host": "127.0.0.1",
-        "smtp_host": "127.0.0.1",
+        "smtp_host": host,
         "imap_security": "tls",
         "smtp_security": "tls",
         "trust": "none",
@@ -228,3 +226,23 @@ def test_a_wrong_file_stops_the_start(content, found, tmp_path):
 def test_a_path_that_depends_on_the_folder_of_the_start_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="expected the full path of a file"):
         load({"SSL_CERT_FILE": "ca.pem"}, tmp_path / "home")
+
+
+@pytest.fixture
+async def ipv6_port():
+    """A port of ::1 at which something listens that is no TLS server."""
+    try:
+        server = await asyncio.start_server(lambda _reader, writer: writer.close(), "::1", 0)
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+@pytest.mark.parametrize("dial", [_irc, _mail], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("ipv4_only", [False, True])
+async def test_mail_and_irc_connect_over_ipv4_only_if_they_are_told(dial, ipv4_only, ipv6_port):
+    with pytest.raises(HermesError) as caught:
+        await dial(Settings(ipv4_only=ipv4_only), ipv6_port, "::1")
+
+    assert ("gaierror" in str(caught.value) or "family" in str(caught.value)) is ipv4_only
