@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import sys
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.system.live import (
     run_command,
     with_model,
 )
+from tests.warm.python import AsyncWarmProcess
 
 pytestmark = pytest.mark.req("W3")
 
@@ -85,7 +87,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-async def reached(home: Path, process: asyncio.subprocess.Process) -> Live:
+async def reached(home: Path, process: Process | AsyncWarmProcess) -> Live:
     """Return the gateway at the address that it has now."""
     address = _address(home)
     url = f"http://{address['host']}:{address['port']}"

@@ -1,6 +1,5 @@
 """The built-in adapters, registered by the same registry as third-party ones."""
 
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,18 +58,9 @@ def make_client(settings: Settings) -> HttpClient:
             exempt=settings.net.exempt,
             refuse=settings.net.refuse,
             ports=settings.net.ports,
-        ),
-        ssl_context=_tls(settings.net.ca_bundle),
+            ca_bundle=settings.net.ca_bundle,
+        )
     )
-
-
-def _tls(ca_bundle: Path | None) -> ssl.SSLContext | None:
-    """Return what TLS connections trust if the operator names a file; None: what the system does."""
-    if ca_bundle is None:
-        return None
-    context = ssl.create_default_context(cafile=ca_bundle)
-    context.set_alpn_protocols(["http/1.1"])
-    return context
 
 
 def make_registry(settings: Settings, *, home: Path, on_status: Tell) -> Registry:

@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +18,10 @@ from hermes.app.adapters import make_client, make_mcp
 from hermes.app.platforms import make_one
 from hermes.config import Settings, load
 from hermes.errors import ConfigurationError, HermesError
+from hermes.message.event import MessageEvent
 from hermes.plugins.loader import load_plugin
 from hermes.plugins.registry import Registry
+from hermes.ports.channel import Acceptance
 from hermes.ports.clock import SystemClock
 from hermes.testing.channel_state import memory_state
 from hermes.testing.setup_channel import MemoryFiles
@@ -108,6 +110,10 @@ async def _http(settings: Settings, port: int) -> None:
         await client.close()
 
 
+async def _accept(event: MessageEvent) -> Acceptance:
+    return Acceptance(message_id=event.external_id)
+
+
 async def _channel(name: str, settings: Settings) -> None:
     registry = Registry()
     load_plugin("hermes.contrib.irc", registry, home=Path("/nowhere"))
@@ -122,7 +128,7 @@ async def _channel(name: str, settings: Settings) -> None:
         media_cache=MemoryFiles(),
     )
     try:
-        await channel.connect(None)  # type: ignore[arg-type] - nothing arrives
+        await channel.connect(_accept)
     finally:
         await channel.disconnect()
         await client.close()
@@ -165,8 +171,7 @@ async def _mcp(settings: Settings, port: int) -> None:
         await servers.stop()
 
 
-# Any platform's own settings.
-def _with(settings: Settings, name: str, extra: dict[str, object]) -> Settings:
+def _with(settings: Settings, name: str, extra: Mapping[str, object]) -> Settings:
     table = settings.model_dump(exclude_unset=True)
     return Settings.model_validate(
         {**table, "platforms": {name: {"enabled": True, "extra": extra}}}

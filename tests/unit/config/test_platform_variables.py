@@ -27,7 +27,7 @@ def test_every_platform_has_the_four_variables(platform, source, write, load_hom
 
     access = loaded.settings.access.platforms[platform]
     rules = platform_rules(platform, loaded.settings, manifest="pair")
-    assert (rules.allow_all, rules.allow_from) == (True, {"12", "34"})
+    assert (rules.allow_all, rules.allow_from) == (True, frozenset({"12", "34"}))
     assert rules.allowed_chats == {"-100"}
     assert access.require_mention is False
     assert loaded.settings.platforms[platform].home_channel == "77"
