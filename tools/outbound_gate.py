@@ -67,6 +67,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/listen.py": "binds the listening socket of server.host and server.port",
     "ops/lean_imports.py": "imports uvicorn for `server/listen.py`, and connects to nothing",
     "server/edge.py": "serves what is accepted, and connects to nothing",
+    "config/machine.py": "reads a file of certificates, and connects to nothing",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
     "ops/supervision.py": "a unix datagram to the systemd that started this process",
     "schema/checker.py": "compiles schemas with offline=True, which this gate checks",
@@ -83,6 +84,7 @@ MAY_CONNECT: Mapping[str, str] = {
 }
 MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "providers/local/process.py": "starts this Python on a module of ours",
+    "cli/up.py": "starts itself again for a restart, with its own arguments",
     "cli/channels_try.py": "starts this Python on a module of ours, for a trial on loopback",
     "ops/systemd.py": "`hermes service` runs systemctl and journalctl",
     "tools/mcp/stdio_wire.py": "starts the MCP servers of the configuration",

@@ -58,6 +58,7 @@ def make_client(settings: Settings) -> HttpClient:
             exempt=settings.net.exempt,
             refuse=settings.net.refuse,
             ports=settings.net.ports,
+            ca_bundle=settings.net.ca_bundle,
         )
     )
 
@@ -94,6 +95,7 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress, home: Path
         proxy=settings.proxy,
         ipv4_only=settings.ipv4_only,
         home=home,
+        ca_bundle=settings.net.ca_bundle,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from hermes.app.connection import Chance, ChannelConnection, CredentialClaim
+from hermes.app.connection import CONNECT_S, Chance, ChannelConnection, CredentialClaim
 from hermes.app.lifecycle import stop_all
 from hermes.app.unusable import UnusableChannel
 from hermes.control.status import ChannelStatus
@@ -41,6 +41,7 @@ class Connections:
         chance: Chance = random.random,
         rights: Mapping[str, CredentialClaim] | None = None,
         plugins: Mapping[str, str] | None = None,
+        connect_timeouts_s: Mapping[str, float] | None = None,
         breaker: Callable[[str], tuple[float, int] | None] = lambda _platform: None,
     ) -> None:
         self.connected = on_connected
@@ -63,6 +64,7 @@ class Connections:
                 chance=chance,
                 right=right,
                 plugin=self._plugins.get(channel.name),
+                connect_timeout_s=(connect_timeouts_s or {}).get(channel.name, CONNECT_S),
             )
 
         self._make = make

@@ -25,7 +25,7 @@ from hermes.ports.channel import (
 )
 from hermes.ports.clock import Clock
 
-_CONNECT_S = 30.0
+CONNECT_S = 30.0
 _DISCONNECT_S = 10.0
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 120.0
@@ -88,8 +88,10 @@ class ChannelConnection:
         chance: Chance,
         right: CredentialClaim | None = None,
         plugin: str | None = None,
+        connect_timeout_s: float = CONNECT_S,
     ) -> None:
         self._channel = channel
+        self._connect_timeout_s = connect_timeout_s
         self._accept = accept
         self._listener = listener
         self._traffic = traffic
@@ -166,7 +168,7 @@ class ChannelConnection:
         channel, name = self._channel, self._channel.name
         if self._right is not None:
             await asyncio.to_thread(self._right.take)
-        await self._within(_CONNECT_S, channel.connect(self._heard), "connect")
+        await self._within(self._connect_timeout_s, channel.connect(self._heard), "connect")
         self._stands("connected")
         if isinstance(channel, PushChannel):
             self._listener.connected(channel)

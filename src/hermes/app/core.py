@@ -224,7 +224,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
         ),
         pruning=SessionPruner(
             store.pruning,
-            days=settings.sessions.prune_days,
+            days=settings.sessions.prune_days if settings.sessions.prune else 0,
             forget=None if search is None else search.pruned,
             clock=given.clock,
         ),
@@ -232,6 +232,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
             store.directory,
             connected=lambda: tuple(base.push.sending.values()),
             clock=given.clock,
+            every_s=settings.outbox.directory_s,
         ),
         search_fill=None if search is None else SearchFill(search),
     )

@@ -40,7 +40,8 @@ class Gateway:
     """One gateway of one home; `async with` starts it and drains it.
 
     Without `listen` it serves no HTTP, for use inside another program. `hide` receives the secrets
-    of a changed configuration, so that no log shows them. `hurry` ends the drain.
+    of a changed configuration, so that no log shows them. `hurry` ends the drain. `inherited_lock`
+    is the lock of the home that this process held before a restart.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Gateway:
         logs: Logs | None = None,
         restart: Restart = cannot_restart,
         hurry: asyncio.Event | None = None,
+        inherited_lock: int | None = None,
         checkpoint: Checkpoint = no_checkpoint,
     ) -> None:
         self._loaded = loaded
@@ -61,12 +63,15 @@ class Gateway:
         self._logs = logs
         self._restart = restart
         self._hurry = hurry
+        self._inherited_lock = inherited_lock
         self._lifecycle = Lifecycle(checkpoint)
         self._first_token: str | None = None
         self._instance: Instance | None = None
         self._run: _Run | None = None
         self.cut_off = 0
         self.ending = ShutdownCause(reason="the program around it ended")
+        # The lock of the home, if the process goes on as another gateway.
+        self.kept_lock: int | None = None
 
     @property
     def gateway_api(self) -> GatewayApi:
@@ -81,7 +86,7 @@ class Gateway:
     async def __aenter__(self) -> Self:
         ensure_home(self._loaded.home)
         with ExitStack() as held:
-            self._instance = instance = acquire(self._loaded.home)
+            self._instance = instance = acquire(self._loaded.home, inherited=self._inherited_lock)
             held.callback(instance.release)
             state = RunState(self._loaded.home, self._loaded.settings.process, clock=self._clock)
             try:
@@ -116,6 +121,8 @@ class Gateway:
             raise
         else:
             run.state.ended(self.ending, cut_off=self.cut_off)
+            if self.ending.replaces:
+                self.kept_lock = run.instance.hand_over()
         finally:
             run.instance.release()
 
@@ -131,7 +138,10 @@ class Gateway:
 
     def take_marker(self) -> Wanted | None:
         """Use up the word that the signal which has just come was wanted; also during the start."""
-        return None if self._instance is None else self._instance.take_marker(self._clock.now())
+        if self._instance is None:
+            return None
+        valid_s = self._loaded.settings.process.planned_stop_s
+        return self._instance.take_marker(self._clock.now(), valid_s=valid_s)
 
     async def reload(self) -> ReloadReport:
         """Apply the changed settings that need no restart."""

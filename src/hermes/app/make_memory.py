@@ -13,6 +13,7 @@ from hermes.config import MemorySettings, Settings
 from hermes.memory.fact_vectors import TextEmbedder, Vectors
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
+from hermes.memory.sanitiser import TextLimits
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
 from hermes.message.trivial import is_trivial
@@ -105,7 +106,14 @@ def make_memory_layer(
 
     `own_embedder` makes the vectors of recall; without one a provider does.
     """
-    souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
+    memory = settings.memory
+    souls = SoulCache(
+        store.facts,
+        MemorySouls(clock),
+        sleep=asyncio.sleep,
+        ttl_s=memory.soul_cache_s,
+        pauses_s=memory.soul_retries_s,
+    )
     provider = _embedder(settings.memory, providers)
     embed: TextEmbedder | None = None
     if own_embedder is not None:
@@ -116,7 +124,13 @@ def make_memory_layer(
         embed = LocalTextEmbedder(cast("Embedder", provider), provider.info)
     elif provider is not None:
         embed = PlatformTextEmbedder(provider, models, clock=clock, make_id=make_id)
-    facts = PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id)
+    facts = PeoplesFacts(
+        store.facts,
+        souls=souls,
+        clock=clock,
+        make_id=make_id,
+        limits=TextLimits(memory.value_chars, memory.key_chars),
+    )
     return MemoryLayer(
         souls=souls,
         facts=facts,

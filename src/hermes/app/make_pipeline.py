@@ -172,6 +172,7 @@ def make_sessions(base: CoreBase) -> Sessions:
         platforms=tuple(given.channels),
         ended=ended,
         clock=given.clock,
+        every_s=base.settings.sessions.watch_s,
         sweep=keep.sweep,
     )
     return Sessions(resets=resets, keep=keep, watch=watch, hooks=hooks, ended=ended)
@@ -253,6 +254,8 @@ def _previewer(base: CoreBase) -> OutboxPreviewer:
             interval_s=settings.streaming.interval_s,
             min_chars=settings.streaming.min_chars,
             cursor=settings.streaming.cursor,
+            slow_down=settings.streaming.slow_down,
+            max_strikes=settings.streaming.max_refusals,
             send_timeout_s=settings.outbox.send_timeout_s,
         ),
         clock=base.given.clock,

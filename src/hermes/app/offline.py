@@ -15,10 +15,11 @@ from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
 from hermes.control.audited import Operator
-from hermes.control.operations import Operations
+from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
+from hermes.memory.sanitiser import TextLimits
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
@@ -98,6 +99,12 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         clock=SystemClock(),
         make_id=make_id,
         address=_address(settings),
+        facts=uncached_facts(
+            store,
+            clock=SystemClock(),
+            make_id=make_id,
+            limits=TextLimits(settings.memory.value_chars, settings.memory.key_chars),
+        ),
         tiers=tier_names(settings),
         credit_settings=settings.credits,
         pairing_settings=settings.access.pairing,

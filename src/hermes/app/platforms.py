@@ -135,6 +135,8 @@ def make_one(
                 state=state,
                 webhook_url=_webhook_url(settings, name),
                 returned=returned,
+                ca_bundle=str(settings.net.ca_bundle or ""),
+                ipv4_only=settings.ipv4_only,
             )
         )
     if not isinstance(made, Channel):

@@ -6,7 +6,10 @@ import gc
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
 
+import msgspec
 import structlog
 import uvloop
 
@@ -14,7 +17,7 @@ from hermes.app.gateway import Gateway
 from hermes.app.run_state import EXIT_RESTART, ShutdownCause
 from hermes.config import LoadedConfig
 from hermes.config.machine import Supervisor
-from hermes.errors import HermesError
+from hermes.errors import ConfigurationError, Conflict, HermesError
 from hermes.net.open_files import raise_open_files
 from hermes.ops.instance import Wanted
 from hermes.ops.logs import Logs, plan_of, secrets_in, set_up
@@ -26,16 +29,25 @@ from hermes.ports.clock import SystemClock
 _log = structlog.get_logger(__name__)
 
 
+class GatewayExit(msgspec.Struct, frozen=True, kw_only=True):
+    """How a gateway ended: the exit code, or the lock with which the process starts another one."""
+
+    code: int
+    kept_lock: int | None = None
+
+
 def run_gateway(
     loaded: LoadedConfig,
     *,
     on_ready: Callable[[Welcome], None],
     supervisor: Supervisor | None = None,
-) -> int:
-    """Run a gateway until a signal ends it; return the exit code.
+    inherited_lock: int | None = None,
+) -> GatewayExit:
+    """Run a gateway until a signal ends it; return how it ended.
 
     Ctrl-C, `hermes stop` and a takeover are planned and give 0; a restart and any other SIGTERM
-    give 75, so that a supervisor starts it again.
+    give 75, so that a supervisor starts it again. Without a supervisor, a restart keeps the lock of
+    the home open for the gateway that the caller starts next, in the same process.
     """
     settings = loaded.settings
     clock = SystemClock()
@@ -45,18 +57,49 @@ def run_gateway(
     faulthandler.enable()
     raise_open_files()
     try:
-        return uvloop.run(_run(loaded, on_ready, logs=logs, notifier=notifier))
+        return uvloop.run(
+            _run(
+                loaded,
+                on_ready,
+                logs=logs,
+                notifier=notifier,
+                replaces=_replaces(settings.process.restart, supervisor),
+                inherited_lock=inherited_lock,
+            )
+        )
     finally:
         logs.close()
 
 
+def _replaces(wanted: Literal["auto", "replace", "exit"], supervisor: Supervisor | None) -> bool:
+    """Return whether a restart replaces the process, rather than leaving it to a supervisor."""
+    is_supervised = supervisor is not None and supervisor.restarts
+    return not is_supervised if wanted == "auto" else wanted == "replace"
+
+
 async def _run(
-    loaded: LoadedConfig, on_ready: Callable[[Welcome], None], *, logs: Logs, notifier: Notifier
-) -> int:
-    request = EndRequest()
+    loaded: LoadedConfig,
+    on_ready: Callable[[Welcome], None],
+    *,
+    logs: Logs,
+    notifier: Notifier,
+    replaces: bool,
+    inherited_lock: int | None,
+) -> GatewayExit:
+    request = EndRequest(replaces=replaces, check=loaded.reread)
     gateway = Gateway(
-        loaded, hide=logs.hide, logs=logs, restart=request.restart, hurry=request.hurry
+        loaded,
+        hide=logs.hide,
+        logs=logs,
+        restart=request.restart,
+        hurry=request.hurry,
+        inherited_lock=inherited_lock,
     )
+
+    def stop_instead(ending: ShutdownCause) -> None:
+        gateway.ending = ending
+
+    request.on_stop_instead = stop_instead
     reloads: set[asyncio.Task[None]] = set()
 
     def reload() -> None:
@@ -88,7 +131,7 @@ async def _run(
     await asyncio.gather(*reloads)
     if gateway.cut_off:
         _log.warning("turns_cut_off", count=gateway.cut_off)
-    return gateway.ending.exit_code
+    return GatewayExit(code=gateway.ending.exit_code, kept_lock=gateway.kept_lock)
 
 
 async def _reload(gateway: Gateway) -> None:
@@ -108,6 +151,10 @@ def _set_aside_what_stays() -> None:
     gc.freeze()
 
 
+_WOULD_NOT_START = (
+    "I do not restart: the configuration has a problem now, and I would not start again. `hermes "
+    "config show` names it."
+)
 _REASONS: dict[Wanted, str] = {
     "stop": "hermes stop asked for it",
     "takeover": "another gateway takes over (hermes up --replace)",
@@ -115,11 +162,20 @@ _REASONS: dict[Wanted, str] = {
 
 
 class EndRequest:
-    """The request to end a gateway: only the first counts; a second one sets `hurry`."""
+    """The request to end a gateway: only the first counts; a second one sets `hurry`.
 
-    def __init__(self) -> None:
+    One exception: whoever stops a gateway that is about to replace itself means the next one, too.
+    `check` raises `ConfigurationError` if a gateway could not start now: then it does not restart.
+    """
+
+    def __init__(
+        self, *, replaces: bool = False, check: Callable[[], object] | None = None
+    ) -> None:
         self._ending: asyncio.Future[ShutdownCause] = asyncio.get_running_loop().create_future()
+        self._replaces = replaces
+        self._check = check
         self.hurry = asyncio.Event()
+        self.on_stop_instead: Callable[[ShutdownCause], None] = _ignore
 
     def make(self, ending: ShutdownCause) -> bool:
         """Request the end; return False if it was already requested."""
@@ -128,11 +184,30 @@ class EndRequest:
         self._ending.set_result(ending)
         return True
 
-    def restart(self, reason: str) -> bool:
-        """Accept a request to restart."""
-        if self.make(ShutdownCause(reason=reason, exit_code=EXIT_RESTART)):
-            _log.info("restarting", reason=reason)
+    def restart(self, reason: str, *, by_signal: str | None = None) -> bool:
+        """Accept a request to restart; raise `Conflict` if the next gateway would not start."""
+        if self.is_made:
+            return True
+        self._check_start()
+        ending = ShutdownCause(
+            reason=reason, exit_code=EXIT_RESTART, signal=by_signal, replaces=self._replaces
+        )
+        self.make(ending)
+        _log.info("restarting", reason=reason)
         return True
+
+    def _check_start(self) -> None:
+        try:
+            if self._check is not None:
+                self._check()
+        except ConfigurationError as error:
+            _log.error("not_restarting", problem=str(error))
+            raise Conflict(_WOULD_NOT_START) from error
+
+    def stop_instead(self, ending: ShutdownCause) -> None:
+        """End the process after all if it is about to replace itself."""
+        if self._ending.done() and self._ending.result().replaces:
+            self.on_stop_instead(ending)
 
     @property
     def is_made(self) -> bool:
@@ -172,20 +247,29 @@ class ProcessSignals:
             if not self._request.is_made:
                 self._reload()
             return
+        if number is signal.SIGUSR1 and not self._request.is_made:
+            # What would not start again stays as it is; the log says why.
+            with suppress(Conflict):
+                self._request.restart("a restart was asked for", by_signal=number.name)
+            return
         wanted = self._take_marker() if number is signal.SIGTERM else None
-        if self._request.make(_ending(number, wanted)):
+        ending = _ending(number, wanted)
+        if self._request.make(ending):
             _log.info("stopping", signal=number.name, wanted=wanted)
-        elif wanted is None:
+            return
+        if number is not signal.SIGUSR1:
+            self._request.stop_instead(ending)
+        if wanted is None:
             # A planned signal comes from a command that only waits.
             _log.warning("hurrying", signal=number.name)
             self._request.hurry.set()
 
 
+def _ignore(_ending: ShutdownCause) -> None:
+    """Nothing runs yet that could replace itself."""
+
+
 def _ending(number: signal.Signals, wanted: Wanted | None) -> ShutdownCause:
-    if number is signal.SIGUSR1:
-        return ShutdownCause(
-            reason="a restart was asked for", exit_code=EXIT_RESTART, signal=number.name
-        )
     if number in (signal.SIGINT, signal.SIGHUP):
         return ShutdownCause(reason="its terminal ended it", signal=number.name)
     if wanted is not None:

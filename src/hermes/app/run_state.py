@@ -27,12 +27,16 @@ _log = structlog.get_logger(__name__)
 
 
 class ShutdownCause(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a gateway ends: a signal, a request, or an error, and the exit code."""
+    """Why a gateway ends: a signal, a request, or an error, and the exit code.
+
+    With `replaces` the process goes on as a new gateway, and keeps the lock of its home.
+    """
 
     reason: str
     exit_code: int = EXIT_PLANNED
     signal: str | None = None
     is_expected: bool = True
+    replaces: bool = False
 
 
 class AtEnd(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,11 +6,19 @@ from pathlib import Path
 
 from hermes.cli.failure import DEBUG
 from hermes.config import LoadedConfig, home_folder, load
+from hermes.config.machine import INHERITED_LOCK, inherited_lock
 
 
 def environment() -> Mapping[str, str]:
     """Return the process's environment for `hermes.config` to read."""
     return os.environ  # noqa: TID251 - handed on unread
+
+
+def take_inherited_lock() -> int | None:
+    """Return the lock that a restart handed over; the programs of this process do not see it."""
+    lock = inherited_lock(environment())
+    os.environ.pop(INHERITED_LOCK, None)  # noqa: TID251 - not for children
+    return lock
 
 
 def settings_for(home: Path | None) -> LoadedConfig:

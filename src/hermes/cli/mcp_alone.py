@@ -40,6 +40,7 @@ async def _look(settings: McpSettings, loaded: LoadedConfig) -> McpReport:
         proxy=loaded.settings.proxy,
         ipv4_only=loaded.settings.ipv4_only,
         home=loaded.home,
+        ca_bundle=loaded.settings.net.ca_bundle,
     )
     try:
         await servers.start()

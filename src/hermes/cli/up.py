@@ -13,14 +13,15 @@ from types import MappingProxyType
 from typing import TextIO
 
 from hermes.app import run_gateway
-from hermes.cli.environment import environment, settings_for
+from hermes.cli.environment import environment, settings_for, take_inherited_lock
 from hermes.config import LoadedConfig, StartChoices, ensure_home
-from hermes.config.machine import supervisor_of
+from hermes.config.machine import INHERITED_LOCK, supervisor_of
 from hermes.ops.takeover import take_over
 from hermes.ops.welcome import Welcome
 from hermes.ports.clock import SystemClock
 
 LOG_FORMATS = ("auto", "console", "json")
+REPLACE = "--replace"
 _LAST_PORT = 65_535
 
 
@@ -58,8 +59,30 @@ def start(options: UpOptions) -> int:
     ensure_home(loaded.home)
     if options.replaces:
         _take_over(loaded)
-    supervisor = supervisor_of(environment(), os.getpid())
-    return run_gateway(loaded, on_ready=show_banner, supervisor=supervisor)
+    ended = run_gateway(
+        loaded,
+        on_ready=show_banner,
+        supervisor=supervisor_of(environment(), os.getpid()),
+        inherited_lock=take_inherited_lock(),
+    )
+    if ended.kept_lock is not None:
+        _start_again(ended.kept_lock)
+    return ended.code
+
+
+def _start_again(lock: int) -> None:
+    """Replace this program by a new start of it: same process, terminal, arguments, and lock.
+
+    It takes over from nobody: who started meanwhile could not take the lock.
+    """
+    print("hermes: restarting", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    arguments = [one for one in sys.orig_argv[1:] if one != REPLACE]
+    variables = {**environment(), INHERITED_LOCK: str(lock)}
+    try:
+        os.execve(sys.executable, [sys.executable, *arguments], variables)
+    except OSError as error:
+        print(f"hermes: cannot start again: {sys.executable}: {error.strerror}", file=sys.stderr)
 
 
 def _take_over(loaded: LoadedConfig) -> None:
@@ -100,7 +123,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", type=_host)
     parser.add_argument("--port", type=_port)
     parser.add_argument("--log-format", choices=LOG_FORMATS)
-    parser.add_argument("--replace", action="store_true")
+    parser.add_argument(REPLACE, action="store_true")
     parser.add_argument("--accept-lone-database", action="store_true")
     parser.add_argument("--no-copy", action="store_true")
     return parser

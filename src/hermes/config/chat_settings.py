@@ -105,17 +105,26 @@ class SessionSettings(Section):
     """Whether the model is told where a conversation takes place, with whom, and which platforms
     are connected; not for programs that call the API."""
     cache: SessionCacheSettings = Field(default_factory=SessionCacheSettings)
-    prune_days: Annotated[int, Field(ge=0, le=36_500)] = 0
-    """Conversations that ended this many days ago are deleted; 0 keeps everything."""
+    watch_s: Seconds = 60
+    """How often conversations that are over are looked for."""
+    prune: bool = False
+    """Whether conversations that ended long ago are deleted, once a day."""
+    prune_days: Annotated[int, Field(ge=1, le=36_500)] = 90
+    """With prune, conversations that ended this many days ago are deleted."""
 
 
 class BusySettings(Section):
     """What happens with a message that arrives while its session is answering."""
 
-    default: BusyPolicy = "interrupt"
-    """The policy of every platform that is not listed."""
+    default: BusyPolicy | None = None
+    """The policy of every platform that busy.platforms does not list; default: that of the channel's
+    manifest, which is `interrupt` for chats and `queue` where callers wait for their own reply."""
     platforms: Named[BusyPolicy] = Field(default_factory=lambda: BUSY_PLATFORMS)
     """The policy of one platform, by its name."""
+    notice: bool = False
+    """Whether people whose message waits for a running answer are told so, once per answer."""
+    notice_platforms: Named[bool] = Field(default_factory=no_entries)
+    """notice for one platform, by its name."""
     stop_suspends: bool = False
     """Whether /stop ends the conversation too: the next message starts a new one."""
     photo_burst_s: Delay = 1.0
@@ -167,6 +176,8 @@ class OutboxSettings(Section):
     whole, regardless of `store.retention_days`; then they are dropped."""
     max_waiting: Count = 5000
     """If this many replies wait, new messages are refused."""
+    directory_s: Seconds = 300
+    """How often platforms are asked for the chats to which messages can be sent by name."""
 
 
 class StreamingSettings(Section):
@@ -178,6 +189,12 @@ class StreamingSettings(Section):
     """At least this long between two edits."""
     min_chars: Count = 24
     """At least this many new characters per edit."""
+    slow_down: Annotated[float, Field(ge=1, le=10, allow_inf_nan=False)] = 2
+    """If a platform refuses an edit because there were too many, the interval grows by this
+    factor."""
+    max_refusals: Count = 3
+    """After this many such refusals in a row, the rest of a reply is not shown while it is
+    written."""
     cursor: str = " ▉"
     """The cursor at the end of an unfinished text."""
     fresh_after_s: Delay = 60
@@ -205,6 +222,10 @@ class CronSettings(Section):
     """One person has at most this many jobs at a time."""
     text_chars: Count = 8_000
     """The text of a job has at most this many characters."""
+    max_chars: Count = 4_000
+    """A longer result of a job is stored whole and sent cut, with the place of the rest."""
+    shown_chars: Count = 3_800
+    """How many characters of such a result are sent."""
     least_gap_s: Annotated[int, Field(ge=60, le=31_536_000)] = 60
     """Two runs of a job are at least this far apart."""
 
@@ -272,6 +293,8 @@ class PlatformSettings(Section):
     home_channel: ChatName | None = None
     """The chat, or chat:thread, for messages that name only the platform."""
     rates: RateSettings = Field(default_factory=RateSettings)
+    connect_timeout_s: Seconds = 30
+    """The time limit for connecting; after it the next try follows, later each time."""
     streaming: StreamTransport | None = None
     """How previews are shown on this platform; default: streaming.transport."""
     extra: Extra = Field(default_factory=no_entries)

@@ -1,6 +1,6 @@
 """Checks between settings: values that are valid alone and wrong together.
 
-Part of config, after validation; pure. Each names the key to change and its new value.
+Part of config, after validation; pure but for the certificates. Each names the key to change and its new value.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,6 +12,7 @@ from hermes.config.chat_settings import conditions
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
 from hermes.config.keys import dotted, nearest
+from hermes.config.machine import certificate_problem
 from hermes.config.model_settings import TASKS, ProviderSettings, ServedModelSettings
 from hermes.config.named_variables import unfilled
 from hermes.config.routing_checks import Fault, routing_problems
@@ -54,6 +55,7 @@ def _problems(settings: Settings) -> Iterator[Fault]:
     yield from mcp_problems(settings)
     yield from _addresses(settings)
     yield from _times(settings)
+    yield from _certificates(settings)
 
 
 def _default_agent(settings: Settings) -> Iterator[Fault]:
@@ -140,9 +142,22 @@ def _times(settings: Settings) -> Iterator[Fault]:
     if turns.output_timeout_s > turns.call_limit_s:
         text = f"expected at most turns.call_limit_s, {turns.call_limit_s:g}"
         yield ("turns", "output_timeout_s"), turns.output_timeout_s, text, "lower it"
+    cron = settings.cron
+    if cron.shown_chars > cron.max_chars:
+        text = f"expected at most cron.max_chars, {cron.max_chars}"
+        yield ("cron", "shown_chars"), cron.shown_chars, text, "lower it"
     if zone is not None and not _is_time_zone(zone):
         text = "expected a time zone that this system knows"
         yield ("time_zone",), zone, text, "write one such as Europe/Paris, or UTC"
+
+
+def _certificates(settings: Settings) -> Iterator[Fault]:
+    path = settings.net.ca_bundle
+    found = None if path is None else certificate_problem(path)
+    if found is not None:
+        text = f"expected a file of CA certificates in PEM format, {found}"
+        fix = "correct the path, or remove it for the system's certificates"
+        yield ("net", "ca_bundle"), str(path), text, fix
 
 
 def _is_time_zone(name: str) -> bool:
@@ -156,6 +171,7 @@ def _is_time_zone(name: str) -> bool:
 def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
     yield from _durability(settings)
     yield from _retries(settings)
+    yield from _pruning(settings, origin)
     for key, model in _models(settings):
         yield from _key_for(settings, key, model=model)
     yield from _compaction(settings)
@@ -177,6 +193,13 @@ def _retries(settings: Settings) -> Iterator[Fault]:
         text = f"so replies become dead letters before their last retry, {needed:g} s on"
         fix = f"set it to at least {needed:g}, or shorten outbox.later_delays_s"
         yield ("outbox", "max_age_s"), outbox.max_age_s, text, fix
+
+
+def _pruning(settings: Settings, origin: Origin) -> Iterator[Fault]:
+    key = ("sessions", "prune_days")
+    if not settings.sessions.prune and origin(key) != DEFAULT:
+        text = "but sessions.prune is false, so nothing is deleted"
+        yield key, settings.sessions.prune_days, text, "set sessions.prune to true, or remove it"
 
 
 def _key_for(settings: Settings, key: Key, *, model: str) -> Iterator[Fault]:

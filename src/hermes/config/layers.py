@@ -18,7 +18,9 @@ from hermes.config.variables import (
     PREFIX,
     WELL_KNOWN,
     key_of,
+    key_of_platform,
     platform_key,
+    platforms_named,
     variable_of,
 )
 
@@ -148,6 +150,7 @@ def layer_of_variables(
     """Read variables; `known` are keys of other layers, whose names may be spelled with `-`."""
     layer = Layer(name)
     spellings = tuple(known)
+    platforms = platforms_named(spellings, variables)
     for variable, text in variables.items():
         if variable == HOME:
             _warn_of_late_home(layer)
@@ -156,9 +159,17 @@ def layer_of_variables(
                 _set(layer, WELL_KNOWN[variable].key, value=text, variable=variable)
         elif variable.startswith(PREFIX):
             _read_path_variable(layer, variable, text=text, spellings=spellings)
+        elif (key := key_of_platform(variable, platforms)) is not None:
+            _read_platform_variable(layer, variable, text=text, key=key)
         elif name == DOTENV:
             _warn_of_typing_error(layer, variable)
     return layer
+
+
+def _read_platform_variable(layer: Layer, variable: str, *, text: str, key: Key) -> None:
+    node = node_at(key)
+    if text and node is not None:
+        _set(layer, key, value=_value_of(node, text), variable=variable)
 
 
 def _warn_of_late_home(layer: Layer) -> None:
@@ -244,7 +255,8 @@ def _set(layer: Layer, key: Key, *, value: object, variable: str) -> None:
     """Set a key from a variable; of two for one key the name with the full path wins."""
     leaf = LayerValue(value, layer.name, variable)
     other = layer.leaves.get(key)
-    if other is not None and variable in WELL_KNOWN:
+    is_path = variable.startswith(PREFIX) and variable not in WELL_KNOWN
+    if other is not None and not is_path:
         layer.hidden.append((key, leaf))
         return
     if other is not None:

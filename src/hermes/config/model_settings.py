@@ -52,9 +52,15 @@ class TurnSettings(Section):
     call_wait_s: Delay = 15
     """How long a call of `/v1` or of a job waits for a free slot; messages wait until they expire
     (`inbox.expire_after_s`)."""
+    tell_wait: bool = True
+    """Whether people whose message has waited for a free slot for some seconds are told so, once."""
     wait_s: Delay = 20
     """If a model service asks to retry within this time, Hermes waits; otherwise it tries the next
     candidate."""
+    limit_s: Delay = 0
+    """The time limit of a turn: after it, running model calls and tools that can be stopped are, and
+    the person gets what was written so far. Waiting for a person or for a free slot does not count;
+    after a restart the time starts again. 0: none, because every call and tool has a limit."""
     tool_rounds: Rounds = 8
     """At most this many rounds of tool calls per message."""
     continuations: Whole = 3
@@ -239,6 +245,8 @@ class AgentSettings(SamplingSettings):
     """Whether the same question of the same person may get a cached answer."""
     tool_rounds: Rounds | None = None
     """Its limit of tool rounds; default: turns.tool_rounds."""
+    turn_limit_s: Delay | None = None
+    """The time limit of its turns; default: turns.limit_s. 0: none."""
     max_output_tokens: Count | None = None
     """The maximum length of one of its answers in tokens; default: that of the provider. A longer
     answer is continued (`turns.continuations`)."""

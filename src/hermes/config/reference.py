@@ -11,7 +11,7 @@ from hermes.config.entries import ALWAYS_THERE, EMBEDDER, PROVIDERS
 from hermes.config.findings import printed
 from hermes.config.keys import ANY_NAME, Node, dotted, root
 from hermes.config.settings import Key
-from hermes.config.variables import ENVIRONMENT_ONLY, WELL_KNOWN, variable_of
+from hermes.config.variables import ENVIRONMENT_ONLY, OF_PLATFORMS, WELL_KNOWN, variable_of
 
 _INTRODUCTION = """\
 # Settings
@@ -33,7 +33,7 @@ Hermes reads, each over the one before: its defaults, `gateway.json` (of an olde
 
 def settings_reference() -> str:
     """The page as Markdown, with a heading for every setting."""
-    parts = [_INTRODUCTION, *_sections(), _well_known(), _providers()]
+    parts = [_INTRODUCTION, *_sections(), _well_known(), _of_platforms(), _providers()]
     return "\n".join(parts)
 
 
@@ -96,6 +96,20 @@ def _well_known() -> str:
         if row.key in ENVIRONMENT_ONLY:
             notes = "environment only"
         lines.append(f"| `{row.name}` | `{dotted(row.key)}` | {notes} |")
+    return "\n".join(lines) + "\n"
+
+
+def _of_platforms() -> str:
+    text = (
+        "Names that every platform has, plugins included: `<NAME>` is the platform in capitals, with "
+        "`_` for `-`, such as `SLACK_HOME_CHANNEL`. A platform that Hermes does not know by itself "
+        "must be named in a file or by a `HERMES_PLATFORMS__<NAME>__` variable. A row of the table "
+        "above takes precedence."
+    )
+    lines = [_title("Variables of every platform", text).rstrip(), ""]
+    lines += ["| variable | sets |", "| --- | --- |"]
+    for end, (before, after) in OF_PLATFORMS.items():
+        lines.append(f"| `<NAME>_{end}` | `{dotted((*before, ANY_NAME, *after))}` |")
     return "\n".join(lines) + "\n"
 
 

@@ -95,6 +95,10 @@ class ProcessSettings(Section):
     more, it ends what waited too. 0: never."""
     crash_window_s: Seconds = 600
     """Only crashes within this time count."""
+    restart: Literal["auto", "replace", "exit"] = "auto"
+    """What `/restart` and SIGUSR1 do once everything has finished: replace starts the gateway again
+    in the same process, exit ends it with 75 for a supervisor. auto is exit if systemd runs the
+    gateway as a service, else replace."""
     stall_s: Delay = 10
     """If the event loop is blocked for this long, the log says where; 0: never."""
     stuck_turn_s: Delay = 300
@@ -105,6 +109,9 @@ class ProcessSettings(Section):
     lock_dir: Path | None = None
     """The folder of the locks that prevent two processes from using one credential; default: the
     user's cache folder. Every gateway of the machine must use the same folder."""
+    planned_stop_s: Seconds = 60
+    """How long the marker counts with which `hermes stop` and `hermes up --replace` announce their
+    signal."""
     tell_stop: bool = True
     """Whether chats with a running turn get a notice of a stop."""
 
@@ -168,9 +175,24 @@ class SearchSettings(Section):
 OpenPort = Annotated[int, Field(ge=1, le=65535)]
 
 
-class NetSettings(Section):
-    """What is fetched because a message, a model or a page names it."""
+def _is_absolute(path: Path) -> Path:
+    full = path.expanduser()
+    if not full.is_absolute():
+        raise ValueError
+    return full
 
+
+CertificateFile = Annotated[
+    Path, AfterValidator(_is_absolute), Means("the full path of a file of certificates")
+]
+
+
+class NetSettings(Section):
+    """Outgoing connections, and what is fetched because a message, a model or a page names it."""
+
+    ca_bundle: CertificateFile | None = None
+    """A file of CA certificates (PEM) that outgoing TLS connections trust instead of the system's:
+    models, platforms, mail, IRC, MCP servers. A platform's own ca_file takes precedence."""
     exempt: tuple[Network, ...] = ()
     """Private networks that may be fetched from nevertheless, such as that of a wiki."""
     refuse: tuple[Network, ...] = ()

@@ -95,6 +95,8 @@ class ToolSettings(Section):
     """Whether agents get the tool delegate, which gives a task to a subagent."""
     delegate_to: tuple[Word, ...] = ()
     """The agents to which an agent may delegate besides itself; "*" means all."""
+    delegate_depth: Annotated[int, Field(ge=0, le=10)] = 3
+    """How deep subagents may be nested; 0: an agent has none."""
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 30_000
     """A longer tool result is cut in the middle for the model, and stored whole."""
     parallel_calls: Annotated[int, Field(ge=1, le=100)] = 8
@@ -215,6 +217,16 @@ class MemorySettings(Section):
     """Whether facts are recalled by meaning."""
     recall_facts: Annotated[int, Field(ge=1, le=100)] = 10
     """At most this many facts are recalled for one message."""
+    soul_cache_s: Seconds = 3_600
+    """How long what every prompt says about a person is cached; a changed fact drops it at once."""
+    soul_retries_s: tuple[Delay, ...] = (0.5, 1.0)
+    """The delays before further tries to drop it; after the last one an alert says how long the old
+    text may still be used."""
+    value_chars: Annotated[int, Field(ge=20, le=10_000)] = 200
+    """What is known of a person, and what they wrote before, enters prompts with at most this many
+    characters each."""
+    key_chars: Annotated[int, Field(ge=10, le=500)] = 50
+    """The name of a fact has at most this many characters."""
     embedder: Name | None = None
     """What makes the vectors of facts and messages: a provider, or `wordllama`, which is built in,
     costs a sixth and finds less; default: the built-in minilm, or another provider on this machine."""
@@ -236,5 +248,7 @@ class MemorySettings(Section):
     """The model for dreams; default: models.summaries."""
     dream_days: Days = 7
     """How often a person is reviewed, and only if there is something new."""
+    dream_gaps: Annotated[int, Field(ge=0, le=20)] = 3
+    """At most this many things that are not known of a person are noted, to ask about."""
     dreams_a_day: Count = 200
     """At most this many people are reviewed per day, evenly spread."""

@@ -1,9 +1,10 @@
 """Environment variables as data: which name sets which key, for the environment and for `.env`.
 
-Part of config; pure. A new well-known name needs only a new row in the table.
+Part of config; pure. A new well-known name needs only a new row in the table. Names that every
+platform has, such as `TELEGRAM_HOME_CHANNEL`, are built from the name of the platform.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from hermes.config.keys import ANY_NAME
@@ -76,11 +77,22 @@ WELL_KNOWN: Mapping[str, WellKnownVariable] = {
         WellKnownVariable("EMAIL_SMTP_HOST", ("platforms", "email", "extra", "smtp_host")),
         WellKnownVariable("EMAIL_AUTHSERV_ID", ("platforms", "email", "extra", "authserv_id")),
         WellKnownVariable("EMAIL_ALLOWED_USERS", ("platforms", "email", "extra", "allowed_users")),
+        WellKnownVariable("SSL_CERT_FILE", ("net", "ca_bundle")),
+        WellKnownVariable("REQUESTS_CA_BUNDLE", ("net", "ca_bundle")),
         WellKnownVariable("HERMES_FAILPOINTS", ("debug", "failpoints")),
     )
 }
 
-_NAMES: Mapping[Key, str] = {row.key: row.name for row in WELL_KNOWN.values()}
+_NAMES: Mapping[Key, str] = {row.key: row.name for row in reversed(tuple(WELL_KNOWN.values()))}
+
+OF_PLATFORMS: Mapping[str, tuple[Key, Key]] = {
+    "ALLOW_ALL_USERS": (("access", "platforms"), ("allow_all",)),
+    "ALLOWED_USERS": (("access", "platforms"), ("allow_from",)),
+    "ALLOWED_CHATS": (("access", "platforms"), ("allowed_chats",)),
+    "REQUIRE_MENTION": (("access", "platforms"), ("require_mention",)),
+    "HOME_CHANNEL": (("platforms",), ("home_channel",)),
+}
+"""The ends of the variables that every platform has, each with the key around its name."""
 
 
 def variable_for(key: Key) -> str | None:
@@ -118,6 +130,24 @@ PLATFORM_NAMES = frozenset(
         "irc",
     ]
 )
+
+
+def platforms_named(keys: Iterable[Key], variables: Iterable[str]) -> frozenset[str]:
+    """Return the platforms whose variables count: the known ones, and those that are configured."""
+    paths = (key_of(name) for name in variables if name.startswith(PREFIX))
+    tables = (key[1] for key in (*keys, *paths) if key[0] == "platforms" and len(key) > 1)
+    return PLATFORM_NAMES | frozenset(tables)
+
+
+def key_of_platform(variable: str, platforms: Collection[str]) -> Key | None:
+    """Return the key that a variable such as `TELEGRAM_HOME_CHANNEL` sets; None for others."""
+    for end, (before, after) in OF_PLATFORMS.items():
+        name = variable.removesuffix(f"_{end}")
+        if name != variable:
+            meant = (one for one in platforms if one.upper().replace("-", "_") == name)
+            found = next(meant, None)
+            return None if found is None else (*before, found, *after)
+    return None
 
 
 def platform_key(name: str, rest: Key) -> Key:

@@ -30,17 +30,22 @@ from hermes.control.tokens import TokenOperations
 from hermes.control.users import Forget, UserOperations
 from hermes.control.why import WhyAsk, WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
+from hermes.memory.sanitiser import TextLimits
 from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.message.ids import MakeId
 from hermes.people.pairing import pairing_limits
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
+_AS_REQUIRED = TextLimits()
 
-def _facts(store: Store, *, clock: Clock, make_id: MakeId) -> PeoplesFacts:
+
+def uncached_facts(
+    store: Store, *, clock: Clock, make_id: MakeId, limits: TextLimits = _AS_REQUIRED
+) -> PeoplesFacts:
     """Return what changes facts where no gateway runs, and so no soul is cached."""
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
-    return PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id)
+    return PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id, limits=limits)
 
 
 class Operations:
@@ -72,7 +77,7 @@ class Operations:
         self._cron = cron
         self.search = search or SearchOperations(store, None)
         self._clock = clock
-        facts = facts or _facts(store, clock=clock, make_id=make_id)
+        facts = facts or uncached_facts(store, clock=clock, make_id=make_id)
         self.memory = MemoryOperations(store, facts, dream_now=dream_now)
 
         handles = handles or RuntimeHandles()

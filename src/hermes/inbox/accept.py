@@ -381,10 +381,10 @@ class Inbox:
         if event.internal:
             return BusyPolicy.QUEUE
         platform = event.source.platform
-        chosen = self._busy.platforms.get(platform)
+        chosen = self._busy.platforms.get(platform) or self._busy.default
         if chosen is not None:
             return BusyPolicy(chosen)
-        return self._manifests.get(platform, BusyPolicy(self._busy.default))
+        return self._manifests.get(platform, BusyPolicy.INTERRUPT)
 
     async def _note_duplicate(self, message_id: str) -> None:
         if self._notes >= _NOTES_IN_FLIGHT:

@@ -12,12 +12,14 @@ from hermes.errors import BadRequest, ProviderRejected
 from hermes.memory.answer_json import json_in
 from hermes.memory.fact_merge import LearntFact
 from hermes.memory.facts import learnt_from
+from hermes.memory.sanitiser import TextLimits
 from hermes.memory.structural import BY_NAME, KEYS
 from hermes.message.chat import user_text
 from hermes.ports.memory import Fact, ReadExchange
 from hermes.ports.provider import ModelRequest, OutputSchema
 
 _MOST_FACTS = 20
+_AS_REQUIRED = TextLimits()
 _MOST_KNOWN = 100
 _LONGEST_TEXT = 2_000
 _MAX_OUTPUT_TOKENS = 1_000
@@ -106,7 +108,9 @@ def _told(number: int, one: ReadExchange) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def read_extraction(text: str, heard: Sequence[ReadExchange]) -> ExtractedFacts:
+def read_extraction(
+    text: str, heard: Sequence[ReadExchange], *, limits: TextLimits = _AS_REQUIRED
+) -> ExtractedFacts:
     """Parse an answer; parts that name no message or are not clean are left out.
 
     Raises `ProviderRejected` if the answer does not have the requested form.
@@ -116,15 +120,18 @@ def read_extraction(text: str, heard: Sequence[ReadExchange]) -> ExtractedFacts:
     except msgspec.DecodeError as error:
         raise ProviderRejected(f"the model that learns gave no list of facts: {error}") from error
     learnt = [
-        fact for item in answer.facts[:_MOST_FACTS] if (fact := _learnt(item, heard)) is not None
+        fact
+        for item in answer.facts[:_MOST_FACTS]
+        if (fact := _learnt(item, heard, limits=limits)) is not None
     ]
     return ExtractedFacts(tuple(learnt), answer.forget[:_MOST_FACTS])
 
 
-def _learnt(item: _Item, heard: Sequence[ReadExchange]) -> LearntFact | None:
+def _learnt(item: _Item, heard: Sequence[ReadExchange], *, limits: TextLimits) -> LearntFact | None:
     if not 1 <= item.message <= len(heard):
         return None
     try:
-        return learnt_from(item.key, item.value, source=heard[item.message - 1].message_id)[0]
+        source = heard[item.message - 1].message_id
+        return learnt_from(item.key, item.value, source=source, limits=limits)[0]
     except BadRequest:
         return None

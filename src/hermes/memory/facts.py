@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.memory.fact_merge import LearntFact, merge
-from hermes.memory.sanitiser import clean_key, clean_value
+from hermes.memory.sanitiser import TextLimits, clean_key, clean_value
 from hermes.memory.soul_cache import SoulCache
 from hermes.memory.structural import common_key
 from hermes.message.ids import MakeId
@@ -19,6 +19,7 @@ from hermes.ports.memory import Decide, Fact, FactChange, FactStore
 
 # A longer value is not a fact: it is refused before it is read.
 _LONGEST = 10_000
+_AS_REQUIRED = TextLimits()
 
 
 class FactOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +34,15 @@ class PeoplesFacts:
     """Changes facts."""
 
     def __init__(
-        self, store: FactStore, *, souls: SoulCache, clock: Clock, make_id: MakeId
+        self,
+        store: FactStore,
+        *,
+        souls: SoulCache,
+        clock: Clock,
+        make_id: MakeId,
+        limits: TextLimits = _AS_REQUIRED,
     ) -> None:
+        self.limits = limits
         self._store = store
         self._souls = souls
         self._clock = clock
@@ -46,7 +54,7 @@ class PeoplesFacts:
 
     async def set(self, person_id: str, key: str, *, value: str, source: str) -> FactOutcome:
         """Store a fact; raises `BadRequest` if nothing is left of it after cleaning."""
-        learnt, removed = learnt_from(key, value, source=source)
+        learnt, removed = learnt_from(key, value, source=source, limits=self.limits)
         decide = self.merging(person_id, (learnt,), is_order=True)
         change = await self._store.change(person_id, decide)
         await self._souls.invalidate(person_id)
@@ -107,11 +115,13 @@ class PeoplesFacts:
         await self._souls.invalidate(person_id)
 
 
-def learnt_from(key: str, value: str, *, source: str) -> tuple[LearntFact, tuple[str, ...]]:
+def learnt_from(
+    key: str, value: str, *, source: str, limits: TextLimits = _AS_REQUIRED
+) -> tuple[LearntFact, tuple[str, ...]]:
     """Return a fact as it may be stored, and the families of what was removed from it."""
     if len(key) > _LONGEST or len(value) > _LONGEST:
         raise BadRequest(f"A fact is a short key and a value of at most {_LONGEST:,} characters.")
-    name, text = clean_key(key), clean_value(value)
+    name, text = clean_key(key, limits.key), clean_value(value, limits.value)
     kept = common_key(name.text)
     if not kept or not text.text:
         which = "key" if not kept else "value"

@@ -26,6 +26,13 @@ _STOPS = re.compile(r"[\s.,;:!?…]*")
 _PIECE = re.compile(r"\S+")
 
 
+class TextLimits(msgspec.Struct, frozen=True):
+    """How many characters of a value and of a key enter a prompt."""
+
+    value: int = VALUE_LENGTH
+    key: int = KEY_LENGTH
+
+
 class CleanText(msgspec.Struct, frozen=True):
     """The remaining text, and the families of what was removed, each once."""
 
@@ -33,14 +40,14 @@ class CleanText(msgspec.Struct, frozen=True):
     removed: tuple[str, ...] = ()
 
 
-def clean_value(text: str) -> CleanText:
-    """Return a value in a form that is safe in a prompt: one line of at most 200 characters."""
-    return clean_text(text, limit=VALUE_LENGTH)
+def clean_value(text: str, limit: int = VALUE_LENGTH) -> CleanText:
+    """Return a value in a form that is safe in a prompt: one short line."""
+    return clean_text(text, limit=limit)
 
 
-def clean_key(text: str) -> CleanText:
-    """Return a key in a form that is safe in a prompt: one line of at most 50 characters."""
-    return clean_text(text, limit=KEY_LENGTH)
+def clean_key(text: str, limit: int = KEY_LENGTH) -> CleanText:
+    """Return a key in a form that is safe in a prompt: one shorter line."""
+    return clean_text(text, limit=limit)
 
 
 def clean_text(text: str, *, limit: int) -> CleanText:

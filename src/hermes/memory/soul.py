@@ -68,9 +68,9 @@ def fact_line(key: str, value: str) -> str:
     return f"- {key}: {value}"
 
 
-def earlier_block(said: Sequence[SaidBefore]) -> tuple[str, ...]:
+def earlier_block(said: Sequence[SaidBefore], *, limit: int = VALUE_LENGTH) -> tuple[str, ...]:
     """Return the layer of what a person wrote in earlier sessions: one block, or none."""
-    cleaned = ((one.at, _clean(one.text[:VALUE_LENGTH])) for one in said)
+    cleaned = ((one.at, _clean(one.text[:limit], limit)) for one in said)
     lines = [f"- {_time(at)}: {text}" for at, text in cleaned if text]
     return ("\n".join((_EARLIER, *lines)),) if lines else ()
 
@@ -95,9 +95,9 @@ def dream_block(dream: Dream | None, *, lane: str, epoch: int) -> tuple[str, ...
 
 
 @lru_cache(maxsize=4_096)
-def _clean(text: str) -> str:
+def _clean(text: str, limit: int) -> str:
     """Return the text without injections; cached, because a person's newest messages repeat."""
-    return clean_value(text).text
+    return clean_value(text, limit).text
 
 
 def _time(at: float) -> str:

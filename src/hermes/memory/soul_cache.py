@@ -1,11 +1,11 @@
-"""Caches what a prompt always says about a person, for an hour or until a fact changes.
+"""Caches what a prompt always says about a person, for an hour or so, or until a fact changes.
 
 The storage is behind `SoulBackend`; an in-memory one is shipped. A drop that fails is retried; if
 it keeps failing, a warning says how long the old prompt may still be used.
 """
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -17,7 +17,7 @@ from hermes.ports.memory import FactStore
 
 TTL_S = 3_600.0
 # Three tries, with these pauses between them.
-_PAUSES_S = (0.5, 1.0)
+PAUSES_S = (0.5, 1.0)
 _MOST_PEOPLE = 200
 _log = structlog.get_logger(__name__)
 
@@ -81,7 +81,11 @@ class SoulCache:
         *,
         sleep: Callable[[float], Awaitable[None]],
         alert: Alert = tell_log,
+        ttl_s: float = TTL_S,
+        pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
+        self._ttl_s = ttl_s
+        self._pauses_s = pauses_s
         self._facts = facts
         self._backend = backend
         self._sleep = sleep
@@ -100,7 +104,7 @@ class SoulCache:
         before = self._dropped
         blocks = person_blocks(await self._facts.of(person_id))
         try:
-            await self._backend.put(person_id, blocks, ttl_s=TTL_S)
+            await self._backend.put(person_id, blocks, ttl_s=self._ttl_s)
             if before != self._dropped:
                 # A fact changed while this was being built: it may have come after the drop.
                 await self._backend.drop(person_id)
@@ -109,15 +113,15 @@ class SoulCache:
         return blocks
 
     async def invalidate(self, person_id: str) -> None:
-        """Drop a person's blocks after a change; three tries, then a warning."""
+        """Drop a person's blocks after a change; some tries, then a warning."""
         self._dropped += 1
-        for pause in (*_PAUSES_S, None):
+        for pause in (*self._pauses_s, None):
             try:
                 await self._backend.drop(person_id)
             except HermesError as error:
                 _log.warning("soul_invalidation", person_id=person_id, problem=str(error))
                 if pause is None:
-                    self._alert(person_id, TTL_S)
+                    self._alert(person_id, self._ttl_s)
                 else:
                     await self._sleep(pause)
             else:

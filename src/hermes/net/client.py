@@ -13,6 +13,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextvars import ContextVar
 from functools import lru_cache, partial
+from pathlib import Path
 from types import TracebackType
 from typing import Final
 
@@ -44,7 +45,10 @@ _WIRE_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How calls are made; `exempt`, `refuse` and `ports` configure the guard."""
+    """How calls are made; `exempt`, `refuse` and `ports` configure the guard.
+
+    `ca_bundle` is the file of the certificates that are trusted instead of the system's.
+    """
 
     connect_timeout_s: float = 10.0
     timeout_s: float = 10.0
@@ -56,6 +60,7 @@ class HttpSettings(msgspec.Struct, frozen=True, kw_only=True):
     exempt: tuple[str, ...] = ()
     refuse: tuple[str, ...] = ()
     ports: tuple[int, ...] = ()
+    ca_bundle: Path | None = None
     user_agent: str = "hermes-gateway"
 
 
@@ -317,7 +322,7 @@ class HttpClient:
         self.settings = settings
         self.files = files or FileShortage(SystemClock().monotonic)
         self.guard = Guard(settings.exempt, refuse=settings.refuse, ports=settings.ports)
-        self._ssl_context = ssl_context
+        self._ssl_context = ssl_context or _trusting(settings.ca_bundle)
         self._resolver = resolver
         self._trusted: aiohttp.ClientSession | None = None
         self._guarded: aiohttp.ClientSession | None = None
@@ -448,6 +453,15 @@ def _look_at(closed: "asyncio.Future[None]") -> None:
     unretrieved."""
     if not closed.cancelled():
         closed.exception()
+
+
+def _trusting(ca_bundle: Path | None) -> ssl.SSLContext | None:
+    """Return what TLS connections trust if a file is named; None: what the system trusts."""
+    if ca_bundle is None:
+        return None
+    context = ssl.create_default_context(cafile=ca_bundle)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _nothing() -> None:

@@ -22,6 +22,7 @@ from hermes.ops.process import ProcessHandle, ProcessIdentity, is_alive, own_ide
 
 KIND = "hermes-gateway"
 PLANNED_STOP_VALID_S = 60.0
+"""How long a marker counts unless the settings say otherwise."""
 
 _LOCK = "gateway.lock"
 _PID = "gateway.pid"
@@ -93,23 +94,35 @@ class Instance:
         """Write the gateway's address for the commands of this machine."""
         write_private(self._run / _ADDRESS, msgspec.json.encode(address))
 
-    def take_marker(self, now: float) -> Wanted | None:
+    def take_marker(self, now: float, *, valid_s: float = PLANNED_STOP_VALID_S) -> Wanted | None:
         """Use up the markers; return which stop was planned for this process, if it is fresh."""
-        found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now)]
+        found = [kind for kind in _MARKERS if self._take(_MARKERS[kind], now, valid_s=valid_s)]
         return found[0] if found else None
 
     def take_planned_stop(self, now: float) -> bool:
         """Use up the planned-stop marker; return True if it was for this process and is fresh."""
-        return self._take(_PLANNED_STOP, now)
+        return self._take(_PLANNED_STOP, now, valid_s=PLANNED_STOP_VALID_S)
 
-    def _take(self, name: str, now: float) -> bool:
+    def _take(self, name: str, now: float, *, valid_s: float) -> bool:
         path = self._run / name
         marker = read_as(path, PlannedStop)
         path.unlink(missing_ok=True)
         if marker is None:
             return False
         meant = (marker.pid, marker.start_time) == (self.identity.pid, self.identity.start_time)
-        return meant and 0 <= now - marker.written_at <= PLANNED_STOP_VALID_S
+        return meant and 0 <= now - marker.written_at <= valid_s
+
+    def hand_over(self) -> int:
+        """Keep the lock and the pid file for the next program in this process; return the lock.
+
+        What the old one wrote for commands goes: its address and the markers of its end.
+        """
+        assert self._lock is not None
+        for name in (_ADDRESS, *_MARKERS.values()):
+            (self._run / name).unlink(missing_ok=True)
+        os.set_inheritable(self._lock, True)
+        lock, self._lock = self._lock, None
+        return lock
 
     def release(self) -> None:
         """Remove the files and release the lock; a second call does nothing."""
@@ -121,15 +134,19 @@ class Instance:
         self._lock = None
 
 
-def acquire(home: Path) -> Instance:
-    """Become the gateway of `home`; raise `AlreadyRunning` if another process is."""
+def acquire(home: Path, *, inherited: int | None = None) -> Instance:
+    """Become the gateway of `home`; raise `AlreadyRunning` if another process is.
+
+    `inherited` is the lock that the gateway before this one left open in this very process.
+    """
     folder = _run_folder(home)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = _lock(folder / _LOCK)
+        kept = _adopt(inherited, folder / _LOCK)
+        lock = _lock(folder / _LOCK) if kept is None else kept
     except OSError as error:
         raise _unusable(folder, error) from error
-    running = _find(folder, is_locked=lambda: lock is None)
+    running = None if kept is not None else _find(folder, is_locked=lambda: lock is None)
     if lock is None or running is not None:
         if lock is not None:
             os.close(lock)
@@ -224,6 +241,18 @@ def _lock(path: Path) -> int | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
+
+
+def _adopt(descriptor: int | None, path: Path) -> int | None:
+    """Return the descriptor if it holds the lock at `path`; otherwise None."""
+    try:
+        if descriptor is None or not _is_at(descriptor, path):
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.set_inheritable(descriptor, False)
+    except OSError:
+        return None
+    return descriptor
 
 
 def _is_locked(path: Path) -> bool:

@@ -126,7 +126,12 @@ class EditLoop:
         if not self._display.can_try_again(error):
             self._give_up(error.failure)
             return
-        self._pace = after_strike(self._pace, self._clock.now(), retry_after=error.retry_after)
+        self._pace = after_strike(
+            self._pace,
+            self._clock.now(),
+            retry_after=error.retry_after,
+            slow_down=self._timing.slow_down,
+        )
         if self._pace.strikes >= self._timing.max_strikes:
             self._give_up(error.failure)
 
@@ -161,9 +166,11 @@ def after_show(pace: EditRate, now: float) -> EditRate:
     return msgspec.structs.replace(pace, shown_at=now, strikes=0)
 
 
-def after_strike(pace: EditRate, now: float, *, retry_after: float | None) -> EditRate:
-    """Return the rate after the platform refused an edit for now: half as fast."""
-    interval_s = pace.interval_s * 2
+def after_strike(
+    pace: EditRate, now: float, *, retry_after: float | None, slow_down: float = 2.0
+) -> EditRate:
+    """Return the rate after the platform refused an edit for now: slower by that factor."""
+    interval_s = pace.interval_s * slow_down
     return EditRate(
         interval_s=interval_s,
         strikes=pace.strikes + 1,

@@ -35,6 +35,7 @@ class PreviewTiming(msgspec.Struct, frozen=True, kw_only=True):
     interval_s: float = 0.8
     min_chars: int = 24
     cursor: str = " ▉"
+    slow_down: float = 2.0
     max_strikes: int = 3
     send_timeout_s: float = 10.0
     close_wait_s: float = 10.0

@@ -9,12 +9,18 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.session_key import child_lane, depth_of
-from hermes.pipeline.needs import Follow, HasClock, HasWatch, PutChild, StageContext, ToolJournal
+from hermes.pipeline.needs import (
+    Follow,
+    HasClock,
+    HasSettings,
+    HasWatch,
+    PutChild,
+    StageContext,
+    ToolJournal,
+)
 from hermes.pipeline.turn import Turn
 from hermes.ports.turns import LaneView
 from hermes.ports.upward import Progress
-
-MAX_DEPTH = 3
 
 
 class FindsAgent(Protocol):
@@ -42,7 +48,7 @@ class HasStates(Protocol):
     def inbox(self) -> MessageStates: ...
 
 
-class ChildServices(HasClock, HasWatch, Protocol):
+class ChildServices(HasClock, HasWatch, HasSettings, Protocol):
     """What a subagent needs: its agent, a place in the inbox, and somebody who follows its turn."""
 
     @property
@@ -76,8 +82,9 @@ async def run_child(
     """
     number = ctx.journal.next_child(call)
     services = ctx.services
-    if depth_of(turn.lane) >= MAX_DEPTH:
-        raise ToolError(f"subagents may be nested {MAX_DEPTH} deep at most")
+    deepest = services.settings.tools.delegate_depth
+    if depth_of(turn.lane) >= deepest:
+        raise ToolError(f"subagents may be nested {deepest} deep at most")
     try:
         chosen = services.roster.get(agent or turn.agent.key)
     except NotFound as error:

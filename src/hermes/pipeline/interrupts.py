@@ -1,12 +1,17 @@
 """Stopping a running turn: only where it waits for a model or a tool that can be cancelled."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
+from typing import Final
 
 from hermes.config import Settings
 from hermes.errors import TurnInterrupted
 from hermes.ports.tool import Tool
+
+# Who stops a turn that has run for too long.
+TIME_LIMIT: Final = "turns.limit_s"
+_LOOK_AGAIN_S: Final = 1.0
 
 
 class Arrivals:
@@ -123,6 +128,53 @@ class _Scope:
         still_cancelling = self._task.uncancel() > 0
         if kind is asyncio.CancelledError and not still_cancelling:
             raise TurnInterrupted(f"stopped by {self._interrupt.by}") from None
+
+
+class TimeLimit:
+    """Stops a turn when it has worked for too long; 0 never does.
+
+    `worked` is how long it has worked so far: waiting for others does not count. While it `is_held`
+    by a question to a person, which has a limit of its own, it goes on.
+    """
+
+    def __init__(
+        self,
+        limit_s: float,
+        *,
+        worked: Callable[[], float],
+        is_held: Callable[[], bool],
+        stop: Callable[[], None],
+    ) -> None:
+        self._limit_s = limit_s
+        self._worked = worked
+        self._is_held = is_held
+        self._stop = stop
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        if self._limit_s:
+            self._look_in(self._limit_s)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look_in(self, delay_s: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._look)
+
+    def _look(self) -> None:
+        left_s = self._limit_s - self._worked()
+        if left_s > 0:
+            self._look_in(left_s)
+        elif self._is_held():
+            self._look_in(_LOOK_AGAIN_S)
+        else:
+            self._stop()
 
 
 # The message a lane works on, and how many steps it has written and ended.

@@ -41,8 +41,8 @@ class Journal:
         self._spent: list[SpendEntry] = []
         self._joining: tuple[Step, ...] = ()
         self.lease: Lease | None = None
-        # True while nothing happens because all places for model calls are taken.
-        self.waits_for_place = False
+        self._waits_since: float | None = None
+        self._waited_s = 0.0
         # Steps as they began and as they ended; kept only where somebody traces turns.
         self.trace: list[tuple[Step, Step]] | None = None
         # Told of each step as it ends; only where a hook wants to hear of steps.
@@ -50,6 +50,24 @@ class Journal:
         self.spent: set[str] = set()
         self._children: dict[int, int] = {}
         self._child_lanes: dict[int, list[str]] = {}
+
+    @property
+    def waits_for_place(self) -> bool:
+        """Whether nothing happens because all places for model calls are taken."""
+        return self._waits_since is not None
+
+    @waits_for_place.setter
+    def waits_for_place(self, waits: bool) -> None:
+        now = self._clock.monotonic()
+        if self._waits_since is not None:
+            self._waited_s += now - self._waits_since
+        self._waits_since = now if waits else None
+
+    @property
+    def waited_s(self) -> float:
+        """Return how long the turn has waited for places in all."""
+        since = self._waits_since
+        return self._waited_s + (0.0 if since is None else self._clock.monotonic() - since)
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -34,9 +34,10 @@ from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.session_ends import end_if_over
 from hermes.pipeline.tool_questions import close_unrepeated
+from hermes.pipeline.wait_notices import WaitNotices
 from hermes.ports.observer import current_turn
 from hermes.ports.signals import Signals
-from hermes.ports.turns import LaneView
+from hermes.ports.turns import LaneView, MessageRecord
 
 _RETRY_S = 1.0
 # With more messages than this being accepted at once, a turn starts up to 1.5 s later.
@@ -86,6 +87,7 @@ class Lanes:
         self._stopping = False
         self._watcher: asyncio.Task[None] | None = None
         self._stuck = StuckTurns()
+        self._notices = WaitNotices(services)
         signals.add_lanes(self)
 
     async def start(self) -> None:
@@ -106,6 +108,8 @@ class Lanes:
                 switch.gathering.add(message_id, stops=stops)
             elif stops and not switch.follow(message_id, now):
                 self.interrupt(lane, message_id, message_id=running.message_id)
+            elif running.message_id is not None:
+                self._notices.behind(running.message_id, message_id=message_id, busy=busy)
         self.wake(lane)
 
     def wake(self, lane: str) -> None:
@@ -201,6 +205,7 @@ class Lanes:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._notices.stop()
 
     def _let_go_of_waiting(self) -> None:
         """End the tasks of turns that wait for their first model call: they start next time."""
@@ -325,6 +330,7 @@ class Lanes:
             _log.exception("turn_failed", message_id=view.message.id)
             await self._fail(view, ctx, error)
         finally:
+            self._notices.ended(view.message.id)
             running.message_id = running.ctx = running.view = None
             current_turn.set("")
         return None
@@ -357,8 +363,20 @@ class Lanes:
             try:
                 await self._services.store.fleet.beat()
                 await self._services.store.feed.catch_up()
+                await self.tell_waiting()
             except Exception:  # noqa: BLE001  watch boundary: the next beat may succeed
                 _log.exception("node_not_alive", node=self._services.owner)
+
+    async def tell_waiting(self) -> None:
+        """Tell people whose turns wait for their first model call."""
+        found: list[MessageRecord] = []
+        for lane, running in self._running.items():
+            message = None if running.view is None else running.view.message
+            if message is None or running.ctx is None or _goes_first(lane):
+                continue
+            if running.ctx.journal.waits_for_place and not running.ctx.journal.begun:
+                found.append(message)
+        await self._notices.without_place(found)
 
     def end_stuck(self, now: float) -> None:
         """End turns that make no step for longer than any limit allows, each with a reason."""

@@ -19,6 +19,7 @@ from hermes.message.parts import Part, TextPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.message.reply_tags import is_no_reply
 from hermes.pipeline.exchange import is_continued, said_so_far
+from hermes.pipeline.interrupts import TIME_LIMIT
 from hermes.pipeline.turn import Turn
 from hermes.ports.provider import StopReason
 
@@ -151,6 +152,21 @@ def cut_off(text: str, cause: str) -> Reply:
 def failed(text: str, cause: str) -> Reply:
     """Return a failure in plain words."""
     return Reply(parts=(TextPart(text),), outcome=Outcome.FAILED, reason=cause)
+
+
+def stopped_reply(turn: Turn, partial: str, *, by: str) -> Reply:
+    """Return the end of a turn that a person, or its time limit, has stopped."""
+    return _out_of_time(turn, partial) if by == TIME_LIMIT else interrupted(partial, by)
+
+
+def _out_of_time(turn: Turn, partial: str) -> Reply:
+    cause = f"the turn reached its time limit ({TIME_LIMIT}, or turn_limit_s of the agent)"
+    if not partial:
+        text = "This took longer than I may work on one message, so I stopped. Please ask for less at once."
+        return _tool_output(turn, cause) or failed(text, cause)
+    note = "\n\n(I stopped here: this took longer than I may work on one message.)"
+    parts = (TextPart(partial + note),)
+    return Reply(parts=parts, outcome=Outcome.FAILED, reason=cause, earned=True)
 
 
 def interrupted(partial: str, by: str) -> Reply:

@@ -9,6 +9,7 @@ import structlog
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
+from hermes.message.session_key import root_lane
 from hermes.pipeline import replies
 from hermes.pipeline.answer_media import with_attachments
 from hermes.pipeline.background import choices_of
@@ -23,7 +24,7 @@ from hermes.pipeline.comebacks import given_up
 from hermes.pipeline.commands.control_commands import ControlPlane, run_command
 from hermes.pipeline.commands.reload import with_note
 from hermes.pipeline.follow_ups import takes_more
-from hermes.pipeline.interrupts import Arrivals, Interrupt
+from hermes.pipeline.interrupts import TIME_LIMIT, Arrivals, Interrupt, TimeLimit
 from hermes.pipeline.journal import Journal
 from hermes.pipeline.plan import END, PREPARE, next_stage
 from hermes.pipeline.resume import restore, tell_of_cut
@@ -91,21 +92,43 @@ class TurnRunner:
             turn, told = tell_of_cut(restored, ctx)
             await ctx.journal.begin(turn, first=told)
         reply: Reply | None = ending
-        own, noted = turn, ctx.journal.noted
-        if reply is None and restored is None:
-            turn, reply = await self._prepare(own, ctx, noted=noted)
-            if reply is not None and reply.note:
-                turn = with_note(turn, reply)
         if reply is None:
-            async with self._working(turn):
-                turn, acted = await self._act(
-                    turn, ctx, again=lambda: self._prepare(own, ctx, noted=noted)
-                )
-            reply = _once_told(acted, tell_expired=tell_expired)
+            with self._time_limit(turn, ctx):
+                turn, reply = await self._answer(turn, ctx, is_prepared=restored is not None)
+            reply = _once_told(reply, tell_expired=tell_expired)
         if turn.event.scheduled is not None:
             reply = await end_scheduled(turn, reply, ctx)
         await self._end(turn, await self._with_what_was_shown(reply, view), ctx)
         return reply.outcome
+
+    async def _answer(
+        self, turn: Turn, ctx: TurnContext, *, is_prepared: bool
+    ) -> tuple[Turn, Reply]:
+        own, noted = turn, ctx.journal.noted
+        if not is_prepared:
+            turn, reply = await self._prepare(own, ctx, noted=noted)
+            if reply is not None:
+                return (with_note(turn, reply) if reply.note else turn), reply
+        async with self._working(turn):
+            return await self._act(turn, ctx, again=lambda: self._prepare(own, ctx, noted=noted))
+
+    def _time_limit(self, turn: Turn, ctx: TurnContext) -> TimeLimit:
+        """Return the time limit of this attempt at a turn; an earlier one had its own."""
+        services = self._services
+        own = turn.agent.settings.turn_limit_s
+        monotonic = services.clock.monotonic
+        began = monotonic()
+
+        def stop() -> None:
+            _log.warning("turn_out_of_time", message_id=turn.id)
+            self._plane.interrupt(turn.lane, TIME_LIMIT, message_id=turn.id)
+
+        return TimeLimit(
+            services.settings.turns.limit_s if own is None else own,
+            worked=lambda: monotonic() - began - ctx.journal.waited_s,
+            is_held=lambda: services.questions.at(root_lane(turn.lane)) is not None,
+            stop=stop,
+        )
 
     def _working(self, turn: Turn) -> AbstractAsyncContextManager[object]:
         """Show the watchers of a turn that it is being worked on."""

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from hermes.config import CronSettings
 from hermes.errors import Forbidden, Refused
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import Part, TextPart, text_of
@@ -19,8 +20,6 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sends import FoundTarget, Parcel
 
-MOST_CHARS: Final = 4_000
-SHOWN_CHARS: Final = 3_800
 MOST_NAMED_CHARS: Final = 2_000
 
 
@@ -45,35 +44,39 @@ async def end_scheduled(turn: Turn, reply: Reply, ctx: TurnContext) -> Reply:
     return msgspec.structs.replace(reply, silent=True, reason=f"sent to {place.name}")
 
 
-def for_schedule(delivery: NewDelivery, turn: Turn, reply: Reply) -> NewDelivery:
+def for_schedule(
+    delivery: NewDelivery, turn: Turn, reply: Reply, *, settings: CronSettings
+) -> NewDelivery:
     """Return a delivery that answers no message of its chat, and is not too long for one."""
     parts = delivery.parts
     if parts is None and delivery.state is DeliveryState.PENDING:
-        shown = cut(reply.parts, _job_of(turn))
+        shown = cut(reply.parts, _job_of(turn), settings=settings)
         parts = None if shown == reply.parts else shown
     target = msgspec.structs.replace(delivery.target, reply_to=None)
     return msgspec.structs.replace(delivery, target=target, parts=parts)
 
 
-def cut(parts: tuple[Part, ...], job: str) -> tuple[Part, ...]:
+def cut(parts: tuple[Part, ...], job: str, *, settings: CronSettings) -> tuple[Part, ...]:
     """Return what is sent of a reply: too long a text ends with the place of the rest.
 
     Its attachments stay, those that are only named in a last part of the text, too.
     """
     texts = [part.text for part in parts if isinstance(part, TextPart)]
-    if len(without_thoughts("".join(texts))) <= MOST_CHARS:
+    if len(without_thoughts("".join(texts))) <= settings.max_chars:
         return parts
     named = texts.pop() if len(texts) > 1 and len(texts[-1]) <= MOST_NAMED_CHARS else ""
-    said = TextPart(_shortened(without_thoughts("".join(texts)), job) + named)
+    said = TextPart(
+        _shortened(without_thoughts("".join(texts)), job, limit=settings.shown_chars) + named
+    )
     return (said, *(part for part in parts if not isinstance(part, TextPart)))
 
 
-def _shortened(text: str, job: str) -> str:
+def _shortened(text: str, job: str, *, limit: int) -> str:
     rest = f"/schedule output {job} shows them in the chat that the job is from"
     if ":" in job:
         rest = f"in the conversation of {job}, which `hermes search` finds"
     return (
-        f"{text[:SHOWN_CHARS]}\n\n… [cut here: {len(text):,} characters in all. They are kept whole: "
+        f"{text[:limit]}\n\n… [cut here: {len(text):,} characters in all. They are kept whole: "
         f"{rest}]"
     )
 
@@ -89,7 +92,11 @@ async def _send(turn: Turn, reply: Reply, ctx: TurnContext) -> FoundTarget:
     )
     if place.reach == "admins" and not scheduled.is_operators:
         raise Forbidden("it is not a chat of the person any more")
-    shown = reply.parts if place.target is None else cut(reply.parts, scheduled.job)
+    shown = (
+        reply.parts
+        if place.target is None
+        else cut(reply.parts, scheduled.job, settings=services.settings.cron)
+    )
     text = without_thoughts(text_of(shown))
     parcel = Parcel(
         id=f"{reply_id(turn.id)}.cron",

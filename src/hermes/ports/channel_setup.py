@@ -36,6 +36,8 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     set, or the default; secrets as plain text. `state` is for the little that a channel must remember
     itself over a restart (where it was in a stream of events).
     `webhook_url` is the address at which the platform reaches this gateway, if one is configured.
+    A channel that opens connections without `client` trusts the certificates in `ca_bundle`, if it
+    is set, and connects over IPv4 only if `ipv4_only` says so.
     `returned` is told of what comes back after it was sent; it is durable once it returns.
     """
 
@@ -50,6 +52,8 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     media: MediaFiles
     state: PlatformState
     webhook_url: str | None = None
+    ca_bundle: str = ""
+    ipv4_only: bool = False
     returned: TellReturned | None = None
 
 

@@ -1,4 +1,4 @@
-"""Keeps the directory of chats: every five minutes it lists the chats of platforms that can.
+"""Keeps the directory of chats: every five minutes or so it lists the chats of platforms that can.
 
 Between the rounds it notes the names of chats in which somebody writes; that costs one dictionary
 lookup, and the next round writes it. A crash loses only what will be seen again.
@@ -17,7 +17,6 @@ from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry, DirectoryStore
 from hermes.schedule.rounds import Rounds
 
-EVERY_S = 300.0
 _LIST_S = 30.0
 _MOST_SEEN = 10_000
 _LONGEST_NAME = 200
@@ -33,13 +32,14 @@ class DirectoryWatch:
         *,
         connected: Callable[[], Iterable[Channel]],
         clock: Clock,
+        every_s: float,
     ) -> None:
         self._store = store
         self._connected = connected
         self._clock = clock
         self._names: dict[tuple[str, str], str] = {}
         self._seen: dict[tuple[str, str], ChatEntry] = {}
-        self._rounds = Rounds("directory", self.round, every_s=EVERY_S)
+        self._rounds = Rounds("directory", self.round, every_s=every_s)
 
     def start(self) -> None:
         """Start the rounds."""

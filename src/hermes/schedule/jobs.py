@@ -151,7 +151,7 @@ class JobWorker:
             request = extraction_request(lessons.heard, await shop.facts.of(job.person_id))
             model = shop.settings.memory.extract_model
             text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
-            found = read_extraction(text, lessons.heard)
+            found = read_extraction(text, lessons.heard, limits=shop.facts.limits)
         decide = shop.facts.merging(job.person_id, found.learnt, forget=found.forget)
         change = await shop.jobs.finish(job, decide, covered=lessons.covered, spent=receipt.take())
         if change:
@@ -195,10 +195,17 @@ class Dreamer:
         facts = facts_for(await shop.facts.of(job.person_id))
         lately, dream = await shop.dreams.lately_said(job, limit=_MESSAGES), None
         if facts or lately.said:
-            request = dream_request(facts, lately.said, before=await shop.dreams.of(job.person_id))
-            model = shop.settings.memory.dream_model
+            memory = shop.settings.memory
+            before = await shop.dreams.of(job.person_id)
+            request = dream_request(facts, lately.said, before=before, most_gaps=memory.dream_gaps)
+            model = memory.dream_model
             text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
-            dream = read_dream(text, at=shop.clock.now())
+            dream = read_dream(
+                text,
+                at=shop.clock.now(),
+                most_gaps=memory.dream_gaps,
+                limit=memory.value_chars,
+            )
         is_done = await shop.dreams.finish(
             job,
             dream,

@@ -1,6 +1,6 @@
 """Pruning: deletes conversations that ended long ago, at most once a day.
 
-Off unless `sessions.prune_days` sets the age. Conversations go one at a time, each whole and after
+Off unless `sessions.prune` is on. Conversations go one at a time, each whole and after
 its subagents' conversations; a failure is logged and retried the next day.
 """
 

@@ -17,7 +17,6 @@ from hermes.ports.sessions import EndReason, SessionStore, UnusedSession
 from hermes.schedule.rounds import Rounds
 from hermes.sessions.resets import Resets
 
-_EVERY_S = 60.0
 _AT_ONCE = 500
 _log = structlog.get_logger(__name__)
 Ended = Callable[[str, EndReason], None]
@@ -34,6 +33,7 @@ class SessionWatch:
         platforms: Sequence[str],
         ended: Ended,
         clock: Clock,
+        every_s: float,
         sweep: Callable[[], None] = lambda: None,
     ) -> None:
         self._sessions = sessions
@@ -43,7 +43,7 @@ class SessionWatch:
         self._clock = clock
         self._sweep = sweep
         self._seen: dict[tuple[str, int], float] = {}
-        self._rounds = Rounds("session_watch", self.round, every_s=_EVERY_S)
+        self._rounds = Rounds("session_watch", self.round, every_s=every_s)
 
     def start(self) -> None:
         """Start the rounds."""

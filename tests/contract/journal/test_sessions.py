@@ -25,6 +25,7 @@ def watch(rig: Rig, ended: list[tuple[str, str]]) -> SessionWatch:
         platforms=("rest", "push"),
         ended=lambda lane, reason: ended.append((lane, reason)),
         clock=rig.clock,
+        every_s=60.0,
     )
 
 

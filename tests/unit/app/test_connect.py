@@ -1,7 +1,7 @@
 """Connections: side by side, made again with growing waits, final errors, and deaf channels."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 
 import pytest
 from structlog.testing import capture_logs
@@ -88,7 +88,7 @@ class Desk:
         self.told: list[str] = []
         self.all: Connections | None = None
 
-    async def start(self, *channels: Hook) -> None:
+    async def start(self, *channels: Hook, timeouts: Mapping[str, float] | None = None) -> None:
         self.all = Connections(
             {one.name: one for one in channels},
             accept=self._accept,
@@ -99,6 +99,7 @@ class Desk:
             clock=self.time,
             sleep=self.time.sleep,
             chance=lambda: 0.5,
+            connect_timeouts_s=timeouts,
         )
         self.all.start()
         await settle()
@@ -132,6 +133,18 @@ async def test_one_that_hangs_holds_up_no_other_and_is_given_thirty_seconds(desk
     assert desk.stand("stuck") == ("disconnected", "timeout", True)
     await desk.time.pass_by(1.0)
     assert stuck.connects == 2
+
+
+@pytest.mark.req("W2")
+async def test_a_platform_has_the_time_that_its_settings_give_it(desk: Desk) -> None:
+    short, usual = Line("short"), Line("usual")
+    short.hangs = usual.hangs = True
+
+    await desk.start(short, usual, timeouts={"short": 5.0})
+    await desk.time.pass_by(5.0)
+
+    assert desk.stand("short") == ("disconnected", "timeout", True)
+    assert desk.stand("usual")[0] == "starting"
 
 
 @pytest.mark.req("W2")

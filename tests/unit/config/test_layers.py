@@ -46,7 +46,7 @@ def test_the_defaults_are_those_of_the_specification():
     assert settings.store == StoreSettings(
         group_commit_max=512, disk_reserve_mb=64, retention_days=8, synchronous="FULL"
     )
-    assert settings.busy == BusySettings(default="interrupt", platforms={"rest": "queue"})
+    assert settings.busy == BusySettings(default=None, platforms={"rest": "queue"})
     assert list(settings.outbox.quick_delays_s) == [0, 1, 3, 9]
     assert list(settings.outbox.later_delays_s) == [60, 300, 1500]
     assert settings.streaming.cursor == " ▉"

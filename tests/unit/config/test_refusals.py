@@ -249,3 +249,20 @@ providers:
         f"config.yaml: providers.mine.{half} is 1.5, but providers.mine.{other} is not set, so it "
         "is not used; set both, or remove it"
     ]
+
+
+def test_an_age_for_pruning_without_pruning_is_a_warning(write, load_home):
+    write(yaml="sessions: {prune_days: 30}\n")
+
+    assert [str(warning) for warning in load_home().warnings] == [
+        "config.yaml: sessions.prune_days is 30, but sessions.prune is false, so nothing is deleted; "
+        "set sessions.prune to true, or remove it"
+    ]
+
+
+def test_a_result_that_is_cut_is_shorter_than_one_that_is_not(write, refusal):
+    write(yaml="cron: {max_chars: 100}\n")
+
+    assert refusal() == (
+        "default: cron.shown_chars is 3800, expected at most cron.max_chars, 100; lower it"
+    )

@@ -62,11 +62,11 @@ class Rig:
         self.cache = SoulCache(
             self.facts,
             self.backend,
-            sleep=self._sleep,
+            sleep=self.sleep,
             alert=lambda person, exposure: self.alerts.append((person, exposure)),
         )
 
-    async def _sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
 
     async def diet(self) -> str:
@@ -86,6 +86,29 @@ async def test_it_is_made_once_an_hour_and_again_after_a_change() -> None:
     assert await rig.diet() == "vegan"
     await rig.cache.invalidate("p")
     assert await rig.diet() == "meat"
+
+
+@pytest.mark.req("A11")
+async def test_the_time_and_the_tries_are_settable() -> None:
+    rig = Rig()
+    alerts: list[float] = []
+    cache = SoulCache(
+        rig.facts,
+        rig.backend,
+        sleep=rig.sleep,
+        alert=lambda _person, exposure: alerts.append(exposure),
+        ttl_s=60.0,
+        pauses_s=(2.0,),
+    )
+    await cache.of("p")
+    rig.facts.diet = "meat"
+    rig.clock.advance(61)
+    assert (await cache.of("p"))[0].endswith("meat")
+
+    rig.backend.failures = 2
+    await cache.invalidate("p")
+
+    assert (rig.slept, alerts) == ([2.0], [60.0])
 
 
 @pytest.mark.req("A11")

@@ -1,5 +1,6 @@
 """W3, W4: what each signal means, with and without a marker."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,8 +9,10 @@ import msgspec
 import pytest
 
 from hermes.app.run import EndRequest, ProcessSignals
+from hermes.app.run_state import ShutdownCause
 from hermes.config.machine import Supervisor, supervisor_of
-from hermes.ops.instance import PlannedStop, acquire, find_running
+from hermes.errors import AlreadyRunning, ConfigurationError, Conflict
+from hermes.ops.instance import GatewayAddress, PlannedStop, acquire, find_running
 from hermes.ops.takeover import take_over
 from hermes.ports.clock import SystemClock
 
@@ -148,6 +151,98 @@ def test_a_gateway_that_does_not_react_is_made_to_end_before_the_home_is_taken(t
 def test_what_a_supervisor_says_is_read_for_this_process_only():
     given = {"NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "7"}
 
-    assert supervisor_of(given, 7) == Supervisor("/run/x", 60.0)
-    assert supervisor_of(given, 8) == Supervisor("/run/x", 0.0)
+    assert supervisor_of(given, 7) == Supervisor("/run/x", 60.0, restarts=True)
+    assert supervisor_of(given, 8) == Supervisor("/run/x", 0.0, restarts=True)
     assert supervisor_of({"WATCHDOG_USEC": "soon"}, 7) == Supervisor()
+
+
+@pytest.mark.req("W3")
+@pytest.mark.parametrize(
+    ("environ", "restarts"),
+    [
+        ({}, False),
+        ({"NOTIFY_SOCKET": "/run/notify"}, True),
+        ({"INVOCATION_ID": "4a1f"}, True),
+        ({"INVOCATION_ID": "4a1f", "SYSTEMD_EXEC_PID": "7"}, True),
+        ({"INVOCATION_ID": "4a1f", "SYSTEMD_EXEC_PID": "8"}, False),
+    ],
+    ids=["plain", "notify", "service", "this service", "a shell of a terminal that is a service"],
+)
+def test_who_starts_a_gateway_again(environ, restarts):
+    assert supervisor_of(environ, 7).restarts is restarts
+
+
+@pytest.mark.req("W3")
+@pytest.mark.parametrize(
+    ("number", "marker", "code"),
+    [(signal.SIGTERM, "stop", 0), (signal.SIGINT, None, 0), (signal.SIGTERM, None, 75)],
+)
+async def test_whoever_stops_a_gateway_that_restarts_means_the_next_one_too(number, marker, code):
+    request = EndRequest(replaces=True)
+    instead: list[ShutdownCause] = []
+    request.on_stop_instead = instead.append
+    signals = ProcessSignals(
+        request, on_terminal=False, take_marker=lambda: marker, reload=lambda: None
+    )
+
+    signals.received(signal.SIGUSR1)
+    signals.received(signal.SIGUSR1)
+    signals.received(number)
+
+    assert (await request.wait()).replaces
+    assert [(one.exit_code, one.replaces) for one in instead] == [(code, False)]
+
+
+@pytest.mark.req("W3")
+async def test_a_gateway_that_would_not_start_again_does_not_restart():
+    def check():
+        raise ConfigurationError("config.yaml: unknown key server.prot")
+
+    request = EndRequest(replaces=True, check=check)
+
+    with pytest.raises(Conflict, match="would not start again"):
+        request.restart("/restart by rest:ann")
+
+    assert not request.is_made
+
+
+@pytest.mark.req("W3", "W4")
+def test_a_restart_never_lets_go_of_its_home(tmp_path):
+    first = acquire(tmp_path)
+    first.publish(GatewayAddress(host="h", port=1, token="t", version="1", started_at=0.0))
+
+    lock = first.hand_over()
+
+    with pytest.raises(AlreadyRunning):
+        acquire(tmp_path)
+    running = find_running(tmp_path)
+    assert running is not None
+    assert running.address is None, "the address of the old one is gone"
+    second = acquire(tmp_path, inherited=lock)
+    assert not os.get_inheritable(lock)
+    second.release()
+    assert find_running(tmp_path) is None
+
+
+@pytest.mark.req("W4")
+def test_a_descriptor_of_something_else_is_no_lock(tmp_path):
+    with (tmp_path / "other").open("wb") as other:
+        held = acquire(tmp_path)
+
+        with pytest.raises(AlreadyRunning):
+            acquire(tmp_path, inherited=other.fileno())
+
+        held.release()
+
+
+@pytest.mark.req("W4")
+@pytest.mark.parametrize(("valid_s", "wanted"), [(60.0, None), (120.0, "stop")])
+def test_an_announced_stop_counts_as_long_as_the_settings_say(valid_s, wanted, tmp_path):
+    held = acquire(tmp_path)
+    marker = PlannedStop(
+        pid=held.identity.pid, start_time=held.identity.start_time, written_at=1000.0
+    )
+    (tmp_path / "run" / "planned-stop.json").write_bytes(msgspec.json.encode(marker))
+
+    assert held.take_marker(1100.0, valid_s=valid_s) == wanted
+    held.release()

@@ -297,4 +297,6 @@ def _judged(error: ImapRefusal) -> HermesError:
 
 def make(setup: ChannelSetup) -> EmailChannel:
     """Return the channel of one mailbox."""
-    return EmailChannel(email_settings.read(setup.settings), setup)
+    table = {**setup.settings, "ipv4_only": setup.ipv4_only}
+    table["ca_file"] = table["ca_file"] or setup.ca_bundle
+    return EmailChannel(email_settings.read(table), setup)

@@ -4,6 +4,7 @@ Both protocols use it. Failures are raised as `NetError`; the error never contai
 """
 
 import asyncio
+import socket
 import ssl
 from typing import Final, Self
 
@@ -39,7 +40,11 @@ class MailConnection:
         try:
             async with asyncio.timeout(timeout_s):
                 reader, writer = await asyncio.open_connection(
-                    server.host, server.port, ssl=context, limit=MAX_LINE
+                    server.host,
+                    server.port,
+                    ssl=context,
+                    limit=MAX_LINE,
+                    family=socket.AF_INET if server.ipv4_only else socket.AF_UNSPEC,
                 )
         except ssl.SSLError as error:
             raise _no_tls(server, error) from None

@@ -24,6 +24,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     password: str
     ca_file: str = ""
+    ipv4_only: bool = False
 
     def __repr__(self) -> str:
         return f"Server({self.host!r}, {self.port}, {self.security!r})"
@@ -122,6 +123,7 @@ def _server(
         user="" if kind == "smtp" and user == _NOBODY else user,
         password=password,
         ca_file=str(table["ca_file"] or ""),
+        ipv4_only=bool(table.get("ipv4_only")),
     )
 
 

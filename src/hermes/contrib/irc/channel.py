@@ -206,4 +206,6 @@ class IrcChannel:
 
 def make(setup: ChannelSetup) -> IrcChannel:
     """Return the channel of one configured nick."""
-    return IrcChannel(setup, read(setup.settings))
+    table = {**setup.settings, "ipv4_only": setup.ipv4_only}
+    table["ca_file"] = table.get("ca_file") or setup.ca_bundle
+    return IrcChannel(setup, read(table))

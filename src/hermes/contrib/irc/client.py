@@ -4,6 +4,7 @@ It knows bytes and the maximum length of a line, not what lines mean.
 """
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 from typing import Final
@@ -74,6 +75,7 @@ async def open_socket(settings: IrcSettings) -> Socket:
             server_hostname=settings.server if context is not None else None,
             ssl_handshake_timeout=_HANDSHAKE_S if context is not None else None,
             limit=MOST_LINE_BYTES,
+            family=socket.AF_INET if settings.ipv4_only else socket.AF_UNSPEC,
         )
     except ssl.SSLError as error:
         why = getattr(error, "verify_message", "") or error.reason or type(error).__name__

@@ -25,6 +25,7 @@ class IrcSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     tls: bool
     ca_file: str = ""
+    ipv4_only: bool = False
     nick: str = "hermes"
     username: str = "hermes"
     realname: str = "Hermes"

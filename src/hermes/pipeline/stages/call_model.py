@@ -50,11 +50,11 @@ from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.replies import (
     cut_off,
     empty_answer,
-    interrupted,
     model_failed,
     no_model,
     no_place,
     not_now,
+    stopped_reply,
     too_long,
 )
 from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
@@ -84,7 +84,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     except TurnInterrupted:
         if ctx.interrupt.is_followed and ctx.interrupt.by is None:
             return await call.dropped()
-        return call.so_far(interrupted(call.shown.text, ctx.interrupt.by or ""))
+        return call.so_far(stopped_reply(turn, call.shown.text, by=ctx.interrupt.by or ""))
     except ProviderError as error:
         return await call.failed(error)
     except NoCredits as error:

@@ -161,4 +161,4 @@ async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     said = await services.store.souls.said_before(
         turn.person_id, lane=turn.lane, epoch=turn.epoch, limit=limit
     )
-    return (*known, *earlier_block(said), *dream)
+    return (*known, *earlier_block(said, limit=services.settings.memory.value_chars), *dream)

@@ -20,7 +20,7 @@ from hermes.pipeline.children import ChildServices, HasStates, LaneViews, run_ch
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls, with_claimed
 from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
-from hermes.pipeline.replies import interrupted
+from hermes.pipeline.replies import stopped_reply
 from hermes.pipeline.stages.fetch_media import fetched
 from hermes.pipeline.tool_questions import QuestionRecords, QuestionServices, ask_person
 from hermes.pipeline.tool_results import FinishedCall, take_result
@@ -86,7 +86,7 @@ async def run_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
         else:
             turn = await _answer(turn, ctx, calls[0])
     except TurnInterrupted:
-        return interrupted("", ctx.interrupt.by or "")
+        return stopped_reply(turn, "", by=ctx.interrupt.by or "")
     if pending_call(turn) is None:
         turn = await _steer(turn, ctx)
     return turn

@@ -339,7 +339,9 @@ def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, .
     delivery = NewDelivery(
         id=reply_id(turn.id), target=target_of(turn.event), parts=parts, state=state
     )
-    return (delivery if turn.event.scheduled is None else for_schedule(delivery, turn, reply),)
+    if turn.event.scheduled is not None:
+        delivery = for_schedule(delivery, turn, reply, settings=ctx.services.settings.cron)
+    return (delivery,)
 
 
 def _interaction(turn: Turn) -> Interaction:

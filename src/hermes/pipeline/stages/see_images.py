@@ -18,7 +18,7 @@ from hermes.pipeline.image_descriptions import describe
 from hermes.pipeline.needs import HasVisions, ModelJournal, ModelServices, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.pending_images import NOTHING, own_pictures, without_pending_images
-from hermes.pipeline.replies import interrupted, no_model
+from hermes.pipeline.replies import no_model, stopped_reply
 from hermes.pipeline.turn import PendingImages, Turn
 from hermes.pipeline.vision_calls import VisionCaller
 from hermes.pipeline.vision_runs import VisionRun
@@ -48,8 +48,8 @@ async def see_images(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         return await _see(turn, ctx, looker=looker)
     except TurnInterrupted:
-        stopped = interrupted("", ctx.interrupt.by or "")
-        return msgspec.structs.replace(stopped, usage=looker.usage)
+        ended = stopped_reply(turn, "", by=ctx.interrupt.by or "")
+        return msgspec.structs.replace(ended, usage=looker.usage)
     except NoCredits as error:
         return await no_credits_reply(turn, ctx, error)
 

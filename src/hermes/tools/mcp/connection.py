@@ -54,6 +54,7 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     ipv4_only: bool = False
     home: Path | None = None
+    ca_bundle: Path | None = None
     probes: bool = True
 
 

@@ -6,10 +6,13 @@ trusted, and the SDK follows no redirect away from it. No person, model or page 
 """
 
 import math
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from http import HTTPStatus
+from pathlib import Path
 
 import httpx2
 import msgspec
@@ -34,6 +37,11 @@ _TLS = httpx2.create_ssl_context()
 _STATUSES = frozenset(status.value for status in HTTPStatus)
 
 
+@lru_cache(maxsize=1)
+def _trusting(ca_bundle: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=ca_bundle)
+
+
 class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     """The address of a server, and how it is called."""
 
@@ -44,6 +52,7 @@ class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     max_message_bytes: int
     proxy: str | None
     ipv4_only: bool
+    ca_bundle: Path | None = None
 
 
 class HttpWire:
@@ -92,7 +101,7 @@ class HttpWire:
     ) -> httpx2.AsyncClient:
         place = self._place
         inner = httpx2.AsyncHTTPTransport(
-            verify=_TLS,
+            verify=_TLS if place.ca_bundle is None else _trusting(place.ca_bundle),
             trust_env=False,
             proxy=place.proxy,
             local_address="0.0.0.0" if place.ipv4_only else None,

@@ -160,6 +160,7 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
         max_message_bytes=settings.max_message_bytes,
         proxy=plan.proxy,
         ipv4_only=plan.ipv4_only,
+        ca_bundle=plan.ca_bundle,
     )
     return HttpWire(place, plan.pace, lost=lost)
 

@@ -61,6 +61,7 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     ipv4_only: bool = False
     home: Path | None = None
+    ca_bundle: Path | None = None
 
 
 class McpServer:
@@ -304,6 +305,7 @@ class McpServer:
             proxy=self._around.proxy,
             ipv4_only=self._around.ipv4_only,
             home=self._around.home,
+            ca_bundle=self._around.ca_bundle,
             # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
         )

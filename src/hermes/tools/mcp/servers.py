@@ -74,6 +74,7 @@ class McpServers:
         proxy: str | None = None,
         ipv4_only: bool = False,
         home: Path | None = None,
+        ca_bundle: Path | None = None,
     ) -> None:
         self._settings = settings
         self._around = ServerContext(
@@ -90,6 +91,7 @@ class McpServers:
             proxy=proxy,
             ipv4_only=ipv4_only,
             home=home,
+            ca_bundle=ca_bundle,
         )
         self._servers: dict[str, McpServer] = {}
         self._tools = LiveTools()

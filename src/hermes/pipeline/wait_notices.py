@@ -1,0 +1,100 @@
+"""Tells a person that their message waits: for the running answer, or for a free model call.
+
+Beside the path of the message; what it writes is a delivery of its own, so that the reply is not
+touched. The id of a notice comes from its message: after a restart nobody is told a second time.
+"""
+
+import asyncio
+from collections.abc import Iterable
+
+import structlog
+
+from hermes.errors import StorageFull, StoreError
+from hermes.message.event import MessageEvent
+from hermes.message.outcome import BusyPolicy, DeliveryState
+from hermes.message.parts import TextPart
+from hermes.pipeline.services import Services
+from hermes.pipeline.targets import reply_id, target_of
+from hermes.ports.sends import NewSend
+from hermes.ports.turns import MessageRecord
+from hermes.ports.upward import Progress
+
+NO_PLACE = "Many people are asking just now. Your message waits, and I will answer it."
+BEHIND = {
+    BusyPolicy.QUEUE: "I am still answering what came before. Your message is next.",
+    BusyPolicy.STEER: "I am still answering. I will take your message into account.",
+}
+_log = structlog.get_logger(__name__)
+
+
+class WaitNotices:
+    """Tells people that they wait: for a running turn each person once, for a call each message."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._told: set[tuple[str, str]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def behind(self, turn: str, *, message_id: str, busy: BusyPolicy) -> None:
+        """Tell the sender of a message that waits for a running turn, in a task of its own."""
+        settings = self._services.settings.busy
+        if busy in BEHIND and (settings.notice or any(settings.notice_platforms.values())):
+            task = asyncio.create_task(self._tell_behind(turn, message_id, text=BEHIND[busy]))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def ended(self, turn: str) -> None:
+        """Forget who was told that they wait for a turn."""
+        self._told = {told for told in self._told if turn not in told}
+
+    async def without_place(self, waiting: Iterable[MessageRecord]) -> None:
+        """Tell the senders of messages that wait for a free model call."""
+        for message in waiting:
+            if self._services.settings.turns.tell_wait and (message.id, "") not in self._told:
+                self._told.add((message.id, ""))
+                await self._tell(message, NO_PLACE)
+
+    async def stop(self) -> None:
+        """Wait for the notices that are being written."""
+        await asyncio.gather(*self._tasks)
+
+    async def _tell_behind(self, turn: str, message_id: str, *, text: str) -> None:
+        try:
+            message = await self._services.store.inbox.get(message_id)
+        except (StoreError, StorageFull) as error:
+            _log.warning("wait_not_told", message_id=message_id, problem=str(error))
+            return
+        if message is None or message.event is None or not self._is_wanted(message.event):
+            return
+        once = (message.person_id, turn)
+        if once not in self._told:
+            self._told.add(once)
+            await self._tell(message, text)
+
+    def _is_wanted(self, event: MessageEvent) -> bool:
+        busy = self._services.settings.busy
+        return busy.notice_platforms.get(event.source.platform, busy.notice)
+
+    async def _tell(self, message: MessageRecord, text: str) -> None:
+        event, services = message.event, self._services
+        if event is None or event.internal or event.scheduled is not None or message.control:
+            return
+        services.watch.publish(message.id, Progress(kind="status", text=text))
+        platform = event.source.platform
+        if services.first_state(platform) is not DeliveryState.PENDING:
+            return
+        send = NewSend(
+            id=reply_id(message.id) + "_w",
+            message_id=message.id,
+            person_id=message.person_id,
+            target=target_of(event),
+            parts=(TextPart(text),),
+            state=DeliveryState.PENDING,
+            at=services.clock.now(),
+            purpose="notice",
+        )
+        try:
+            if await services.store.sends.put(send, kept=lambda _: None):
+                services.wake_outbox(platform)
+        except (StoreError, StorageFull) as error:
+            _log.warning("wait_not_told", message_id=message.id, problem=str(error))
