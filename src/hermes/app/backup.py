@@ -57,10 +57,16 @@ def make_backup(loaded: LoadedConfig, target: Path | BinaryIO, *, tell: Tell) ->
     if lacks_wal(home / DATABASE):
         raise StoreError(f"{home / DATABASE} {NO_WAL}")
     key_file = _read_key(home)
+
+    def same_key() -> bytes:
+        if _read_key(home) != key_file:
+            raise StoreError("the store's key was rotated during the backup; make it again")
+        return key_file
+
     names, left_out = _names(loaded)
     plan = BackupPlan(
         home=home,
-        store=SqliteBackup(home / DATABASE, lambda: _read_key(home)),
+        store=SqliteBackup(home / DATABASE, same_key),
         names=names,
         left_out=left_out,
         key=key_print(key_file),

@@ -17,23 +17,27 @@ from tests.stores.opening import KEYS, open_store, opened
 pytestmark = pytest.mark.sqlite_only
 
 SYNCED = Options(synchronous="FULL", disk_reserve_mb=0)
-# Opens the store of a folder, stores a person, and dies.
+# Opens the store of a folder, stores a person, and dies: at a failpoint of its stop, if one is named.
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
+from hermes import failpoints
 from tests.stores.engine import Options
 from tests.stores.opening import open_store
 async def start():
     store = await open_store(Path(sys.argv[1]), key_file=sys.argv[2].encode(),
         options=Options(synchronous="FULL", disk_reserve_mb=0))
     await store.users.add("rest", "ann", name="Ann", at=1.0)
+    failpoints.arm_from(sys.argv[3])
+    if sys.argv[3]:
+        await store.close()
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(start())
 """
 
 
-def kill_after_a_write(folder: Path) -> None:
-    command = [sys.executable, "-c", KILLED, str(folder), KEYS.decode()]
+def kill_after_a_write(folder: Path, *, at: str = "") -> None:
+    command = [sys.executable, "-c", KILLED, str(folder), KEYS.decode(), at]
     assert subprocess.run(command, check=False).returncode == -9
 
 
@@ -84,6 +88,16 @@ async def test_a_removed_wal_is_noticed_and_what_is_there_can_be_accepted(
 async def test_a_killed_process_leaves_a_database_that_opens(tmp_path: Path) -> None:
     for _ in range(2):
         kill_after_a_write(tmp_path)
+
+    assert await has_ann(tmp_path)
+
+
+@pytest.mark.req("A8", "J20")
+@pytest.mark.parametrize("point", ["store.close.before", "store.close.after"])
+async def test_a_process_that_is_killed_in_its_stop_leaves_a_database_that_opens(
+    tmp_path: Path, point: str
+) -> None:
+    kill_after_a_write(tmp_path, at=point)
 
     assert await has_ann(tmp_path)
 

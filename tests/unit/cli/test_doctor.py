@@ -46,13 +46,13 @@ def mode(path: Path) -> int:
 
 @pytest.mark.req("W7")
 def test_a_used_home_is_well_and_everything_was_looked_at(doctor, used):
-    code, checks = doctor(HERMES_SERVER__PORT="0", **used)
+    code, checks = doctor(HERMES_SERVER__PORT="0", HERMES_STORE__BACKUP_WARN_DAYS="0", **used)
 
     names = [one["name"] for one in checks]
     assert code == 0
     assert {one["status"] for one in checks} == {"ok"}
     assert set(names) == {
-        "configuration", "home", "database", "key file", "search index", "disk", "port", "clock",
+        "configuration", "home", "database", "key file", "backup", "search index", "disk", "port", "clock",
         "open files", "recall", "channels", "trusted addresses", "models",
     }  # fmt: skip
     assert [one["what"] for one in checks if one["name"] == "database"][1] == (

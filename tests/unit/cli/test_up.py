@@ -11,7 +11,7 @@ import typer
 from hermes.cli.commands import app
 from hermes.cli.gateway_client import connect
 from hermes.cli.up import UpOptions, overridden, parse
-from hermes.config import load
+from hermes.config import StartChoices, load
 from hermes.errors import Refused
 from tests.unit.cli.conftest import environment
 from tests.unit.cli.terminal import Terminal
@@ -206,10 +206,12 @@ def test_the_help_of_up_names_exactly_the_options_that_up_takes():
     shown = {option for one in group.commands["up"].params for option in one.opts}  # type: ignore[attr-defined]
 
     given = ["--home", "h", "--host", "0.0.0.0", "--port", "0", "--log-format", "json"]
-    taken = parse([*given, "--replace"])
+    taken = parse([*given, "--replace", "--accept-lone-database", "--no-copy"])
 
-    assert shown == {"--home", "--host", "--port", "--log-format", "--replace"}
-    assert taken == UpOptions(Path("h"), "0.0.0.0", 0, "json", replaces=True)
+    switches = {"--replace", "--accept-lone-database", "--no-copy"}
+    assert shown == {"--home", "--host", "--port", "--log-format"} | switches
+    choices = StartChoices(accepts_lone_database=True, copies_before_upgrade=False)
+    assert taken == UpOptions(Path("h"), "0.0.0.0", 0, "json", replaces=True, choices=choices)
 
 
 @pytest.mark.req("W1")

@@ -22,6 +22,7 @@ from hermes.store.sql.transcripts import OnCommit, no_listener
 from hermes.store.sql.tx import Result, Rows
 from hermes.store.sqlite.adoption import load_digest_key, steps_beside
 from hermes.store.sqlite.connection import (
+    Database,
     Synchronous,
     close_whole,
     keep_wal,
@@ -97,13 +98,12 @@ class SqliteStore(SqlStore):
         self._measure = measure
         self._clock = clock
         self._options = options
+        self._damage: str | None = None
         engine = self._open(Sealer(key_file))
         # Another VFS may have no such file.
         self._file = OpenFile(path) if options.vfs is None else None
         self._space_checked_at = -_SPACE_CHECK_S
         self._space_problem: str | None = None
-        self._damage: str | None = None
-        self._db.on_damage = self._reader.on_damage = self._found_damage
         self.graphs = SqlGraphReader(self._reader, sealer=engine.sealer)
         super().__init__(
             engine,
@@ -121,9 +121,9 @@ class SqliteStore(SqlStore):
         self._db = open_database(
             self._path, synchronous=options.synchronous, vfs=options.vfs, now=self._clock.now
         )
+        failpoints.hit("store.open.before")
         if options.alone:
             keep_wal(self._db)
-        failpoints.hit("store.open.before")
         if not options.is_new and not int(str(self._db.pragma("user_version"))):
             self._db.close()
             raise StoreError(
@@ -131,7 +131,7 @@ class SqliteStore(SqlStore):
                 "or another file was put in its place. Put the -wal file of the same copy beside it, "
                 "or restore a backup into an empty home (`hermes restore FILE`)"
             )
-        self._migrate(sealer)
+        self._migrate(self._db, sealer)
         if options.max_pages is not None:
             self._db.pragma("max_page_count", options.max_pages)
         load_digest_key(self._db, sealer)
@@ -142,8 +142,10 @@ class SqliteStore(SqlStore):
         if options.alone:
             # After the migrations: the mark holds for the schema that they made.
             mark_in_use(self._db)
+        self._db.on_damage = self._found_damage
         failpoints.hit("store.open.after")
         self._reader = open_reader(self._path, vfs=options.vfs, now=self._clock.now)
+        self._reader.on_damage = self._found_damage
         writer = Writer(
             self._db,
             batch_max=options.group_commit_max,
@@ -169,16 +171,16 @@ class SqliteStore(SqlStore):
         if not options.accepts_lone and lacks_wal(self._path, vfs=options.vfs):
             raise StoreError(f"{self._path} {NO_WAL}")
 
-    def _migrate(self, sealer: Sealer) -> None:
+    def _migrate(self, db: Database, sealer: Sealer) -> None:
         options = self._options
         try:
             if options.copies and options.vfs is None:
                 reserve = options.disk_reserve_mb * _MIB
-                copy_before_migration(self._db, self._path, free=self._free(), reserve=reserve)
-            migrate(self._db, steps_beside(sealer))
+                copy_before_migration(db, self._path, free=self._free(), reserve=reserve)
+            migrate(db, steps_beside(sealer))
         # Boundary of the migrations: the file is as it was, or as the last whole one left it.
         except BaseException:
-            self._db.close()
+            db.close()
             raise
 
     async def _beside(self, work: Callable[[Rows], Result], /) -> Result:
@@ -257,10 +259,12 @@ class SqliteStore(SqlStore):
         if self._file is not None and self._file.problem() is not None:
             await asyncio.to_thread(self._file.rescue, self._reader)
         self._reader.close()
+        failpoints.hit("store.close.before")
         if self._options.alone:
             close_whole(self._db)
         else:
             self._db.close()
+        failpoints.hit("store.close.after")
 
 
 def _size(path: Path) -> int:
