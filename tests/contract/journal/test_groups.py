@@ -200,6 +200,24 @@ async def test_nothing_is_kept_of_people_whom_nobody_listens_to(tmp_path: Path) 
         assert words(tmp_path) == []
 
 
+@pytest.mark.req("W30")
+async def test_the_words_of_somebody_who_is_blocked_are_not_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        greeting = await rig.say("hello", chat="bob", platform="push")
+        await rig.outcome(greeting)
+        record = await rig.store.inbox.get(greeting)
+        assert record is not None
+        await rig.store.users.set_blocked(record.person_id, blocked=True, at=rig.clock.now())
+
+        with pytest.raises(Skipped):
+            await heard(rig, "bobs words", user="bob")
+        await heard(rig, "cyns words", user="cyn")
+        await ask(rig, "what was said?")
+
+        assert "cyns words" in given(rig)
+        assert "bobs words" not in given(rig)
+
+
 @pytest.mark.req("W17")
 async def test_bots_are_ignored_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:

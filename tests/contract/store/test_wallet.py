@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.errors import Conflict, NoCredits, NotFound
+from hermes.errors import Conflict, GuardFailed, NoCredits, NotFound
 from hermes.message.outcome import Outcome
 from hermes.ports.steps import Lease
 from hermes.ports.store import Store
@@ -342,3 +342,18 @@ async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
 
     assert await store.inbox.get(message.id) is None
     assert await differences(store) == []
+
+
+@pytest.mark.req("J11", "A5")
+async def test_a_message_that_was_captured_before_is_not_captured_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await newcomer(store)
+        lease, message = await begin(store, "ann", CreditHold(ann, 1))
+        line = "INSERT INTO ledger (person_id, kind, amount, message_id, at) VALUES (?1, ?2, -1, ?3, 1)"
+        with tables(tmp_path) as found:
+            found.execute(line, (ann, "capture", message.id))
+
+        with pytest.raises(GuardFailed, match="was captured before"):
+            await store.turns.commit(lease, ending(message, clock=CLOCK))
+
+        assert await store.inbox.state(message.id) == "running"

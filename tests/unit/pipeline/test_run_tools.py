@@ -337,6 +337,17 @@ async def test_j9_an_approval_of_other_arguments_counts_for_nothing() -> None:
     assert a.runs == 0
 
 
+@pytest.mark.req("J9")
+async def test_j9_the_approval_of_a_call_is_none_of_the_same_tool_with_other_arguments() -> None:
+    a = SmallTool("a", traits=ASKS)
+    store, step = decided("approved")
+    other = ToolCallPart("c1", "a", '{"to": "eve"}')
+
+    with pytest.raises(ApprovalWait):
+        await run_tools(asked(other), context(a, store=store, steps=(step,)))
+    assert a.runs == 0
+
+
 @pytest.mark.req("J9", "W27")
 @pytest.mark.parametrize(("who", "chat_type"), [("person", "dm"), ("admins", "elsewhere")])
 async def test_j9_a_tool_may_say_of_each_call_who_has_to_agree(
