@@ -46,14 +46,14 @@ async def test_j1_ids_of_other_platforms_do_not_collide(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J1")
-@pytest.mark.parametrize("other", [{"account": "second"}, {"route": "hooks"}])
+@pytest.mark.parametrize(("account", "route"), [("second", "api"), ("default", "hooks")])
 async def test_j1_ids_of_other_accounts_and_routes_do_not_collide(
-    tmp_path: Path, other: dict[str, str]
+    tmp_path: Path, account: str, route: str
 ) -> None:
     async with open_rig(tmp_path) as rig:
         first = await rig.say("hello", name="one")
-        second = await rig.say("another text", name="one", **other)
-        again = await rig.say("another text", name="one", **other)
+        second = await rig.say("another text", name="one", account=account, route=route)
+        again = await rig.say("another text", name="one", account=account, route=route)
         outcomes = [await rig.outcome(one) for one in (first, second)]
 
         assert first != second == again
