@@ -17,11 +17,13 @@ CUTS ?= 600
 MINUTES ?= 120
 PATIENCE ?= 1
 RESUME ?=
+SEED ?= 1
+COUNT ?= 440
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
-	check-imports check-sizes check-outbound check-quality format torture bench bench-pairs bench-peers \
+	check-imports check-sizes check-outbound check-quality format torture mutants bench bench-pairs bench-peers \
 	coverage-map lock clean
 
 help: ## print the targets
@@ -92,6 +94,11 @@ torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; R
 	@$(BIN)/pytest -q tests/torture -n $(WORKERS)
 	@HERMES_TORTURE_PATIENCE=$(PATIENCE) $(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
 		--workers $(WORKERS) --minutes $(MINUTES) $(if $(RESUME),--resume) $(ARGS)
+
+mutants: WORKERS ?= 2
+mutants: setup-dev ## put faults into the code and count those that a test notices (SEED, COUNT, ONLY=area, RESUME=1, PATIENCE)
+	@nice $(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(if $(ONLY),--only $(ONLY)) \
+		--workers $(WORKERS) --patience $(PATIENCE) $(if $(RESUME),--resume) $(ARGS)
 
 bench: setup-dev ## measure Hermes beside its targets (ONLY=group runs one group)
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)

@@ -16,10 +16,14 @@ class Transport(asyncio.Transport):
         self.is_closed = False
         self.unread = 0
         self.has_aborted = asyncio.Event()
+        self.ends = 0
+        self.late = 0
+
+    def write_eof(self) -> None:
+        self.ends += 1
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self.is_closed:
-            raise RuntimeError("the handle is closed")
+        self.late += self.is_closed
         self.written.append(bytes(data))
 
     def close(self) -> None:
@@ -76,7 +80,20 @@ async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
     await turn()
     edge.close()
 
-    assert transport.written == []
+    assert transport.late == 0
+
+
+@pytest.mark.req("M7")
+@pytest.mark.parametrize(("is_closed", "ends"), [(False, 1), (True, 0)])
+async def test_the_end_is_signalled_unless_the_connection_is_gone(
+    is_closed: bool, ends: int
+) -> None:
+    transport = Transport()
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=60)
+    transport.is_closed = is_closed
+    edge.write_eof()
+
+    assert transport.ends == ends
 
 
 @pytest.mark.req("W1")
