@@ -23,6 +23,7 @@ _SHIFTED: dict[type[ast.cmpop], str] = {
     ast.IsNot: "is",
 }
 _ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_SMALL = 10
 _LOGGERS = frozenset({"log", "_log", "logger", "warnings"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -222,7 +223,8 @@ def _other_number(node: ast.Constant) -> str:
     if isinstance(value, bool):
         return str(not value)
     if isinstance(value, int):
-        return str(value + 1)
+        # Whether a bound is 500 or 501 matters to nobody; whether it is kept does.
+        return str(value + 1 if value < _SMALL else value * 2)
     assert isinstance(value, float)
     return repr(value * 2 if value else 1.0)
 

@@ -6,14 +6,12 @@ off as well.
 """
 
 import argparse
-import ast
 import importlib
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 
 from tests.mutants.areas import ROOT, TESTS
@@ -29,7 +27,7 @@ from tests.mutants.features import (
 )
 from tests.mutants.forks import Collected, Job, collect, run_jobs
 from tests.mutants.inject import LiveFunctions
-from tests.mutants.trace import FOLDER, Trace, kept_files, path_of
+from tests.mutants.trace import FOLDER, Trace, kept_files
 from tools.coverage_map import collect as read_marks
 
 PROOFS = ROOT / "tools/requirement_proofs.json"
@@ -49,13 +47,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"correct {FEATURES.relative_to(ROOT)}", file=sys.stderr)
         return 1
     wanted = options.ids or list(features)
-    claims = marked_tests()
+    marks = read_marks((ROOT / "tests").rglob("*.py"), root=ROOT)
+    claims: dict[str, set[str]] = {}
+    for claim in marks.claims:
+        claims.setdefault(claim.requirement, set()).add(claim.test)
     folders = TESTS if not options.system else ("tests/system",)
     proofs = read_proofs()
     collect(
         folders,
         lambda found: _prove(
-            found, {one: features[one] for one in wanted}, claims, proofs, options=options
+            found,
+            {one: features[one] for one in wanted},
+            claims,
+            proofs,
+            known=marks.digests,
+            options=options,
         ),
     )
     write_proofs(proofs)
@@ -64,15 +70,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         assert isinstance(tests, dict)
         print(f"{requirement:4} {len(tests):3d} of {len(claims.get(requirement, ())):3d} marks")
     return 0
-
-
-def marked_tests() -> dict[str, set[str]]:
-    """Return the tests that claim each requirement, without their parameters."""
-    paths = list((ROOT / "tests").rglob("*.py"))
-    found: dict[str, set[str]] = {}
-    for claim in read_marks(paths, root=ROOT).claims:
-        found.setdefault(claim.requirement, set()).add(claim.test)
-    return found
 
 
 def read_proofs(path: Path = PROOFS) -> Proofs:
@@ -91,6 +88,7 @@ def _prove(
     claims: dict[str, set[str]],
     proofs: Proofs,
     *,
+    known: dict[str, str],
     options: argparse.Namespace,
 ) -> None:
     for feature in features.values():
@@ -113,7 +111,7 @@ def _prove(
     for requirement, tests in failed.items():
         proofs[requirement] = {
             "without": features[requirement].places(),
-            "tests": {test: digests(path_of(test)).get(test, "") for test in sorted(tests)},
+            "tests": {test: known[test] for test in sorted(tests)},
         }
 
 
@@ -156,26 +154,6 @@ def _job(
         before=before,
         goes_on=True,
     )
-
-
-def digests(path: str) -> dict[str, str]:
-    """Return a digest of each test of a file, by its name as pytest writes it."""
-    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-    return {f"{path}::{name}": _digest(node) for name, node in _tests(tree, "")}
-
-
-def _tests(
-    scope: ast.Module | ast.ClassDef, prefix: str
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for node in scope.body:
-        if isinstance(node, ast.ClassDef):
-            yield from _tests(node, f"{prefix}{node.name}::")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield f"{prefix}{node.name}", node
-
-
-def _digest(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    return sha256(ast.dump(ast.Module(node.body, [])).encode()).hexdigest()[:12]
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

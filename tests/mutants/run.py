@@ -17,7 +17,7 @@ from tests.mutants.inject import LiveFunctions, inject
 from tests.mutants.trace import Trace, path_of
 
 # The longest time that the tests of one fault may have taken together when they were traced.
-_BUDGET_S = 90.0
+_BUDGET_S = 40.0
 # A test that waits for something that never comes gives up after a while; most are not waited for.
 _LIMIT_S = 8.0
 _TIMES_SLOWER = 3.0
