@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   make mutants ONLY=calls           those of one area
   make mutants SEED=2 COUNT=1000    others, and more of them
   make mutants RESUME=1             go on where the last run stopped
+  make mutants ARGS=--again         judge again what the last run did not notice
   make mutants ARGS=--json          for programs
   make mutants ARGS='--match budgets.py --every'   every fault of a file
 """
@@ -45,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     results = Results(options.folder / "results.jsonl")
     killers = results.killers()
-    known = {one: results.verdicts[one] for one in results.verdicts} if options.resume else {}
-    if not options.resume:
+    known = [one.fault for one in results.verdicts.values() if one.caught or not options.again]
+    if not (options.resume or options.again):
+        known = []
         (options.folder / "results.jsonl").unlink(missing_ok=True)
         results = Results(options.folder / "results.jsonl")
     waiting = [one for one in faults if one.identity not in same and one.identity not in known]
@@ -103,6 +105,7 @@ def _judge(
         workers=options.workers,
         patience=options.patience,
         killers=killers,
+        most_tests=options.most_tests,
         select=Selector(trace).tests,
     )
     start = time.monotonic()
@@ -151,9 +154,15 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--match", default="", help="only where `path::function` contains this")
     parser.add_argument("--every", action="store_true", help="every fault, not only those drawn")
     parser.add_argument("--resume", action="store_true", help="keep the verdicts of the last run")
+    parser.add_argument(
+        "--again", action="store_true", help="judge again what the last run did not notice"
+    )
     parser.add_argument("--trace", action="store_true", help="trace every test again")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=1.0, help="stretches every time limit")
+    parser.add_argument(
+        "--most-tests", type=int, default=600, help="how many tests of mean length a fault may take"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--list", action="store_true", help="print the faults, run nothing")
     parser.add_argument(

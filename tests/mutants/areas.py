@@ -44,8 +44,8 @@ AREAS: dict[str, tuple[str, ...]] = {
 }
 # The tests of the tools that build Hermes and of its command line, which are programs, are not among them.
 _UNIT = (
-    "agents app calls channel_kit channels control graph memory message net ops outbox people pipeline "
-    "plugins ports providers routing schedule schema server sessions store tools"
+    "agents app calls channel_kit channels control graph http inbox memory message net ops outbox people "
+    "pipeline plugins ports providers routing schedule schema server sessions store tools"
 )
 TESTS = ("tests/contract", *(f"tests/unit/{folder}" for folder in _UNIT.split()))
 

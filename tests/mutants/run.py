@@ -16,8 +16,6 @@ from tests.mutants.forks import Collected, Job, JobEnd, run_jobs
 from tests.mutants.inject import LiveFunctions, inject
 from tests.mutants.trace import Trace, path_of
 
-# The longest time that the tests of one fault may have taken together when they were traced.
-_BUDGET_S = 40.0
 # A test that waits for something that never comes gives up after a while; most are not waited for.
 _LIMIT_S = 8.0
 _TIMES_SLOWER = 3.0
@@ -47,6 +45,7 @@ class Runner:
         workers: int,
         patience: float = 1.0,
         killers: dict[str, str] | None = None,
+        most_tests: int = 600,
         select: Callable[[Fault], Sequence[str]],
     ) -> None:
         self._collected = collected
@@ -54,6 +53,9 @@ class Runner:
         self._workers = workers
         self._patience = patience
         self._killers = killers or {}
+        # Counted in tests of mean length: it does not matter how busy the machine was when they
+        # were traced.
+        self._budget_s = most_tests * trace.mean_s
         self._select = select
         self._live = LiveFunctions(ROOT / "src")
         self._reliable: set[str] = set()
@@ -99,7 +101,7 @@ class Runner:
         return self._within_budget(ordered)
 
     def _within_budget(self, tests: list[str]) -> list[str]:
-        left, chosen = _BUDGET_S, list[str]()
+        left, chosen = self._budget_s, list[str]()
         for test in tests:
             left -= self._trace.seconds.get(test, 0.0)
             if left < 0 and chosen:

@@ -74,6 +74,11 @@ class Trace:
                 if test.passed:
                     self._add(test)
 
+    @property
+    def mean_s(self) -> float:
+        """How long a test took on average."""
+        return sum(self.seconds.values()) / max(1, len(self.seconds))
+
     def _add(self, test: TracedTest) -> None:
         self.seconds[test.id] = test.seconds
         for function, offsets in test.lines.items():

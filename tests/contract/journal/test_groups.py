@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.control.why import explain
-from hermes.errors import Skipped
+from hermes.errors import Overloaded, Skipped
 from hermes.message.event import ReplyContext
 from hermes.message.missed_messages import MISSED
 from hermes.message.parts import ImagePart, Media
@@ -216,6 +216,33 @@ async def test_the_words_of_somebody_who_is_blocked_are_not_kept(tmp_path: Path)
 
         assert "cyns words" in given(rig)
         assert "bobs words" not in given(rig)
+
+
+@pytest.mark.req("W17", "W18")
+async def test_a_message_behind_a_command_takes_along_what_was_missed(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await heard(rig, "lunch at noon?")
+        await ask(rig, "/queue what was said?")
+
+        assert "lunch at noon?" in given(rig)
+        assert "/queue" not in given(rig)
+
+
+@pytest.mark.req("W17", "J2")
+async def test_what_is_overheard_needs_room_like_any_message_and_passes_beside_turns(
+    tmp_path: Path,
+) -> None:
+    small = {"INBOX__MAX_WAITING": "2"}
+    async with open_rig(tmp_path, settings=small) as rig:
+        kept = await rig.store.inbox.get(await heard(rig, "lunch at noon?"))
+        for chat in ("ann", "cyn"):
+            await rig.say("[[hang]]", chat=chat)
+
+        with pytest.raises(Overloaded, match="as many as inbox.max_waiting allows"):
+            await heard(rig, "and then?")
+
+        assert kept is not None
+        assert kept.control
 
 
 @pytest.mark.req("W17")

@@ -265,3 +265,19 @@ async def test_j12_a_stop_for_a_message_that_has_ended_spares_the_next(tmp_path:
         assert await rig.store.inbox.state(running) == "running"
         rig.core.lanes.interrupt(rig.lane(), "m_now", message_id=running)
         assert await rig.outcome(running) == "interrupted"
+
+
+@pytest.mark.req("W16")
+@pytest.mark.parametrize(
+    ("chosen", "policy"),
+    [({}, "interrupt"), ({"BUSY__PLATFORMS__PUSH": "queue"}, "queue")],
+    ids=["the platform's own", "the setting"],
+)
+async def test_w16_what_a_platforms_messages_do_to_a_turn_is_a_setting(
+    tmp_path: Path, chosen: dict[str, str], policy: str
+) -> None:
+    async with open_rig(tmp_path, settings=chosen, start=False) as rig:
+        record = await rig.store.inbox.get(await rig.say("hello", platform="push"))
+
+        assert record is not None
+        assert record.busy == policy
