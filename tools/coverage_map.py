@@ -131,10 +131,13 @@ class Marks:
 
     proven: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
-    unproven: list[str] = field(default_factory=list)
+    # It passed without the feature: the mark is wrong, or the feature is more than was switched off.
+    passed: list[str] = field(default_factory=list)
+    untried: list[str] = field(default_factory=list)
 
 
-Proofs = dict[str, dict[str, str]]
+# The tests of each requirement that failed without it, those that passed, with their digests then.
+Proofs = dict[str, tuple[dict[str, str], dict[str, str]]]
 
 
 def read_proofs(path: Path) -> Proofs:
@@ -142,7 +145,10 @@ def read_proofs(path: Path) -> Proofs:
     if not path.is_file():
         return {}
     read = json.loads(path.read_text(encoding="utf-8"))
-    return {requirement: dict(found["tests"]) for requirement, found in read.items()}
+    return {
+        requirement: (dict(found["tests"]), dict(found.get("passed", {})))
+        for requirement, found in read.items()
+    }
 
 
 def build_map(titles: dict[str, str], findings: Findings, proofs: Proofs) -> dict[str, Marks]:
@@ -152,13 +158,17 @@ def build_map(titles: dict[str, str], findings: Findings, proofs: Proofs) -> dic
         marks = table.get(claim.requirement)
         if marks is None:
             continue
-        digest = proofs.get(claim.requirement, {}).get(claim.test)
-        if digest is None:
-            marks.unproven.append(claim.test)
-        elif digest == findings.digests.get(claim.test):
+        failed, passed = proofs.get(claim.requirement, ({}, {}))
+        now = findings.digests.get(claim.test)
+        before = failed.get(claim.test) or passed.get(claim.test)
+        if before is None:
+            marks.untried.append(claim.test)
+        elif before != now:
+            marks.changed.append(claim.test)
+        elif claim.test in failed:
             marks.proven.append(claim.test)
         else:
-            marks.changed.append(claim.test)
+            marks.passed.append(claim.test)
     return table
 
 
@@ -174,12 +184,11 @@ def print_table(titles: dict[str, str], table: dict[str, Marks], *, unproven: bo
             print(f"{requirement:4} {len(marks.proven):3d}  {titles[requirement]}")
             for test in marks.proven:
                 print(f"            {test}")
-        elif marks.changed or marks.unproven:
+        elif marks.changed or marks.passed or marks.untried:
             print(f"{requirement:4} {titles[requirement]}")
-            for test in marks.changed:
-                print(f"            changed   {test}")
-            for test in marks.unproven:
-                print(f"            unproven  {test}")
+            for kind in ("changed", "passed", "untried"):
+                for test in getattr(marks, kind):
+                    print(f"            {kind:8} {test}")
 
 
 def print_missing(titles: dict[str, str], table: dict[str, Marks]) -> None:
@@ -188,16 +197,16 @@ def print_missing(titles: dict[str, str], table: dict[str, Marks]) -> None:
     print(f"{len(table) - len(missing)} of {len(table)} requirements have a test that proves them.")
     for requirement in missing:
         marks = table[requirement]
-        claimed = len(marks.changed) + len(marks.unproven)
+        claimed = len(marks.changed) + len(marks.passed) + len(marks.untried)
         what = f"no proof, {claimed} marks" if claimed else "no test"
         print(f"{requirement:4} {what}  {titles[requirement]}")
-    proven, changed, unproven = (
+    proven, changed, passed, untried = (
         sum(len(getattr(marks, kind)) for marks in table.values())
-        for kind in ("proven", "changed", "unproven")
+        for kind in ("proven", "changed", "passed", "untried")
     )
     print(
-        f"{proven} marks are proven, {changed} tests have changed since, {unproven} were not seen "
-        "to fail without their feature (`make prove`)."
+        f"Marks: {proven} proven, {changed} of tests that have changed since, {passed} of tests that "
+        f"pass without the feature, {untried} not tried (`make prove`)."
     )
 
 
@@ -209,7 +218,8 @@ def _as_json(titles: dict[str, str], table: dict[str, Marks], *, findings: Findi
                 "title": titles[requirement],
                 "tests": marks.proven,
                 "changed": marks.changed,
-                "unproven": marks.unproven,
+                "passed": marks.passed,
+                "untried": marks.untried,
             }
             for requirement, marks in table.items()
         },

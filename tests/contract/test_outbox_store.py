@@ -257,6 +257,24 @@ async def test_after_a_chunk_the_row_waits_with_the_next_and_is_not_on_the_wire(
 
 
 @pytest.mark.req("J18")
+async def test_the_next_reply_of_a_platform_is_due_when_it_says(rig) -> None:
+    nothing = await rig.outbox.next_due_at("push")
+    for name in ("a1", "a2"):
+        await rig.commit(name, chat=name)
+    now = rig.clock.now()
+    await rig.outbox.retry("a1", at=now + 9, failure="rate_limited", counts=False)
+    await rig.outbox.retry("a2", at=now + 5, failure="rate_limited", counts=False)
+    platform = (await rig.row("a1")).target.platform
+
+    due = await rig.outbox.next_due_at(platform)
+    await rig.outbox.dead("a2", failure="rejected", at=now)
+    later = await rig.outbox.next_due_at(platform)
+
+    assert (nothing, due, later) == (None, now + 5, now + 9)
+    assert await rig.outbox.next_due_at("another") is None
+
+
+@pytest.mark.req("J18")
 async def test_a_reply_keeps_the_message_id_of_its_first_chunk(rig) -> None:
     await rig.commit("a1")
     now = rig.clock.now()

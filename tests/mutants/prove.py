@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from tests.mutants.features import (
     modules,
     read_features,
     switch_off,
-    tests_near,
 )
 from tests.mutants.forks import Collected, Job, collect, run_jobs
 from tests.mutants.inject import LiveFunctions
@@ -32,7 +32,9 @@ from tools.coverage_map import collect as read_marks
 
 PROOFS = ROOT / "tools/requirement_proofs.json"
 _PER_FORK = 40
-_LIMIT_S = 60.0
+# Of a test with many parameters so many are run.
+_PER_TEST = 3
+_LIMIT_S = 4.0
 Proofs = dict[str, dict[str, object]]
 
 
@@ -96,44 +98,77 @@ def _prove(
             importlib.import_module(name)
     live = LiveFunctions(ROOT / "src")
     trace = Trace(kept_files(FOLDER).values())
-    failed: dict[str, set[str]] = {requirement: set() for requirement in features}
-    jobs = list(_jobs(collected, features, claims, live, trace, options=options))
+    asked = {
+        requirement: _asked(collected, feature, claims.get(requirement, set()), trace, options)
+        for requirement, feature in features.items()
+    }
+
+    def job(requirement: str, tests: Sequence[str]) -> Job:
+        return _job(requirement, features[requirement], tests, live, trace, options)
+
+    jobs = deque(
+        job(requirement, tests[at : at + _PER_FORK])
+        for requirement, tests in asked.items()
+        for at in range(0, len(tests), _PER_FORK)
+    )
+    noticed: dict[str, set[str]] = {requirement: set() for requirement in features}
     start = time.monotonic()
-    for done, end in enumerate(run_jobs(collected, iter(jobs), workers=options.workers), start=1):
-        requirement = end.job.key
-        lost = [one.id for one in end.ended if not one.passed]
-        lost += [end.running] if end.running else []
-        if end.broke and not end.ended:
+    ends = run_jobs(collected, _given(jobs), workers=options.workers)
+    for done, end in enumerate(ends, start=1):
+        requirement, tests = end.job.key, list(end.job.tests)
+        noticed[requirement].update(one.id for one in end.ended if not one.passed)
+        if end.running:
+            # It hung, which is a failure; the rest of its fork is run by another.
+            noticed[requirement].add(end.running)
+            rest = tests[tests.index(end.running) + 1 :]
+            jobs.extend([job(requirement, rest)] if rest else [])
+        elif end.broke:
             print(f"\n{requirement}: {end.broke.strip().splitlines()[-1]}", file=sys.stderr)
-        failed[requirement].update(test.partition("[")[0] for test in lost)
         seconds = time.monotonic() - start
-        print(f"\r{done}/{len(jobs)} forks, {seconds:.0f} s ", end="", file=sys.stderr, flush=True)
-    for requirement, tests in failed.items():
-        proofs[requirement] = {
-            "without": features[requirement].places(),
-            "tests": {test: known[test] for test in sorted(tests)},
-        }
-
-
-def _jobs(
-    collected: Collected,
-    features: dict[str, Feature],
-    claims: dict[str, set[str]],
-    live: LiveFunctions,
-    trace: Trace,
-    *,
-    options: argparse.Namespace,
-) -> Iterator[Job]:
+        print(
+            f"\r{done}/{done + len(jobs)} forks, {seconds:.0f} s ",
+            end="", file=sys.stderr, flush=True,
+        )  # fmt: skip
     for requirement, feature in features.items():
-        near = None if options.system else tests_near(feature, trace)
-        tests = [
-            test
-            for test in collected.items
-            if test.partition("[")[0] in claims.get(requirement, ())
-            and (near is None or test in near)
-        ]
-        for at in range(0, len(tests), _PER_FORK):
-            yield _job(requirement, feature, tests[at : at + _PER_FORK], live, options)
+        proofs[requirement] = _proof(feature, asked[requirement], noticed[requirement], known)
+
+
+def _proof(
+    feature: Feature, asked: Sequence[str], noticed: set[str], known: dict[str, str]
+) -> dict[str, object]:
+    """Return a row of the table; a test with parameters has failed if it has for any of them."""
+    failed = {test.partition("[")[0] for test in noticed}
+    passed = {test.partition("[")[0] for test in asked} - failed
+    return {
+        "without": feature.places(),
+        "tests": {test: known[test] for test in sorted(failed)},
+        "passed": {test: known[test] for test in sorted(passed)},
+    }
+
+
+def _given(jobs: deque[Job]) -> Iterator[Job | None]:
+    while True:
+        yield jobs.popleft() if jobs else None
+
+
+def _asked(
+    collected: Collected,
+    feature: Feature,
+    claims: set[str],
+    trace: Trace,
+    options: argparse.Namespace,
+) -> list[str]:
+    """Return the tests to run without a feature: those that claim it, one for each set of parameters.
+
+    A test that runs none of the code cannot notice that it is off, so it is not run; system tests
+    run it in other processes.
+    """
+    found: dict[str, list[str]] = {}
+    for test in collected.items:
+        if test.partition("[")[0] in claims:
+            found.setdefault(test.partition("[")[0], []).append(test)
+    order = sorted(found, key=lambda one: trace.seconds.get(found[one][0], 0.0))
+    return [test for one in order[: options.most or None] for test in found[one][:_PER_TEST]]
 
 
 def _job(
@@ -141,19 +176,17 @@ def _job(
     feature: Feature,
     tests: Sequence[str],
     live: LiveFunctions,
+    trace: Trace,
     options: argparse.Namespace,
 ) -> Job:
     def before() -> None:
         os.environ[VARIABLE] = requirement
         switch_off(feature, live)
 
-    return Job(
-        key=requirement,
-        tests=tests,
-        limit_s=lambda _test: _LIMIT_S * options.patience,
-        before=before,
-        goes_on=True,
-    )
+    def limit_s(test: str) -> float:
+        return (_LIMIT_S + 3 * trace.seconds.get(test, _LIMIT_S)) * float(options.patience)
+
+    return Job(key=requirement, tests=tests, limit_s=limit_s, before=before, goes_on=True)
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -164,6 +197,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("ids", nargs="*", help="requirements (default: all)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=1.0, help="stretches every time limit")
+    parser.add_argument("--most", type=int, default=0, help="tests for each, the fastest (0: all)")
     parser.add_argument("--system", action="store_true", help="judge the system tests instead")
     return parser.parse_args(arguments)
 

@@ -13,8 +13,8 @@ from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 
-async def begin(rig: Rig, message_id: str, *, owner: str) -> Lease:
-    view = await rig.store.turns.view(rig.lane())
+async def begin(rig: Rig, message_id: str, *, owner: str, chat: str = "ann") -> Lease:
+    view = await rig.store.turns.view(rig.lane(chat))
     assert view.message is not None
     return await rig.store.turns.begin(
         Begin(
@@ -281,3 +281,22 @@ async def test_w16_what_a_platforms_messages_do_to_a_turn_is_a_setting(
 
         assert record is not None
         assert record.busy == policy
+
+
+@pytest.mark.req("J4", "J10")
+async def test_j10_a_message_that_is_abandoned_frees_its_own_lane_alone(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        node = rig.store.fleet.node
+        messages = [await rig.say("hello", chat=chat) for chat in ("ann", "bob")]
+        leases = [
+            await begin(rig, one, owner=node, chat=chat)
+            for one, chat in zip(messages, ("ann", "bob"), strict=True)
+        ]
+
+        await rig.store.turns.abandon(messages[0], Outcome.FAILED)
+        await rig.store.turns.commit(leases[1], await ending(rig, messages[1]))
+
+        with pytest.raises(LeaseLost):
+            await rig.store.turns.commit(leases[0], await ending(rig, messages[0]))
+        records = [await rig.store.inbox.get(one) for one in messages]
+        assert [one.outcome for one in records if one is not None] == ["failed", "answered"]

@@ -130,7 +130,7 @@ async def test_an_approval_wakes_the_sender_and_where_nothing_is_sent_nothing_is
         assert await rig.answer("hello") == "#1 hello"
 
 
-@pytest.mark.req("A3", "A18")
+@pytest.mark.req("A3")
 async def test_a_tier_counts_from_the_next_message_on(tmp_path: Path) -> None:
     settings = {
         "CREDITS__POLICY": "wallet",

@@ -48,7 +48,7 @@ def test_only_what_changes_the_answer_is_a_demand(
     assert demands_of(request_, has_files=True) == demands
 
 
-@pytest.mark.req("M8")
+@pytest.mark.req("M1")
 def test_files_that_are_sent_count_as_input() -> None:
     assert input_tokens(asking(PAPER)) == 2_500
     assert input_tokens(asking(LINKED)) == 25_000

@@ -183,7 +183,7 @@ def results(turn: Turn) -> list[ToolResultPart]:
     ]
 
 
-@pytest.mark.req("A4", "J8")
+@pytest.mark.req("J8")
 async def test_the_next_call_runs_and_its_result_joins_the_turn() -> None:
     a, b = SmallTool("a"), SmallTool("b")
     ctx = context(a, b)
@@ -197,7 +197,6 @@ async def test_the_next_call_runs_and_its_result_joins_the_turn() -> None:
     assert (await run(turn, ctx)).tool_uses[-1].name == "b"
 
 
-@pytest.mark.req("A4")
 async def test_a_turn_without_pending_calls_passes_untouched() -> None:
     turn = make_turn()
 

@@ -1,6 +1,7 @@
 """The gathering transport: one write per turn of the loop, nothing lost, nothing after the end."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -105,3 +106,24 @@ async def test_a_peer_that_does_not_read_the_rest_of_a_closed_connection_is_cut_
 
     async with asyncio.timeout(30):
         await transport.has_aborted.wait()
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize(("read", "is_cut_off"), [(1_024, False), (1_023, True), (1_500, False)])
+async def test_a_peer_may_read_slowly_but_not_slower_than_a_kilobyte_a_second(
+    read: int, is_cut_off: bool
+) -> None:
+    transport = Transport()
+    waits: list[Callable[[], None]] = []
+
+    class Loop:
+        def call_later(self, _seconds: float, look: Callable[[], None]) -> None:
+            waits.append(look)
+
+    edge = BufferedTransport(transport, Loop(), send_s=1.0)  # type: ignore[arg-type]
+    transport.unread = 10_000
+    edge.watch()
+    transport.unread -= read
+    waits.pop()()
+
+    assert transport.has_aborted.is_set() is is_cut_off

@@ -115,8 +115,8 @@ def test_the_table_shows_proven_tests_and_what_is_missing(
         f"            {tmp_path}/tests/test_it.py::test_one\n"
         "1 of 2 requirements have a test that proves them.\n"
         "A1   no test  The first\n"
-        "1 marks are proven, 0 tests have changed since, 1 were not seen to fail without their "
-        "feature (`make prove`).\n"
+        "Marks: 1 proven, 0 of tests that have changed since, 0 of tests that pass without the "
+        "feature, 1 not tried (`make prove`).\n"
     )
 
 
@@ -137,7 +137,7 @@ def test_a_proof_holds_for_the_test_as_it_was(
 
     assert (same, other) == (0, 1)
     told = capsys.readouterr().out
-    assert f"changed   {path}::test_one" in told
+    assert f"changed  {path}::test_one" in told
     assert "A2   no proof, 1 marks  The second" in told
 
 
@@ -173,8 +173,14 @@ def test_json_holds_the_whole_map(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert status == 1
     assert json.loads(capsys.readouterr().out) == {
         "requirements": {
-            "A1": {"title": "The first", "tests": [name], "changed": [], "unproven": []},
-            "A2": {"title": "The second", "tests": [], "changed": [], "unproven": []},
+            "A1": {
+                "title": "The first",
+                "tests": [name],
+                "changed": [],
+                "passed": [],
+                "untried": [],
+            },
+            "A2": {"title": "The second", "tests": [], "changed": [], "passed": [], "untried": []},
         },
         "missing": ["A2"],
         "unknown": [{"id": "B7", "test": name}],
@@ -212,7 +218,7 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_projects_list_has_every_id_once_in_order_with_a_title() -> None:
-    lengths = {"A": 33, "P": 7, "G": 7, "W": 39, "M": 11, "J": 25}
+    lengths = {"A": 34, "P": 7, "G": 7, "W": 43, "M": 12, "J": 25}
     expected = [
         f"{letter}{number}" for letter, length in lengths.items() for number in range(1, length + 1)
     ]
