@@ -16,6 +16,8 @@ from tests.mutants.areas import ROOT
 from tests.mutants.inject import LiveFunctions, NotInjected, inject, module_name
 from tests.mutants.lists import HERE, BadList, NamedFault, find_fault
 from tests.mutants.operators import span_of
+from tests.mutants.select import Selector
+from tests.mutants.trace import Trace
 
 FEATURES = HERE / "features.toml"
 # Set for the programs that a test starts, too: the warm interpreter reads it.
@@ -108,6 +110,20 @@ def modules(feature: Feature) -> list[str]:
     """Return the modules that must be there before a feature can be switched off."""
     paths = [*(place.partition("::")[0] for place in feature.off), *(e.path for e in feature.edits)]
     return [module_name(path) for path in paths if path.endswith(".py")]
+
+
+def tests_near(feature: Feature, trace: Trace) -> set[str]:
+    """Return the tests that run the code of a feature at all."""
+    selector = Selector(trace)
+    found: set[str] = set()
+    for place in feature.off:
+        path, _, function = place.partition("::")
+        names = [function] if function else span_of((ROOT / path).read_text(encoding="utf-8"))
+        for name in names:
+            found.update(trace.tests(f"{path}::{name}"))
+    for edited in feature.edits:
+        found.update(selector.tests(find_fault(edited.named())))
+    return found
 
 
 def switch_off_by_environment(live_folder: Path = ROOT / "src") -> None:

@@ -24,6 +24,7 @@ from tests.mutants.features import (
     modules,
     read_features,
     switch_off,
+    tests_near,
 )
 from tests.mutants.forks import Collected, Job, collect, run_jobs
 from tests.mutants.inject import LiveFunctions
@@ -98,8 +99,14 @@ def _prove(
             importlib.import_module(name)
     live = LiveFunctions(ROOT / "src")
     trace = Trace(kept_files(FOLDER).values())
-    asked = {
-        requirement: _asked(collected, feature, claims.get(requirement, set()), trace, options)
+    found = {
+        requirement: _Claims(
+            collected,
+            claims.get(requirement, set()),
+            None if options.system else tests_near(feature, trace),
+            trace,
+            options.most,
+        )
         for requirement, feature in features.items()
     }
 
@@ -108,7 +115,7 @@ def _prove(
 
     jobs = deque(
         job(requirement, tests[at : at + _PER_FORK])
-        for requirement, tests in asked.items()
+        for requirement, tests in ((one, claimed.asked) for one, claimed in found.items())
         for at in range(0, len(tests), _PER_FORK)
     )
     noticed: dict[str, set[str]] = {requirement: set() for requirement in features}
@@ -130,15 +137,15 @@ def _prove(
             end="", file=sys.stderr, flush=True,
         )  # fmt: skip
     for requirement, feature in features.items():
-        proofs[requirement] = _proof(feature, asked[requirement], noticed[requirement], known)
+        proofs[requirement] = _proof(feature, found[requirement], noticed[requirement], known)
 
 
 def _proof(
-    feature: Feature, asked: Sequence[str], noticed: set[str], known: dict[str, str]
+    feature: Feature, found: "_Claims", noticed: set[str], known: dict[str, str]
 ) -> dict[str, object]:
     """Return a row of the table; a test with parameters has failed if it has for any of them."""
     failed = {test.partition("[")[0] for test in noticed}
-    passed = {test.partition("[")[0] for test in asked} - failed
+    passed = {test.partition("[")[0] for test in found.asked} - failed | found.unrelated
     return {
         "without": feature.places(),
         "tests": {test: known[test] for test in sorted(failed)},
@@ -151,24 +158,22 @@ def _given(jobs: deque[Job]) -> Iterator[Job | None]:
         yield jobs.popleft() if jobs else None
 
 
-def _asked(
-    collected: Collected,
-    feature: Feature,
-    claims: set[str],
-    trace: Trace,
-    options: argparse.Namespace,
-) -> list[str]:
-    """Return the tests to run without a feature: those that claim it, one for each set of parameters.
+class _Claims:
+    """The tests that claim one requirement: those to run without it, and those that cannot notice."""
 
-    A test that runs none of the code cannot notice that it is off, so it is not run; system tests
-    run it in other processes.
-    """
-    found: dict[str, list[str]] = {}
-    for test in collected.items:
-        if test.partition("[")[0] in claims:
-            found.setdefault(test.partition("[")[0], []).append(test)
-    order = sorted(found, key=lambda one: trace.seconds.get(found[one][0], 0.0))
-    return [test for one in order[: options.most or None] for test in found[one][:_PER_TEST]]
+    def __init__(
+        self, collected: Collected, claims: set[str], near: set[str] | None, trace: Trace, most: int
+    ) -> None:
+        found: dict[str, list[str]] = {}
+        for test in collected.items:
+            name = test.partition("[")[0]
+            if name in claims and (near is None or test in near):
+                found.setdefault(name, []).append(test)
+        order = sorted(found, key=lambda one: trace.seconds.get(found[one][0], 0.0))
+        self.asked = [test for one in order[: most or None] for test in found[one][:_PER_TEST]]
+        # It runs none of the code that is off, so nothing changes for it.
+        traced = {test.partition("[")[0] for test in trace.seconds}
+        self.unrelated = set() if near is None else (claims & traced) - set(found)
 
 
 def _job(
