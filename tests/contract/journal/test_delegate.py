@@ -196,7 +196,7 @@ async def test_j14_a_subagent_that_starts_after_the_stop_of_its_parent_does_not_
     async with open_rig(tmp_path, tools=(late,)) as rig:
         message_id = await rig.say("[[tool:late]]")
         await rig.until(lambda: late.runs == 1)
-        await rig.answer("/stop")
+        rig.core.lanes.interrupt(rig.lane(), "m_stop", message_id=message_id)
         stopped.set()
 
         assert await rig.outcome(message_id) == "interrupted"
