@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 
 .PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
 	check-imports check-sizes check-outbound check-quality format torture mutants bench bench-pairs bench-peers \
-	coverage-map lock clean
+	coverage-map prove lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -113,6 +113,10 @@ bench-peers: setup-dev ## measure Hermes beside LiteLLM (installs it under build
 
 coverage-map: setup-dev ## which requirement is proven by which test
 	@$(BIN)/python tools/coverage_map.py $(ARGS)
+
+prove: WORKERS ?= 2
+prove: setup-dev ## switch each requirement's code off and record which of its tests fail (ARGS="A5 J9" for some)
+	@nice $(BIN)/python -m tests.mutants.prove --workers $(WORKERS) --patience $(PATIENCE) $(ARGS)
 
 lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) requirements/build.in -o requirements/build.txt

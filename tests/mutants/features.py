@@ -4,7 +4,6 @@
 edit of a function or a query. A function that is off raises.
 """
 
-import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,8 +19,6 @@ from tests.mutants.select import Selector
 from tests.mutants.trace import Trace
 
 FEATURES = HERE / "features.toml"
-# Set for the programs that a test starts, too: the warm interpreter reads it.
-VARIABLE = "HERMES_TEST_WITHOUT"
 
 
 class FeatureOff(Exception):
@@ -124,10 +121,3 @@ def tests_near(feature: Feature, trace: Trace) -> set[str]:
     for edited in feature.edits:
         found.update(selector.tests(find_fault(edited.named())))
     return found
-
-
-def switch_off_by_environment(live_folder: Path = ROOT / "src") -> None:
-    """Switch off what the variable names; for programs that tests start."""
-    requirement = os.environ.get(VARIABLE)
-    if requirement:
-        switch_off(read_features()[requirement], LiveFunctions(live_folder))

@@ -1,14 +1,12 @@
 """`python -m tests.mutants.prove`: which tests that claim a requirement fail without its code.
 
 Writes `tools/requirement_proofs.json`, which `make coverage-map` reads. Only unit and contract tests are
-judged; a requirement that only system tests claim is judged by those, whose programs are switched
-off as well.
+judged: system tests run the code in other processes, where nothing is switched off.
 """
 
 import argparse
 import importlib
 import json
-import os
 import sys
 import time
 from collections import deque
@@ -18,7 +16,6 @@ from pathlib import Path
 from tests.mutants.areas import ROOT, TESTS
 from tests.mutants.features import (
     FEATURES,
-    VARIABLE,
     Feature,
     check,
     modules,
@@ -54,10 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     claims: dict[str, set[str]] = {}
     for claim in marks.claims:
         claims.setdefault(claim.requirement, set()).add(claim.test)
-    folders = TESTS if not options.system else ("tests/system",)
     proofs = read_proofs()
     collect(
-        folders,
+        TESTS,
         lambda found: _prove(
             found,
             {one: features[one] for one in wanted},
@@ -103,7 +99,7 @@ def _prove(
         requirement: _Claims(
             collected,
             claims.get(requirement, set()),
-            None if options.system else tests_near(feature, trace),
+            tests_near(feature, trace),
             trace,
             options.most,
         )
@@ -162,18 +158,18 @@ class _Claims:
     """The tests that claim one requirement: those to run without it, and those that cannot notice."""
 
     def __init__(
-        self, collected: Collected, claims: set[str], near: set[str] | None, trace: Trace, most: int
+        self, collected: Collected, claims: set[str], near: set[str], trace: Trace, most: int
     ) -> None:
         found: dict[str, list[str]] = {}
         for test in collected.items:
             name = test.partition("[")[0]
-            if name in claims and (near is None or test in near):
+            if name in claims and test in near:
                 found.setdefault(name, []).append(test)
         order = sorted(found, key=lambda one: trace.seconds.get(found[one][0], 0.0))
         self.asked = [test for one in order[: most or None] for test in found[one][:_PER_TEST]]
         # It runs none of the code that is off, so nothing changes for it.
         traced = {test.partition("[")[0] for test in trace.seconds}
-        self.unrelated = set() if near is None else (claims & traced) - set(found)
+        self.unrelated = (claims & traced) - set(found)
 
 
 def _job(
@@ -184,14 +180,16 @@ def _job(
     trace: Trace,
     options: argparse.Namespace,
 ) -> Job:
-    def before() -> None:
-        os.environ[VARIABLE] = requirement
-        switch_off(feature, live)
-
     def limit_s(test: str) -> float:
         return (_LIMIT_S + 3 * trace.seconds.get(test, _LIMIT_S)) * float(options.patience)
 
-    return Job(key=requirement, tests=tests, limit_s=limit_s, before=before, goes_on=True)
+    return Job(
+        key=requirement,
+        tests=tests,
+        limit_s=limit_s,
+        before=lambda: switch_off(feature, live),
+        goes_on=True,
+    )
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -203,7 +201,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=1.0, help="stretches every time limit")
     parser.add_argument("--most", type=int, default=0, help="tests for each, the fastest (0: all)")
-    parser.add_argument("--system", action="store_true", help="judge the system tests instead")
     return parser.parse_args(arguments)
 
 

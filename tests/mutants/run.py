@@ -14,6 +14,7 @@ from tests.mutants.areas import ROOT
 from tests.mutants.faults import Fault
 from tests.mutants.forks import Collected, Job, JobEnd, run_jobs
 from tests.mutants.inject import LiveFunctions, inject
+from tests.mutants.select import query_users
 from tests.mutants.trace import Trace, path_of
 
 # A test that waits for something that never comes gives up after a while; most are not waited for.
@@ -91,14 +92,18 @@ class Runner:
         """Return the tests that can notice a fault, in the order in which they are asked."""
         known = [one for one in self._select(fault) if one in self._collected.items]
         usable = [one for one in known if one not in self._unreliable]
-        ordered = in_order(
-            usable, self._trace.seconds, words=_words(f"{fault.path} {fault.function}")
-        )
+        ordered = in_order(usable, self._trace.seconds, words=self._words_of(fault))
         killer = self._killers.get(fault.identity, "")
         if killer in ordered:
             ordered.remove(killer)
             ordered.insert(0, killer)
         return self._within_budget(ordered)
+
+    def _words_of(self, fault: Fault) -> frozenset[str]:
+        users = (
+            query_users(fault.path, fault.function.removeprefix("query ")) if fault.is_sql else ()
+        )
+        return _words(" ".join([fault.path, fault.function, *(name for name, _ in users)]))
 
     def _within_budget(self, tests: list[str]) -> list[str]:
         left, chosen = self._budget_s, list[str]()
@@ -155,17 +160,10 @@ class Runner:
 def in_order(
     tests: Sequence[str], seconds: dict[str, float], *, words: frozenset[str]
 ) -> list[str]:
-    """Order tests: one of each file, then all of the files that are named like the code, then the rest."""
-    turns = in_turns(tests, seconds)
-    files = {path_of(test) for test in tests}
-    near = {path for path in files if _words(path) & words}
-    first = turns[: len(files)]
-    rest = turns[len(files) :]
-    return [
-        *first,
-        *(test for test in rest if path_of(test) in near),
-        *(test for test in rest if path_of(test) not in near),
-    ]
+    """Order tests: those of files that are named like the code, then one of each file, then the rest."""
+    near = [test for test in tests if _words(path_of(test)) & words]
+    far = in_turns([test for test in tests if test not in set(near)], seconds)
+    return [*in_turns(near, seconds), *far]
 
 
 def _words(text: str) -> frozenset[str]:
