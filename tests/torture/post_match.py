@@ -17,6 +17,8 @@ from tests.torture.books import Books
 from tests.torture.places import Place
 
 CURSOR = "▉"
+# How every answer of the scripted model begins; a turn that ended otherwise says something else.
+ANSWER = "#"
 # A word that is followed by others; the last one of a preview may be cut off.
 _WORD = re.compile(r"\w+-m\d+(?= )")
 
@@ -162,6 +164,7 @@ def _begun(begun: str, slots: list[Slot]) -> Slot | None:
     word = _WORD.search(begun)
     claims: list[Callable[[Slot], bool]] = [
         lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
+        lambda slot: not slot.plain and slot.in_doubt and not slot.text.startswith(ANSWER),
         lambda slot: not slot.plain and slot.text.startswith(begun),
         lambda slot: slot.in_doubt and slot.text.startswith(begun),
         lambda slot: not slot.plain and slot.in_doubt,

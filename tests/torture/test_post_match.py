@@ -56,6 +56,36 @@ def test_a_preview_of_a_message_that_steered_belongs_to_the_turn_that_is_in_doub
     assert matched(deliveries, *texts) == ["o-s1-m1", "o-s1-m1", "o-s1-m2"]
 
 
+def test_of_two_cut_previews_each_reply_in_doubt_has_one() -> None:
+    deliveries = [
+        reply("s4-m14", "I stopped trying.", known_as="1"),
+        reply("s4-m37", "#1 s4-m37 [[x]]", known_as="3"),
+    ]
+    texts = (
+        f"#1 s {CURSOR}",
+        f"{REPEAT_PREFIX}I stopped trying.",
+        f"#1 s4- {CURSOR}",
+        f"{REPEAT_PREFIX}#1 s4-m37 [[x]]",
+    )
+
+    assert matched(deliveries, *texts) == ["o-s4-m14", "o-s4-m14", "o-s4-m37", "o-s4-m37"]
+
+
+def test_of_two_equal_previews_the_earlier_one_is_that_of_the_reply_that_failed() -> None:
+    deliveries = [
+        reply("s4-m36", "I stopped trying.", known_as="1"),
+        reply("s4-m84", "#2 s4-m84 [[x]]", known_as="3"),
+    ]
+    texts = (
+        f"#2 s4- {CURSOR}",
+        f"{REPEAT_PREFIX}I stopped trying.",
+        f"#2 s4- {CURSOR}",
+        f"{REPEAT_PREFIX}#2 s4-m84 [[x]]",
+    )
+
+    assert matched(deliveries, *texts) == ["o-s4-m36", "o-s4-m36", "o-s4-m84", "o-s4-m84"]
+
+
 def test_a_preview_beside_its_own_unmarked_reply_is_still_found() -> None:
     deliveries = [reply("s1-m1", "#1 s1-m1 [[x]]", known_as="1")]
     texts = (f"#1 s1-m1 [[x {CURSOR}", "#1 s1-m1 [[x]]")

@@ -13,7 +13,9 @@ from hermes.graph.growth import Tip
 from hermes.message.chat import ChatMessage
 from hermes.ports.transcripts import VisibleHistory
 
-_MAX_WEIGHT = 4 * 1024 * 1024
+# About 250 conversations of 70 short messages. A smaller cache is worth nothing to more of them that talk
+# in turn: each would be dropped just before it is needed.
+_MAX_WEIGHT = 12 * 1024 * 1024
 # The memory of a message and a session beyond their text.
 _MESSAGE_WEIGHT = 300
 # The memory of the tree over a conversation per message, also for messages that no turn sees any

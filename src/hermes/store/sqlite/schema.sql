@@ -323,6 +323,7 @@ CREATE TABLE outbox (
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');
+CREATE INDEX outbox_unsettled ON outbox (platform, seq) WHERE state = 'unknown' AND held = 0;
 CREATE INDEX outbox_dead ON outbox (ended_at) WHERE state = 'dead';
 
 -- The further messages of a delivery, one row each; the delivery counts them. One without an id may

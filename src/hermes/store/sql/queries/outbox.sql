@@ -103,8 +103,7 @@ SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_me
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
     story, ended_at
 FROM outbox
-WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state = 'unknown' AND held = 0
-    AND body IS NOT NULL
+WHERE platform = ?1 AND state = 'unknown' AND held = 0 AND body IS NOT NULL
 ORDER BY seq LIMIT 100;
 
 -- name: sending
