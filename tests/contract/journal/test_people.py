@@ -553,5 +553,6 @@ async def test_what_a_stranger_wrote_behind_a_command_is_kept_as_it_was(tmp_path
         record = await rig.store.inbox.get(stranger)
 
         assert record is not None
+        assert record.event is not None
         assert record.event.text == "/queue hello"
         assert rig.model.calls == []

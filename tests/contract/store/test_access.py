@@ -239,12 +239,12 @@ async def test_a_token_stays_when_its_maker_ends_and_says_who_it_was(access: Acc
 @pytest.mark.req("W35")
 @pytest.mark.parametrize("kind", ["token", "session"])
 async def test_what_is_no_sign_in_link_is_not_used_as_one(access: AccessStore, kind: str) -> None:
-    await access.add(kind, DIGEST, label="ci", expires_at=None)  # type: ignore[arg-type]
+    await access.add(kind, DIGEST, label="ci", expires_at=None)
 
     used = await access.use_link(DIGEST, b"1" * 32, label="a browser", now=1.0, expires_at=None)
 
     assert not used
-    assert await access.check(kind, DIGEST, now=1.0)  # type: ignore[arg-type]
+    assert await access.check(kind, DIGEST, now=1.0)
 
 
 @pytest.mark.req("W35")

@@ -99,4 +99,4 @@ def test_an_answer_with_log_probabilities_is_not_cached() -> None:
 def test_what_sampling_needs_is_named_by_its_field(
     fields: dict[str, object], hints: list[tuple[str, str]]
 ) -> None:
-    assert list(sampling_hints(asking(**fields))) == hints  # type: ignore[arg-type]
+    assert list(sampling_hints(asking(**fields))) == hints
