@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
-from hermes.store.sql.queries import load
 from tests.mutants.faults import Fault, changed
 from tests.mutants.sql_guards import queries
 
+_QUERIES = "hermes.store.sql.queries"
 _INDEXED = re.compile(r"INDEXED BY \w+")
 _Place = tuple[str, str, int]
 
@@ -121,7 +121,7 @@ def _change_query(source: str, fault: Fault) -> None:
     """Change a query where its modules have loaded it; the planner may choose another index."""
     wanted = fault.function.removeprefix("query ")
     # Called as the modules call it: this is the very dictionary that they hold.
-    loaded = load(Path(fault.path).stem)
+    loaded = importlib.import_module(_QUERIES).load(Path(fault.path).stem)
     for name, start, end in queries(source):
         if name == wanted:
             new = changed(source, fault.edit)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.store.sqlite.inspection import inspect
-from tests.stores.opening import KEYS, opened
+from tests.stores.opening import opened
 
 
 @pytest.mark.req("J9")
@@ -21,14 +20,3 @@ async def test_an_always_that_is_taken_back_leaves_all_others(tmp_path: Path) ->
             for what, who in (("send", "ann"), ("send", "bob"), ("fetch", "ann"), ("fetch", "bob"))
         ]
         assert found == [False, True, True, False]
-
-
-@pytest.mark.req("W7")
-@pytest.mark.sqlite_only
-async def test_a_healthy_database_has_no_faults(tmp_path: Path) -> None:
-    async with opened(tmp_path) as store:
-        await store.users.add("rest", "ann", name="Ann", at=1.0)
-
-    found = inspect(tmp_path / "hermes.db", KEYS, alive=lambda: None)
-
-    assert (found.faults, found.key_problem, found.version) == ((), None, found.newest)
