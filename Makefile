@@ -17,12 +17,14 @@ CUTS ?= 600
 MINUTES ?= 120
 PATIENCE ?= 1
 RESUME ?=
+SEED ?= 1
+COUNT ?= 440
 COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-version 3.11 \
 	--generate-hashes --no-header --no-annotate --upgrade
 
 .PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
-	check-imports check-sizes check-outbound check-quality check-patterns format torture bench bench-pairs bench-peers \
-	coverage-map lock clean
+	check-imports check-sizes check-outbound check-quality check-patterns format torture mutants bench \
+	bench-pairs bench-peers coverage-map prove lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -96,6 +98,11 @@ torture: setup-dev ## kill -9 at every failpoint (SEEDS, KILLS, CUTS scale it; R
 	@HERMES_TORTURE_PATIENCE=$(PATIENCE) $(BIN)/python -m tests.torture --seeds $(SEEDS) --kills $(KILLS) --cuts $(CUTS) \
 		--workers $(WORKERS) --minutes $(MINUTES) $(if $(RESUME),--resume) $(ARGS)
 
+mutants: WORKERS ?= 2
+mutants: setup-dev ## put faults into the code and count those that a test notices (SEED, COUNT, ONLY=area, RESUME=1, PATIENCE)
+	@nice $(BIN)/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(if $(ONLY),--only $(ONLY)) \
+		--workers $(WORKERS) --patience $(PATIENCE) $(if $(RESUME),--resume) $(ARGS)
+
 bench: setup-dev ## measure Hermes beside its targets (ONLY=group runs one group)
 	@$(BIN)/python -m bench $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
@@ -109,6 +116,10 @@ bench-peers: setup-dev ## measure Hermes beside LiteLLM (installs it under build
 
 coverage-map: setup-dev ## which requirement is proven by which test
 	@$(BIN)/python tools/coverage_map.py $(ARGS)
+
+prove: WORKERS ?= 2
+prove: setup-dev ## switch each requirement's code off and record which of its tests fail (ARGS="A5 J9" for some)
+	@nice $(BIN)/python -m tests.mutants.prove --workers $(WORKERS) --patience $(PATIENCE) $(ARGS)
 
 lock: setup-dev ## resolve requirements/*.in again into the hash-checked locks
 	$(COMPILE) requirements/build.in -o requirements/build.txt

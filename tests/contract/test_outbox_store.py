@@ -273,6 +273,38 @@ async def test_after_a_chunk_the_row_waits_with_the_next_and_is_not_on_the_wire(
     assert (row.state, row.chunk, row.platform_message_id) == ("pending", 1, "x1")
 
 
+@pytest.mark.req("J18")
+async def test_the_next_reply_of_a_platform_is_due_when_it_says(rig) -> None:
+    nothing = await rig.outbox.next_due_at("push")
+    for name in ("a1", "a2"):
+        await rig.commit(name, chat=name)
+    now = rig.clock.now()
+    await rig.outbox.retry("a1", at=now + 9, failure="rate_limited", counts=False)
+    await rig.outbox.retry("a2", at=now + 5, failure="rate_limited", counts=False)
+    platform = (await rig.row("a1")).target.platform
+
+    due = await rig.outbox.next_due_at(platform)
+    await rig.outbox.dead("a2", failure="rejected", at=now)
+    later = await rig.outbox.next_due_at(platform)
+
+    assert (nothing, due, later) == (None, now + 5, now + 9)
+    assert await rig.outbox.next_due_at("another") is None
+
+
+@pytest.mark.req("J18")
+async def test_a_reply_keeps_the_message_id_of_its_first_chunk(rig) -> None:
+    await rig.commit("a1")
+    now = rig.clock.now()
+    for chunk, is_last in enumerate([False, False, True]):
+        await rig.outbox.sending("a1", chunk=chunk, at=now)
+        await rig.outbox.chunk_sent(
+            "a1", chunk=chunk, platform_message_id=f"x{chunk}", last=is_last, at=now
+        )
+
+    row = await rig.row("a1")
+    assert (row.state, row.chunk, row.platform_message_id) == ("sent", 3, "x0")
+
+
 @pytest.mark.req("J16", "J17")
 async def test_what_was_on_the_wire_is_unknown_after_a_crash(rig) -> None:
     await rig.commit("a1")

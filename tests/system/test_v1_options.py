@@ -311,7 +311,7 @@ async def test_log_probabilities_come_back_whole_and_streamed(tmp_path: Path) ->
             assert [one.token for e in deltas for one in e.logprobs] == [t.token for t in tokens]
 
 
-@pytest.mark.req("M1", "M8")
+@pytest.mark.req("M1")
 async def test_several_answers_are_several_calls(tmp_path: Path) -> None:
     async with (
         RecordingModel() as model,

@@ -100,12 +100,13 @@ def _where(path: tuple[str | int, ...]) -> str:
     return f'"{text.removeprefix(".")[:160]}"' if text else "the arguments"
 
 
-def _expected(place: Json, places: SchemaPaths) -> str:
-    told = list(dict.fromkeys(_expected_value(one, places) for one in places.alternatives(place)))
+def _expected(place: Json, places: SchemaPaths, *, depth: int = 0) -> str:
+    found = places.alternatives(place)
+    told = list(dict.fromkeys(_expected_value(one, places, depth=depth) for one in found))
     return " or ".join(told)
 
 
-def _expected_value(place: Json, places: SchemaPaths) -> str:
+def _expected_value(place: Json, places: SchemaPaths, *, depth: int) -> str:
     if "const" in place:
         return _found(place["const"])
     choices = place.get("enum")
@@ -116,8 +117,10 @@ def _expected_value(place: Json, places: SchemaPaths) -> str:
     kinds = place.get("type")
     listed = kinds if isinstance(kinds, list) else [kinds] if isinstance(kinds, str) else []
     told = " or ".join(_WORDS.get(kind, kind) for kind in listed) or "a value"
-    if place.get("type") == "array" and isinstance(place.get("items"), dict):
-        told = f"a list, each item {_expected(place['items'], places)}"
+    # A list may be one of lists like itself.
+    has_items = place.get("type") == "array" and isinstance(place.get("items"), dict)
+    if has_items and depth < _MAX_DEPTH:
+        told = f"a list, each item {_expected(place['items'], places, depth=depth + 1)}"
     if place.get("format") in _FORMATS:
         told += f" like {_FORMATS[place['format']]}"
     limits = [text.format(place[word]) for word, text in _LIMITS if word in place]

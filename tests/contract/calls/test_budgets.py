@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -123,6 +124,23 @@ async def test_every_limit_refuses_what_it_has_no_room_for(
     assert caught.value.limit.startswith(("person ann", "agent main", "key k_1"))
 
 
+@pytest.mark.req("A20", "A22")
+async def test_a_persons_month_is_one_limit_for_all_its_days(tmp_path: Path) -> None:
+    capped = {"BUDGETS__PERSON_MONTH_USD": "12"}
+    async with open_calls(tmp_path, model("one", ten_each), settings=capped) as rig:
+        story = await rig.call(small(), "one", payer=payer_for("ann"))
+        await rig.store.spend.add(story.spent)
+
+        rig.clock.advance(DAY_S)
+        with pytest.raises(OverBudget) as caught:
+            await rig.call(small(), "one", payer=payer_for("ann"))
+        rig.clock.advance(caught.value.retry_after)
+        await rig.call(small(), "one", payer=payer_for("ann"))
+
+    assert caught.value.limit == "person ann: $12.00 this month"
+    assert datetime.fromtimestamp(rig.clock.now(), UTC) == datetime(2023, 12, 1, tzinfo=UTC)
+
+
 @pytest.mark.req("A22", "J21")
 async def test_what_is_held_counts_and_what_a_failure_held_is_given_back(tmp_path: Path) -> None:
     capped = {"BUDGETS__PLATFORM_DAY_USD": "10"}
@@ -153,6 +171,19 @@ async def test_a_call_counts_on_the_day_of_its_hold(tmp_path: Path) -> None:
         assert await rig.store.spend.total(Meter("platform", "", "usd", TODAY)) == 10.0
         assert await rig.store.spend.total(Meter("platform", "", "usd", "2023-11-15")) == 0.0
         assert await rig.store.spend.total(Meter("person", "ann", "tokens", MONTH)) == 10.0
+
+
+@pytest.mark.req("A22")
+async def test_without_counters_the_cap_of_an_agent_fails_closed(tmp_path: Path) -> None:
+    capped = {"AGENTS__COOK__BUDGET_DAY_USD": "100", "BUDGETS__PLATFORM_DAY_USD": "100"}
+    one, ann = model("one", ten_each), payer_for("ann")
+    by_cook = msgspec.structs.replace(ann.account, agent="cook")
+    async with open_calls(tmp_path, one, settings=capped, counter=NoCounter()) as rig:
+        with pytest.raises(Overloaded, match="budget of this agent cannot be checked"):
+            await rig.call(small(), "one", payer=msgspec.structs.replace(ann, account=by_cook))
+        await rig.call(small(), "one", payer=ann)
+
+    assert len(one.calls) == 1
 
 
 @pytest.mark.req("A22")

@@ -118,6 +118,17 @@ async def test_a_short_wait_is_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("A23")
+async def test_a_service_that_asks_for_a_pause_gets_it(tmp_path: Path) -> None:
+    one = model("one", broken(fault="status", status=429, retry_after=0.3))
+    async with open_calls(tmp_path, one) as rig:
+        start = asyncio.get_running_loop().time()
+        await rig.call("hello", "one", wait_s=1.0)
+        took = asyncio.get_running_loop().time() - start
+
+    assert took >= 0.29
+
+
+@pytest.mark.req("A23")
 async def test_when_all_fail_the_error_is_the_last_cause(tmp_path: Path) -> None:
     one = model("one", broken(fault="status", status=500))
     two = model("two", broken(fault="status", status=529))

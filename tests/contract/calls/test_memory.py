@@ -54,6 +54,18 @@ async def test_the_same_question_gets_the_same_answer_and_is_not_paid_again(
 
 
 @pytest.mark.req("A24", "J22")
+async def test_a_call_that_wants_its_own_answer_gets_one(tmp_path: Path) -> None:
+    one = model("one")
+    async with open_calls(tmp_path, one) as rig:
+        ann = payer_for(await person(rig, "ann"))
+        await rig.call("hello", "one", payer=ann, remembers=True)
+        own = await rig.call("hello", "one", payer=ann)
+
+    assert own.answer.cached_from is None
+    assert len(one.calls) == 2
+
+
+@pytest.mark.req("A24", "J22")
 @pytest.mark.parametrize("stops", ["length", "refusal"])
 async def test_an_answer_that_was_cut_is_not_remembered(
     tmp_path: Path, stops: Literal["length", "refusal"]

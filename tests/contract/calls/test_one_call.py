@@ -126,3 +126,11 @@ def words_of(said: object) -> str:
         return said.name
     assert isinstance(said, ReasoningPart | ReasoningDelta | TextPart | TextDelta)
     return said.text
+
+
+@pytest.mark.req("G6")
+async def test_an_answer_that_is_kept_whole_is_a_sample(tmp_path: Path) -> None:
+    async with open_calls(tmp_path, model("one")) as rig:
+        story = await rig.call("hello", "one")
+
+    assert story.answer.end.is_verbatim

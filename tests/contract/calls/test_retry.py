@@ -95,6 +95,16 @@ async def test_a_refusal_and_a_long_silence_are_not_retried(
     assert len(one.calls) == 1
 
 
+@pytest.mark.req("A23", "P5")
+async def test_an_account_without_money_is_not_asked_again(tmp_path: Path) -> None:
+    one = model("one", [ScriptedTurn(fault="status", status=402), FINE])
+    async with open_calls(tmp_path, one, settings=RETRY) as rig:
+        with pytest.raises(ProviderError):
+            await rig.call("hello", "one")
+
+    assert len(one.calls) == 1
+
+
 @pytest.mark.req("P5")
 async def test_the_next_candidate_comes_before_a_retry(tmp_path: Path) -> None:
     one = model("one", [ScriptedTurn(fault="status", status=500), FINE])

@@ -169,11 +169,13 @@ class Rig:
         scheduled: ScheduledRun | None = None,
         token: str = "",
         key: str | None = None,
+        account: str = "default",
+        route: str = "api",
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
-            account="default",
-            route="api",
+            account=account,
+            route=route,
             external_id=name or make_id("x"),
             source=Source(
                 platform=platform,

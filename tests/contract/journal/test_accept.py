@@ -46,6 +46,23 @@ async def test_j1_ids_of_other_platforms_do_not_collide(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J1")
+@pytest.mark.parametrize(("account", "route"), [("second", "api"), ("default", "hooks")])
+async def test_j1_ids_of_other_accounts_and_routes_do_not_collide(
+    tmp_path: Path, account: str, route: str
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        first = await rig.say("hello", name="one")
+        second = await rig.say("another text", name="one", account=account, route=route)
+        again = await rig.say("another text", name="one", account=account, route=route)
+        outcomes = [await rig.outcome(one) for one in (first, second)]
+
+        assert first != second == again
+        assert outcomes == ["answered", "answered"]
+        asked = [call.request.messages[-1].text for call in rig.model.calls]
+        assert asked == ["hello", "another text"]
+
+
+@pytest.mark.req("J1")
 async def test_j1_finished_rows_are_kept_for_eight_days(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         message_id = await rig.say("hello", name="one")

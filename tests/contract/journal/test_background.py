@@ -138,7 +138,7 @@ async def test_a_session_with_a_task_is_not_reset_and_new_leaves_the_task(tmp_pa
         assert await rig.store.sessions.end(lane, epoch=1, reason="idle", at=rig.clock.now())
 
 
-@pytest.mark.req("W18", "A25")
+@pytest.mark.req("W18")
 async def test_what_cannot_be_done_in_the_background_is_refused(tmp_path: Path) -> None:
     gate = Gate()
     two = {"BUSY__MAX_BACKGROUND": "2"}

@@ -182,6 +182,30 @@ async def test_j14_a_stop_reaches_the_subagent_at_once(tmp_path: Path) -> None:
         assert link.child == graph_name(child.lane, 0)
 
 
+@pytest.mark.req("J12", "J14")
+async def test_j14_a_subagent_that_starts_after_the_stop_of_its_parent_does_not_run(
+    tmp_path: Path,
+) -> None:
+    stopped = asyncio.Event()
+
+    async def start_late(context: ToolContext) -> str:
+        await stopped.wait()
+        return await context.run_child("look into it", "")
+
+    late = RunTool("late", start_late)
+    async with open_rig(tmp_path, tools=(late,)) as rig:
+        message_id = await rig.say("[[tool:late]]")
+        await rig.until(lambda: late.runs == 1)
+        rig.core.lanes.interrupt(rig.lane(), "m_stop", message_id=message_id)
+        stopped.set()
+
+        assert await rig.outcome(message_id) == "interrupted"
+        child = (await rig.timeline(f"{message_id}.1")).message
+        assert child is not None
+        assert await rig.outcome(child.id) == "interrupted"
+        assert len(rig.model.calls) == 1
+
+
 @pytest.mark.req("J14", "A9")
 async def test_j14_tasks_of_one_answer_run_side_by_side(tmp_path: Path) -> None:
     def script(seen: SeenConversation, _number: int) -> ScriptedTurn:

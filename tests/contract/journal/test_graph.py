@@ -261,3 +261,22 @@ async def test_a_conversation_is_shown_when_its_messages_were_purged(tmp_path: P
         ]
         assert_recorded(rig, graph_of(rig))
         assert await rig.answer("still there?") == "#4 still there?"
+
+
+@pytest.mark.req("G6")
+async def test_a_conversation_of_two_people_needs_the_consent_of_both(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        for user in ("ann", "bob"):
+            await rig.outcome(await rig.say_in_thread("hello", user=user))
+        (entry,) = rig.store.graphs.graphs()
+        first, second = entry.people
+
+        await rig.store.people.set_consent(first, may_train=True, at=1.0)
+        (one_agreed,) = rig.store.graphs.graphs()
+        await rig.store.people.set_consent(second, may_train=True, at=2.0)
+        (both_agreed,) = rig.store.graphs.graphs()
+        await rig.store.people.set_consent(first, may_train=False, at=3.0)
+        (one_left,) = rig.store.graphs.graphs()
+
+        found = [one.may_train for one in (entry, one_agreed, both_agreed, one_left)]
+        assert found == [False, False, True, False]

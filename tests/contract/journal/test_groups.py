@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hermes.control.why import explain
-from hermes.errors import Skipped
+from hermes.errors import Overloaded, Skipped
 from hermes.message.event import ReplyContext
 from hermes.message.missed_messages import MISSED
 from hermes.message.parts import ImagePart, Media
@@ -155,7 +155,7 @@ async def test_an_event_that_comes_again_is_kept_once_also_after_it_was_told(
         assert MISSED not in given(rig)
 
 
-@pytest.mark.req("W17", "A4")
+@pytest.mark.req("W17")
 async def test_the_words_of_somebody_who_is_erased_are_gone(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         gone = await heard(rig, "my secret")
@@ -198,6 +198,51 @@ async def test_nothing_is_kept_of_people_whom_nobody_listens_to(tmp_path: Path) 
         with pytest.raises(Skipped, match="allowed_chats"):
             await heard(rig, "hello")
         assert words(tmp_path) == []
+
+
+@pytest.mark.req("W30")
+async def test_the_words_of_somebody_who_is_blocked_are_not_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        greeting = await rig.say("hello", chat="bob", platform="push")
+        await rig.outcome(greeting)
+        record = await rig.store.inbox.get(greeting)
+        assert record is not None
+        await rig.store.users.set_blocked(record.person_id, blocked=True, at=rig.clock.now())
+
+        with pytest.raises(Skipped):
+            await heard(rig, "bobs words", user="bob")
+        await heard(rig, "cyns words", user="cyn")
+        await ask(rig, "what was said?")
+
+        assert "cyns words" in given(rig)
+        assert "bobs words" not in given(rig)
+
+
+@pytest.mark.req("W17", "W18")
+async def test_a_message_behind_a_command_takes_along_what_was_missed(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await heard(rig, "lunch at noon?")
+        await ask(rig, "/queue what was said?")
+
+        assert "lunch at noon?" in given(rig)
+        assert "/queue" not in given(rig)
+
+
+@pytest.mark.req("W17", "J2")
+async def test_what_is_overheard_needs_room_like_any_message_and_passes_beside_turns(
+    tmp_path: Path,
+) -> None:
+    small = {"INBOX__MAX_WAITING": "2"}
+    async with open_rig(tmp_path, settings=small) as rig:
+        kept = await rig.store.inbox.get(await heard(rig, "lunch at noon?"))
+        for chat in ("ann", "cyn"):
+            await rig.say("[[hang]]", chat=chat)
+
+        with pytest.raises(Overloaded, match=r"as many as inbox\.max_waiting allows"):
+            await heard(rig, "and then?")
+
+        assert kept is not None
+        assert kept.control
 
 
 @pytest.mark.req("W17")

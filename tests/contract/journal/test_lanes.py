@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from hermes.errors import LeaseLost
+from hermes.errors import GuardFailed, LeaseLost
 from hermes.message.outcome import Outcome
 from hermes.ports.steps import Lease, StepWrite
 from hermes.ports.turns import Begin, Commit, TurnResult
@@ -12,8 +13,8 @@ from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 
-async def begin(rig: Rig, message_id: str, *, owner: str) -> Lease:
-    view = await rig.store.turns.view(rig.lane())
+async def begin(rig: Rig, message_id: str, *, owner: str, chat: str = "ann") -> Lease:
+    view = await rig.store.turns.view(rig.lane(chat))
     assert view.message is not None
     return await rig.store.turns.begin(
         Begin(
@@ -118,6 +119,45 @@ async def test_j4_two_workers_cannot_both_take_a_lane(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J4")
+async def test_j4_a_view_that_is_one_lease_old_takes_no_lane(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id = await rig.say("hello")
+        stale = await rig.store.turns.view(rig.lane())
+        assert stale.message is not None
+        node = rig.store.fleet.node
+        lease = await begin(rig, message_id, owner=node)
+
+        with pytest.raises(LeaseLost):
+            # The same worker, so that only the fence can say no.
+            await rig.store.turns.begin(
+                Begin(
+                    lane=stale.lane,
+                    owner=node,
+                    fence=stale.fence,
+                    head=stale.head,
+                    message_id=message_id,
+                    person_id=stale.message.person_id,
+                    at=rig.clock.now(),
+                )
+            )
+        await rig.store.turns.commit(lease, await ending(rig, message_id))
+
+
+@pytest.mark.req("J13", "J4")
+async def test_j13_a_commit_cannot_end_a_message_that_it_has_not_claimed(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        message_id, waiting = await rig.say("one"), await rig.say("two")
+        lease = await begin(rig, message_id, owner=rig.store.fleet.node)
+        commit = msgspec.structs.replace(await ending(rig, message_id), merged=(waiting,))
+
+        with pytest.raises(GuardFailed, match=waiting):
+            await rig.store.turns.commit(lease, commit)
+
+        states = [await rig.store.inbox.state(one) for one in (message_id, waiting)]
+        assert states == ["running", "new"]
+
+
+@pytest.mark.req("J4")
 async def test_j4_at_boot_the_leases_of_the_dead_are_void_at_once(tmp_path: Path) -> None:
     async with open_rig(tmp_path, start=False) as rig:
         message_id = await rig.say("hello")
@@ -209,3 +249,54 @@ async def test_turns_start_later_while_many_messages_are_accepted_but_they_start
 
         rig.core.signals.accepting = 500
         assert await rig.outcome(await rig.say("in an endless rush")) == "answered"
+
+
+@pytest.mark.req("J12")
+async def test_j12_a_stop_for_a_message_that_has_ended_spares_the_next(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        ended = await rig.say("hello")
+        await rig.outcome(ended)
+        running = await rig.say("[[hang]] again")
+        await rig.until(lambda: len(rig.model.calls) == 2)
+
+        rig.core.lanes.interrupt(rig.lane(), "m_late", message_id=ended)
+        await rig.answer("a barrier", chat="bob")
+
+        assert await rig.store.inbox.state(running) == "running"
+        rig.core.lanes.interrupt(rig.lane(), "m_now", message_id=running)
+        assert await rig.outcome(running) == "interrupted"
+
+
+@pytest.mark.req("W16")
+@pytest.mark.parametrize(
+    ("chosen", "policy"),
+    [({}, "interrupt"), ({"BUSY__PLATFORMS__PUSH": "queue"}, "queue")],
+    ids=["the platform's own", "the setting"],
+)
+async def test_w16_what_a_platforms_messages_do_to_a_turn_is_a_setting(
+    tmp_path: Path, chosen: dict[str, str], policy: str
+) -> None:
+    async with open_rig(tmp_path, settings=chosen, start=False) as rig:
+        record = await rig.store.inbox.get(await rig.say("hello", platform="push"))
+
+        assert record is not None
+        assert record.busy == policy
+
+
+@pytest.mark.req("J4", "J10")
+async def test_j10_a_message_that_is_abandoned_frees_its_own_lane_alone(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        node = rig.store.fleet.node
+        messages = [await rig.say("hello", chat=chat) for chat in ("ann", "bob")]
+        leases = [
+            await begin(rig, one, owner=node, chat=chat)
+            for one, chat in zip(messages, ("ann", "bob"), strict=True)
+        ]
+
+        await rig.store.turns.abandon(messages[0], Outcome.FAILED)
+        await rig.store.turns.commit(leases[1], await ending(rig, messages[1]))
+
+        with pytest.raises(LeaseLost):
+            await rig.store.turns.commit(leases[0], await ending(rig, messages[0]))
+        records = [await rig.store.inbox.get(one) for one in messages]
+        assert [one.outcome for one in records if one is not None] == ["failed", "answered"]

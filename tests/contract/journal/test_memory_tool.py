@@ -45,6 +45,15 @@ async def test_a_fact_is_remembered_looked_up_and_forgotten(tmp_path: Path) -> N
         assert told(await rig.answer(memory("look_up"))).endswith("no facts yet")
 
 
+@pytest.mark.req("A14", "A13")
+async def test_what_is_no_fact_is_told_to_the_model_and_not_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, own_tools=True) as rig:
+        said = await rig.answer(memory("remember", key="diet", value="x" * 100_000))
+
+        assert "A fact is a short key and a value" in said
+        assert await known(rig) == {}
+
+
 @pytest.mark.req("A14", "J24")
 async def test_what_one_person_said_is_never_found_by_another(tmp_path: Path) -> None:
     async with open_rig(tmp_path, own_tools=True) as rig:

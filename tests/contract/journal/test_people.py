@@ -131,7 +131,7 @@ async def test_an_approval_wakes_the_sender_and_where_nothing_is_sent_nothing_is
         assert await rig.answer("hello") == "#1 hello"
 
 
-@pytest.mark.req("A3", "A18")
+@pytest.mark.req("A3")
 async def test_a_tier_counts_from_the_next_message_on(tmp_path: Path) -> None:
     settings = {
         "CREDITS__POLICY": "wallet",
@@ -488,6 +488,8 @@ async def test_commands_are_for_whom_they_are_allowed_and_help_is_everybodys(
         assert await who_may("/credits") == ["root"]
         assert await who_may("/status") == ["root", "bob", "ann"]
         assert await who_may("/whoami") == ["root", "bob", "ann"]
+        told = [await rig.answer("/whoami", chat=one) for one in ("root", "bob")]
+        assert ["every command" in one for one in told] == [True, False]
         helped = await rig.answer("/help", chat="ann")
         assert re.findall(r"^/(\w+):", helped, re.MULTILINE) == ["help", "whoami", "status"]
         # The same person in a group, where nothing is restricted.
@@ -594,3 +596,16 @@ async def test_a_display_name_is_shown_and_identifies_nobody(tmp_path: Path) -> 
         assert ["pairing code" in text for text in told[:2]] == [True, True]
         assert rig.model.calls == []
         assert b"Anna" not in raw_bytes(tmp_path)
+
+
+@pytest.mark.req("A3", "W18")
+async def test_what_a_stranger_wrote_behind_a_command_is_kept_as_it_was(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=PAIR) as rig:
+        stranger = await rig.say("/queue hello", platform="push", chat="eve")
+        await rig.outcome(stranger)
+        record = await rig.store.inbox.get(stranger)
+
+        assert record is not None
+        assert record.event is not None
+        assert record.event.text == "/queue hello"
+        assert rig.model.calls == []

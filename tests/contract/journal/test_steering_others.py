@@ -101,7 +101,7 @@ async def test_what_others_say_does_not_join_a_turn_that_goes_on_after_a_crash(
         assert kinds == {"prepared", "model", "tool"}
 
 
-@pytest.mark.req("W18", "A4")
+@pytest.mark.req("W18")
 @pytest.mark.parametrize("command", ["steer", "queue"])
 async def test_whoever_may_not_use_a_command_cannot_speak_into_a_turn_with_it(
     tmp_path: Path, command: str

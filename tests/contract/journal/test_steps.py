@@ -214,6 +214,28 @@ async def test_j9_in_groups_only_admins_approve(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("J9")
+async def test_j9_nobody_else_decides_what_waits_in_a_direct_chat(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    admins = {"APPROVALS__ADMINS": '["rest:boss"]'}
+    async with open_rig(tmp_path, tools=(tool,), settings=admins) as rig:
+        message_id = await rig.say("[[tool:pay]] please")
+        await rig.outcome(message_id)
+        approval = await rig.store.approvals.waiting(rig.lane())
+        assert approval is not None
+
+        approved = await rig.answer(f"/approve {approval.id}", chat="bob")
+        denied = await rig.answer(f"/deny {approval.id}", chat="bob")
+
+        assert "only the person who asked, or an admin" in approved
+        assert "only the person who asked, or an admin" in denied
+        assert await rig.store.inbox.state(message_id) == "parked"
+        assert tool.runs == 0
+        assert await rig.answer(f"/approve {approval.id}", chat="boss") == "Approved."
+        assert await rig.outcome(message_id) == "answered"
+        assert tool.runs == 1
+
+
+@pytest.mark.req("J9")
 async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: Path) -> None:
     tool = RunTool("pay", traits=ASKING)
     policy = {"APPROVALS__ALLOW_SELF": "false", "APPROVALS__ADMINS": '["rest:boss"]'}
@@ -226,6 +248,27 @@ async def test_j9_nobody_approves_their_own_where_the_policy_says_so(tmp_path: P
         assert "another person" in await rig.answer("/approve")
         assert await rig.answer(f"/approve {approval.id}", chat="boss") == "Approved."
         assert await rig.outcome(message_id) == "answered"
+
+
+@pytest.mark.req("J9")
+async def test_j9_an_approval_holds_for_its_arguments_alone(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    both = '[[tool:pay {"to":"bob"}]] [[tool:pay {"to":"eve"}]] please'
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        message_id = await rig.say(both)
+        assert await rig.outcome(message_id) == "parked"
+        bob = await rig.store.approvals.waiting(rig.lane())
+        await rig.answer("/approve")
+        await rig.until(lambda: tool.runs == 1)
+        await rig.until(equals(lambda: rig.store.inbox.state(message_id), "parked"))
+        eve = await rig.store.approvals.waiting(rig.lane())
+
+        assert bob is not None
+        assert eve is not None
+        assert bob.arguments_hash != eve.arguments_hash
+        await rig.answer("/deny")
+        assert await rig.outcome(message_id) == "answered"
+        assert tool.runs == 1
 
 
 def _plain(_seen: SeenConversation, number: int) -> ScriptedTurn:

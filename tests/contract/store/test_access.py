@@ -234,3 +234,64 @@ async def test_a_token_stays_when_its_maker_ends_and_says_who_it_was(access: Acc
     assert [one.label for one in await access.list("session")] == ["phone"]
     with pytest.raises(Unauthenticated):
         await access.add("token", DIGEST, label="late", expires_at=None, parent=laptop)
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("kind", ["token", "session"])
+async def test_what_is_no_sign_in_link_is_not_used_as_one(access: AccessStore, kind: str) -> None:
+    await access.add(kind, DIGEST, label="ci", expires_at=None)
+
+    used = await access.use_link(DIGEST, b"1" * 32, label="a browser", now=1.0, expires_at=None)
+
+    assert not used
+    assert await access.check(kind, DIGEST, now=1.0)
+
+
+@pytest.mark.req("W35")
+async def test_a_sign_out_leaves_alone_what_others_made(access: AccessStore) -> None:
+    other, laptop, phone, link, token = (bytes([number]) * 32 for number in range(1, 6))
+    root = b"r" * 32
+    await access.add("session", other, label="other", expires_at=None)
+    await access.add("signin", link, label="link", expires_at=None, parent=other)
+    await access.add("token", root, label="root", expires_at=None)
+    await access.add("session", laptop, label="laptop", expires_at=None, parent=root)
+    await access.add("session", phone, label="phone", expires_at=None, parent=laptop)
+    await access.add("token", token, label="made there", expires_at=None, parent=laptop)
+
+    assert await access.sign_out(laptop)
+
+    found = {
+        one.label: one.parent
+        for kind in ("session", "signin", "token")
+        for one in await access.list(kind)
+    }
+    assert found == {
+        "other": None,
+        "link": other,
+        "root": None,
+        "phone": root,
+        "made there": laptop,
+    }
+
+
+@pytest.mark.req("W35")
+async def test_a_link_makes_nothing_and_is_no_other_kind(access: AccessStore) -> None:
+    await access.add("signin", DIGEST, label="link", expires_at=None)
+
+    with pytest.raises(Unauthenticated):
+        await access.add("session", b"1" * 32, label="late", expires_at=None, parent=DIGEST)
+
+    kinds = [await access.any(kind) for kind in ("signin", "session", "token")]
+    assert kinds == [True, False, False]
+
+
+@pytest.mark.req("W35")
+async def test_the_use_of_a_session_is_none_of_a_token(access: AccessStore) -> None:
+    await access.add("token", DIGEST, label="ci", expires_at=None)
+
+    await access.touch("session", DIGEST, at=7.0)
+    unused = await access.list("token")
+    await access.touch("token", DIGEST, at=8.0)
+    used = await access.list("token")
+
+    assert ([one.seen_at for one in unused], [one.seen_at for one in used]) == ([None], [8.0])

@@ -133,6 +133,8 @@ async def test_a_question_passes_on_to_the_node_that_goes_on_with_the_turn(nodes
     third = await nodes.join("n_third")
     (kept,) = await third.approvals.questions_of(message.id)
     assert (kept.row.state, kept.answer) == ("approved", b"Rome")
+    (other,) = await third.approvals.questions_of("m_three")
+    assert (other.row.state, other.answer) == ("waiting", None)
     assert await third.approvals.answered_by("m_a") == "approved"
     assert await third.approvals.answered_by("m_b") is None
 

@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from hermes.ports.store import Store
+from hermes.store.sqlite.inspection import inspect
 from hermes.store.sqlite.open_file import newest_rescued
 from hermes.testing.manual_time import ManualClock
 from tests.stores.engine import Options
-from tests.stores.opening import open_store
+from tests.stores.opening import KEYS, open_store
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -122,3 +123,12 @@ async def test_an_earlier_copy_is_kept(opened: Opened) -> None:
     assert "hermes.db.rescued.2" in said
     assert opened.path.with_name("hermes.db.rescued").read_bytes() == b"the first"
     assert opened.rescued().name == "hermes.db.rescued.2"
+
+
+@pytest.mark.req("W7")
+async def test_a_healthy_database_has_no_faults(opened: Opened) -> None:
+    await opened.store.close()
+
+    found = inspect(opened.path, KEYS, alive=lambda: None)
+
+    assert (found.faults, found.key_problem, found.version) == ((), None, found.newest)

@@ -512,3 +512,25 @@ async def test_what_is_known_of_people_is_there_after_a_restart(tmp_path: Path) 
         assert paired.channels[0].name == "Name of ann"
         assert (changed, again) == (False, False)
         assert [one.id for one in await store.users.page(state="guest", limit=9)] == []
+
+
+@pytest.mark.req("A3", "J24")
+async def test_a_name_is_that_of_one_channel(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        for platform, name in (("push", "Ann"), ("rest", "Bob")):
+            await store.users.add(platform, "4711", name=name, at=1.0)
+        event = MessageEvent(
+            account="a",
+            route="r",
+            external_id="x",
+            source=Source(platform="push", chat_id="c", user_id="4711", user_name="Anna"),
+            parts=(TextPart("hello"),),
+            at=1.0,
+        )
+        message = NewMessage(id="m_x", lane="l", event=event, identity=b"x", received_at=1.0)
+        await store.inbox.accept(message, kept=lambda _: None)
+
+        found = [await store.people.find(platform, "4711") for platform in ("push", "rest")]
+        users = [await store.users.get(one.id) for one in found if one is not None]
+
+        assert [user.channels[0].name for user in users if user is not None] == ["Anna", "Bob"]

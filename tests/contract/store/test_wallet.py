@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.errors import Conflict, NoCredits, NotFound
+from hermes.errors import Conflict, GuardFailed, NoCredits, NotFound
 from hermes.message.outcome import Outcome
 from hermes.ports.steps import Lease
 from hermes.ports.store import Store
@@ -264,13 +264,17 @@ async def test_wallets_are_listed_the_poorest_first_with_their_users(store: Stor
     for user, amount in (("ann", 5), ("bob", -2), ("cy", 1)):
         await newcomer(store, user)
         await store.wallets.grant(grant(await person(store, user), amount, name=f"g_{user}"))
+    await begin(store, "cy", CreditHold(await person(store, "cy"), 1))
 
     listed = await store.wallets.poorest(below=None, limit=2)
     poor = await store.wallets.poorest(below=1, limit=9)
 
-    assert [(one.users, one.balance) for one in listed] == [(("rest:bob",), -2), (("rest:cy",), 1)]
-    assert [one.person_id for one in poor] == [await person(store, "bob")]
-    assert msgspec.structs.replace(poor[0], users=()) == await wallet(store, "bob")
+    assert [one.users for one in listed] == [("rest:bob",), ("rest:cy",)]
+    assert [(one.balance, one.held) for one in listed] == [(-2, 0), (0, 1)]
+    assert [msgspec.structs.replace(one, users=()) for one in listed] == [
+        await wallet(store, user) for user in ("bob", "cy")
+    ]
+    assert poor == listed
 
 
 @pytest.mark.req("A5", "J11", "J21")
@@ -293,6 +297,10 @@ async def test_wallets_are_listed_the_poorest_first_with_their_users(store: Stor
         ),
         (
             "INSERT INTO holds VALUES ('m_paid', (SELECT id FROM people), 2, 1.0)",
+            ("a hold that should have ended", "m_paid", 0, 2),
+        ),
+        (
+            "DELETE FROM ledger; INSERT INTO holds VALUES ('m_paid', (SELECT id FROM people), 2, 1.0)",
             ("a hold that should have ended", "m_paid", 0, 2),
         ),
         (
@@ -342,3 +350,18 @@ async def test_a_message_that_was_forgotten_is_still_a_message_to_the_audit(
 
     assert await store.inbox.get(message.id) is None
     assert await differences(store) == []
+
+
+@pytest.mark.req("J11", "A5")
+async def test_a_message_that_was_captured_before_is_not_captured_again(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        ann = await newcomer(store)
+        lease, message = await begin(store, "ann", CreditHold(ann, 1))
+        line = "INSERT INTO ledger (person_id, kind, amount, message_id, at) VALUES (?1, ?2, -1, ?3, 1)"
+        with tables(tmp_path) as found:
+            found.execute(line, (ann, "capture", message.id))
+
+        with pytest.raises(GuardFailed, match="was captured before"):
+            await store.turns.commit(lease, ending(message, clock=CLOCK))
+
+        assert await store.inbox.state(message.id) == "running"

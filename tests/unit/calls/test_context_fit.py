@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from hermes.calls.context_fit import (
+    cut_before,
     fit_context,
     message_tokens,
     request_tokens,
@@ -14,7 +15,7 @@ from hermes.calls.continuation import continuing
 from hermes.errors import PromptTooLong
 from hermes.message.chat import ChatMessage, as_read, user_text
 from hermes.message.continuations import GO_ON
-from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
+from hermes.message.parts import ReasoningPart, TextPart, ToolCallPart, ToolResultPart
 from hermes.ports.provider import ModelRequest
 
 ROOM = 2_000
@@ -182,3 +183,22 @@ def test_an_output_limit_is_lowered_to_what_the_prompt_leaves(
     wanted = msgspec.structs.replace(wanted, max_output_tokens=limit, is_capped=True)
 
     assert with_output_room(wanted, context=16_000).max_output_tokens == sent
+
+
+@pytest.mark.req("G5")
+@pytest.mark.parametrize(("drop", "first"), [(0, 0), (1, 2), (20, 2), (21, 4), (41, 6)])
+def test_a_cut_drops_at_least_as_much_as_it_must(drop: int, first: int) -> None:
+    messages = talk(3, chars=10)
+
+    assert cut_before(messages, [10] * 6, drop) == first
+
+
+@pytest.mark.req("G5")
+def test_thoughts_count_with_what_their_service_has_sealed() -> None:
+    plain = ReasoningPart("Hm. " * 100, "scripted")
+    sealed = msgspec.structs.replace(plain, signature="s" * 400, sealed="t" * 400)
+
+    tokens = [message_tokens(ChatMessage("assistant", (part,))) for part in (plain, sealed)]
+
+    assert tokens[0] >= 100
+    assert tokens[1] >= tokens[0] + 200

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from hermes.calls.continuation import Continuation, continuing, takes_prefill
+from hermes.calls.continuation import Continuation, RestOfAnswer, continuing, takes_prefill
 from hermes.errors import StreamTruncated
 from hermes.message.chat import ChatMessage, user_text
+from hermes.message.continuations import WINDOW_CHARS
 from hermes.message.parts import Part, ReasoningPart, TextPart, ToolCallPart
 from hermes.message.reply import Usage
 from hermes.ports.provider import (
@@ -298,3 +299,24 @@ def test_a_few_words_are_repeated_since_nobody_could_know_them_again(shown, take
     info = msgspec.structs.replace(SCRIPTED_INFO, prefill_models=("*",))
 
     assert takes_prefill(info, "m", shown=shown) is takes
+
+
+@pytest.mark.req("P5")
+def test_a_single_letter_that_may_be_no_news_is_held_back():
+    made = Continuation(SHOWN, prefill=False, name="two")
+    before = made.is_holding
+
+    assert list(made.pieces(TextDelta("O"))) == []
+    assert (before, made.is_holding) == (False, True)
+
+
+@pytest.mark.req("P5", "A9")
+@pytest.mark.parametrize(("missing", "is_held"), [(0, False), (1, True)])
+def test_the_rest_of_an_answer_is_held_back_for_a_bounded_beginning(missing, is_held):
+    rest = RestOfAnswer("Once upon a time")
+    text = (" there was a king." * 100)[: WINDOW_CHARS - missing]
+
+    told = rest.feed(text)
+
+    assert told == ("" if is_held else text)
+    assert told + rest.close() == text

@@ -2,13 +2,13 @@
 
 import pytest
 
-from hermes.calls.demands import demands_of
+from hermes.calls.demands import demands_of, sampling_hints
 from hermes.calls.memory import can_be_kept
 from hermes.calls.token_estimate import input_tokens
 from hermes.message.chat import ChatMessage, user_text
 from hermes.message.parts import AudioPart, FilePart, Media, Part
 from hermes.ports.options import Extras
-from hermes.ports.provider import ModelRequest
+from hermes.ports.provider import ModelRequest, ToolChoice
 
 PAPER = FilePart(Media("application/pdf", url="data:application/pdf;base64,JVBERi0="))
 LINKED = FilePart(Media("application/pdf", url="https://a.test/a.pdf"))
@@ -48,7 +48,7 @@ def test_only_what_changes_the_answer_is_a_demand(
     assert demands_of(request_, has_files=True) == demands
 
 
-@pytest.mark.req("M8")
+@pytest.mark.req("M1")
 def test_files_that_are_sent_count_as_input() -> None:
     assert input_tokens(asking(PAPER)) == 2_500
     assert input_tokens(asking(LINKED)) == 25_000
@@ -60,3 +60,43 @@ def test_files_that_are_sent_count_as_input() -> None:
 def test_an_answer_with_log_probabilities_is_not_cached() -> None:
     assert can_be_kept(asking(extras=Extras(top_k=3)))
     assert not can_be_kept(asking(extras=Extras(top_logprobs=0)))
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("fields", "hints"),
+    [
+        ({"temperature": 1.0}, [("temperature", "temperature")]),
+        (
+            {"temperature": 1.1, "top_p": 0.9},
+            [
+                ("temperature", "temperature"),
+                ("high_temperature", "temperature"),
+                ("top_p", "top_p"),
+                ("top_p_beside_temperature", "top_p"),
+            ],
+        ),
+        (
+            {"temperature": 0.5, "top_p": 0.5, "extras": Extras(top_k=4)},
+            [
+                ("temperature", "temperature"),
+                ("top_p", "top_p"),
+                ("top_p_beside_temperature", "top_p"),
+            ],
+        ),
+        (
+            {"top_p": 0.5, "extras": Extras(top_k=4), "reasoning": "low"},
+            [
+                ("top_p", "top_p"),
+                ("sampling_beside_reasoning", "top_p"),
+                ("sampling_beside_reasoning", "top_k"),
+            ],
+        ),
+        ({"reasoning": "low", "extras": Extras()}, []),
+        ({"reasoning": "low", "top_p": 0.5, "tool_choice": ToolChoice("required")}, [("top_p", "top_p")]),
+    ],
+)  # fmt: skip
+def test_what_sampling_needs_is_named_by_its_field(
+    fields: dict[str, object], hints: list[tuple[str, str]]
+) -> None:
+    assert list(sampling_hints(asking(**fields))) == hints

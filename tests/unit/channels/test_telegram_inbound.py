@@ -187,7 +187,18 @@ def test_channels_and_anonymous_admins_write_as_the_chat_that_they_are() -> None
         chat=GROUP, sender_chat=GROUP, text="x", **sent_by({"id": 1087968824, "is_bot": True})
     )
 
+    signed = event_of(
+        "channel_post",
+        chat=channel,
+        sender_chat=channel,
+        author_signature="Ann",
+        text="x",
+        **sent_by(None),
+    )
+
     assert post is not None
+    assert signed is not None
+    assert (post.source.user_name, signed.source.user_name) == ("News", "Ann")
     assert (post.source.chat_type, post.source.user_id, post.addressed) == (
         "channel",
         "-1009",
@@ -384,6 +395,8 @@ def test_only_the_secret_opens_the_webhook() -> None:
         (b"[" * 100_000, BadRequest),
         (b"\xff\xfe", BadRequest),
         (b" " * 1_048_577, TooLarge),
+        # As large as an update may be: it is read, and found to be none.
+        (b" " * 1_048_576, BadRequest),
     ],
 )
 def test_bytes_that_are_no_update_are_refused(body: bytes, error: type[Exception]) -> None:

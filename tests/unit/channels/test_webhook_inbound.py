@@ -85,6 +85,26 @@ def test_a_body_is_bounded_in_size_and_depth() -> None:
         event_of(deep)
     with pytest.raises(BadRequest):
         event_of(b"[" * 400_000)
+    deepest = b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
+    assert event_of(deepest) is not None
+    # What stands side by side is not deep.
+    assert event_of(b"[" + b"[]," * MAX_DEPTH + b"[]]") is not None
+
+
+@pytest.mark.req("A2")
+def test_a_place_that_is_not_in_the_data_is_left_as_it_was_written() -> None:
+    event = event_of(PUSH, prompt="{commits[0].message} {commits[1].message} {commits.x} {ref.x}")
+    assert event is not None
+    assert event.text == "fix {commits[1].message} {commits.x} {ref.x}"
+
+
+@pytest.mark.req("A2")
+@pytest.mark.parametrize("route", [{}, {"event_field": "type"}])
+def test_the_name_of_an_event_is_bounded(route: dict[str, Any]) -> None:
+    body = b'{"type": "' + b"x" * 300 + b'"}'
+    event = event_of(body, event="", prompt="{event}", **route)
+    assert event is not None
+    assert event.text == "x" * 200
 
 
 @pytest.mark.req("A2")

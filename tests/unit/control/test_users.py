@@ -187,7 +187,7 @@ async def test_denying_and_revoking_say_when_there_is_nothing_to_do(operations, 
     assert await store.users.channel_access("telegram", "8") == ChannelAccess(added.user.id)
 
 
-@pytest.mark.req("A3", "A18")
+@pytest.mark.req("A3")
 async def test_a_tier_is_one_of_the_settings_and_reaches_the_keys_at_once(operations, store):
     made = (await operations.keys.create(NewKey(user="ann"))).key
     before = await store.keys.get(made.id)

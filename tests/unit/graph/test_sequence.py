@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from hermes.graph.blob import Blob, freeze
 from hermes.graph.chunk import LARGEST, SMALLEST
-from hermes.graph.hasher import PLAIN, keyed_hasher
+from hermes.graph.hasher import PLAIN, Hasher, keyed_hasher
 from hermes.graph.reader import ObjectReader
+from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence
 from tests.unit.graph.said import user
 
@@ -165,3 +166,37 @@ def test_roots_differ_by_content_order_length_and_key() -> None:
 
     assert len(roots | {keyed}) == len(lists) + 1
     assert all(one != other for one, other in pairwise(sorted(roots)))
+
+
+@pytest.mark.req("G1", "G5")
+@pytest.mark.parametrize(
+    ("hasher", "message", "roots"),
+    [
+        (
+            PLAIN,
+            "c2b427bea87729f518358ab373b99e89d32c2848a6d1545f0623d8e5da995f4a",
+            [
+                "e22c794784dbf8b3aa3011d41c81fda04fe821b0e3ce9e113220e78e0199e1c3",
+                "47518ceb19c6fbf980915963c6d188310a778e585f257733089aecd7de9aa418",
+                "6764b291a96a5d86b9c5658d1ba94ea958a737532b3c0e6fb42347f224f3cc29",
+            ],
+        ),
+        (
+            keyed_hasher(bytes(range(32))),
+            "de7d38b56d07563a451a5cafac2a7945",
+            [
+                "4d02775a2a86c3ba8b1e6e89c4cc6ff3",
+                "8647a7e4d694380b3a2b13abc97c5b10",
+                "7b8dccf7e7ad1c32a374794c9de32bf1",
+            ],
+        ),
+    ],
+    ids=["plain", "keyed"],
+)
+def test_names_and_roots_stay_what_stored_graphs_and_published_exports_have(
+    hasher: Hasher, message: str, roots: list[str]
+) -> None:
+    lists = [[user(f"{number}") for number in range(length)] for length in (0, 3, 1_000)]
+
+    assert message_id(user("hello"), hasher).hex() == message
+    assert [context_root(one, hasher).hex() for one in lists] == roots

@@ -36,6 +36,24 @@ def claiming(size: int) -> bytes:
     return bytes(data)
 
 
+def in_long_form(data: bytes) -> bytes:
+    """Return an archive whose end says where its list is in 64 bits, as those of large archives do."""
+    end = data.rfind(b"PK\x05\x06")
+    size, start = struct.unpack("<II", data[end + 12 : end + 20])
+    long_end = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, start)
+    found_at = struct.pack("<4sIQI", b"PK\x06\x07", 0, end, 1)
+    short = data[end : end + 12] + b"\xff" * 8 + data[end + 20 :]
+    return data[:end] + long_end + found_at + short
+
+
+def misplaced() -> bytes:
+    """Return an archive whose list says a wrong place of the archive inside."""
+    data = bytearray(archive(("in.zip", archive(("leaf.txt", b"words")))))
+    entry = data.rfind(b"PK\x01\x02")
+    data[entry + 42 : entry + 46] = struct.pack("<I", 7)
+    return bytes(data)
+
+
 def check(data: bytes) -> None:
     check_bomb(data, file_kind(data))
 
@@ -50,6 +68,8 @@ def check(data: bytes) -> None:
         b"PK\x05\x06" + bytes(18),
         b"before it" * 9 + archive(("a.txt", b"words")),
         nested(2, b"deep"),
+        archive(("first.txt", b"words" * 99), ("in.zip", archive(("leaf.txt", b"words")))),
+        in_long_form(archive(("a.txt", b"words"))),
         gzip.compress(b"words" * 1_000, mtime=0),
     ],
 )
@@ -70,6 +90,7 @@ def test_an_honest_archive_is_no_bomb(data: bytes) -> None:
         (archive(*((str(n), b"") for n in range(20_001)), method=zipfile.ZIP_STORED), "too many"),
         (archive(("in.gz", gzip.compress(bytes(60_000_000), mtime=0))), "far more"),
         (gzip.compress(bytes(60_000_000), mtime=0), "far more"),
+        (misplaced(), "contents cannot be found"),
         (b"PK\x03\x04 and nothing that ends it", "cannot be read"),
         (b"PK\x03\x04" + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, 4, 0, 0), "cannot"),
     ],

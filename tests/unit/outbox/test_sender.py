@@ -1,10 +1,11 @@
 """The sender: order, side by side, retry, age, breaker, stop."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
+from hermes.errors import DeliveryRejected, FailureClass, NotDelivered, StoreError
 from hermes.outbox.intervals import OutboxTiming
 from hermes.testing.manual_time import settle
 from hermes.testing.outbox_store import MemoryOutboxStore
@@ -302,3 +303,40 @@ async def test_a_wake_up_while_a_reply_is_being_marked_does_not_send_it_twice(be
     await settle()
 
     assert (bench.channel.calls, bench.states("once")) == ([("send", "c1")], ["sent"])
+
+
+class BusyStore(MemoryOutboxStore):
+    """A store that refuses to write down some deliveries."""
+
+    refusals = 0
+
+    async def chunk_sent(self, delivery_id: str, **written: Any) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreError("the disk is busy")
+        await super().chunk_sent(delivery_id, **written)
+
+
+@pytest.mark.req("J16", "J18")
+async def test_what_arrived_is_written_down_until_the_store_has_taken_it(bench) -> None:
+    bench.store = BusyStore(bench.time)
+    bench.store.refusals = 3
+    bench.reply("r1")
+    await bench.start()
+    assert bench.states("r1") == ["sending"]
+
+    await bench.time.pass_by(3 * bench.timing.store_pause_s)
+
+    assert bench.states("r1") == ["sent"]
+    assert bench.channel.texts("c1") == ["r1"]
+
+
+@pytest.mark.req("J16", "A26")
+async def test_a_reply_in_chunks_is_known_by_the_message_of_its_first(bench) -> None:
+    channel = bench.platform(max_chars=40)
+    bench.reply("long", "aaaa bbbb cccc dddd eeee ffff")
+
+    await bench.start()
+
+    assert len(channel.posts) == 2
+    assert bench.row("long").platform_message_id == next(iter(channel.posts))

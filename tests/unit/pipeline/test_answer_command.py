@@ -69,7 +69,7 @@ async def _retry(turn: Turn, ctx: Context[Services], argument: str) -> Turn | Re
 answer = command_stage({"credits": _credits, "retry": _retry})
 
 
-@pytest.mark.req("A4", "W18")
+@pytest.mark.req("W18")
 async def test_a_command_is_answered_and_ends_the_turn() -> None:
     ctx = Context(Services())
 
@@ -80,7 +80,6 @@ async def test_a_command_is_answered_and_ends_the_turn() -> None:
     assert ctx.journal.notes == [("command", {"name": "credits"})]
 
 
-@pytest.mark.req("A4")
 @pytest.mark.parametrize(
     "event",
     [

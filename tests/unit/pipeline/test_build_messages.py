@@ -75,7 +75,6 @@ def note_of(turn: Turn) -> str:
     return note.text
 
 
-@pytest.mark.req("A4")
 async def test_a_message_without_news_is_what_the_person_wrote_and_nothing_else() -> None:
     ctx = Context(Services())
 
@@ -85,7 +84,7 @@ async def test_a_message_without_news_is_what_the_person_wrote_and_nothing_else(
     assert (turn.has_recalled, ctx.journal.notes) == (False, [])
 
 
-@pytest.mark.req("A4", "A12")
+@pytest.mark.req("A12")
 async def test_a12_what_was_recalled_stands_in_a_note_behind_the_message() -> None:
     recalled = RecalledFacts(("- dog: Rex",), "recalled", ("f7",))
     ctx = Context(Services(Memory(recalled)))

@@ -95,7 +95,6 @@ def context(
     return Context(services, KeptJournal(lease=LEASE if begun else None))
 
 
-@pytest.mark.req("A4")
 async def test_an_answer_becomes_part_of_the_turn_and_its_step_is_ended() -> None:
     ctx = context(HELLO)
 
@@ -109,7 +108,7 @@ async def test_an_answer_becomes_part_of_the_turn_and_its_step_is_ended() -> Non
     assert [call.id for call in turn.calls] == [f"m_1.{step.ordinal}"]
 
 
-@pytest.mark.req("A4", "J7")
+@pytest.mark.req("J7")
 async def test_j7_the_first_call_freezes_the_turn_and_a_later_one_does_not() -> None:
     ctx = context(HELLO, HELLO)
 
@@ -125,7 +124,6 @@ async def test_j7_the_first_call_freezes_the_turn_and_a_later_one_does_not() -> 
     assert len(ctx.services.planner.asked) == 1
 
 
-@pytest.mark.req("A4")
 async def test_the_model_sees_system_history_message_and_exchange_in_this_order() -> None:
     note = ChatMessage("user", (TextPart("hello"), NotePart("\n\nIt rains.")))
     turn = msgspec.structs.replace(

@@ -34,7 +34,7 @@ def with_balance(balance: int, *, is_limited: bool = True) -> Context[Services]:
     return Context(Services(store=Store(Table({"p_ann": wallet}))))
 
 
-@pytest.mark.req("A4", "A5")
+@pytest.mark.req("A5")
 async def test_a5_a_message_that_can_be_paid_for_sets_its_price_aside() -> None:
     ctx = with_balance(3)
 
@@ -45,7 +45,7 @@ async def test_a5_a_message_that_can_be_paid_for_sets_its_price_aside() -> None:
     assert ctx.journal.notes == []
 
 
-@pytest.mark.req("A4", "A5")
+@pytest.mark.req("A5")
 async def test_a5_one_credit_too_few_ends_the_turn_with_the_upgrade_message() -> None:
     ctx = with_balance(2)
 

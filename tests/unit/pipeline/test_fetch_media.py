@@ -53,7 +53,7 @@ async def fetch(turn: Turn, ctx: Context[Services]) -> Turn:
     return fetched
 
 
-@pytest.mark.req("A4", "W17")
+@pytest.mark.req("W17")
 async def test_a_message_without_attachments_passes_untouched() -> None:
     turn, media_cache = make_turn(), Shelf()
 
@@ -61,7 +61,7 @@ async def test_a_message_without_attachments_passes_untouched() -> None:
     assert media_cache.owners == []
 
 
-@pytest.mark.req("A4", "W17")
+@pytest.mark.req("W17")
 async def test_where_nobody_fetches_attachments_stay_as_they_came() -> None:
     turn = make_turn(make_event(attached=(PHOTO,)))
 

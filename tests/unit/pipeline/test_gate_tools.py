@@ -35,7 +35,7 @@ async def names_for(turn: Turn, ctx: Context[Services]) -> list[str]:
     return [spec.name for spec in gated.tools]
 
 
-@pytest.mark.req("A4", "A17")
+@pytest.mark.req("A17")
 async def test_a17_without_tools_nothing_is_gated_or_noted() -> None:
     ctx, turn = context("always"), make_turn()
 
@@ -54,7 +54,7 @@ async def test_a17_the_agents_list_is_the_outer_bound_in_every_mode() -> None:
         assert await names_for(turn, ctx) == ["search"]
 
 
-@pytest.mark.req("A4", "A17")
+@pytest.mark.req("A17")
 @pytest.mark.parametrize(
     ("mode", "sent"), [("always", []), ("auto", []), ("off", ["book", "search"])]
 )

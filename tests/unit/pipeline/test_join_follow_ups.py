@@ -78,7 +78,7 @@ async def join(turn: Turn, ctx: Context[Services]) -> Turn:
     return joined
 
 
-@pytest.mark.req("A4", "W20")
+@pytest.mark.req("W20")
 async def test_w20_a_message_alone_passes_at_once() -> None:
     ctx, turn = context(), make_turn()
 
@@ -86,7 +86,7 @@ async def test_w20_a_message_alone_passes_at_once() -> None:
     assert (ctx.journal.joined, ctx.journal.notes) == ((), [])
 
 
-@pytest.mark.req("A4", "W20")
+@pytest.mark.req("W20")
 async def test_w20_what_waits_behind_it_is_said_in_the_same_turn() -> None:
     ctx = context(make_record("m_2", make_event("and")), make_record("m_3", make_event("why?")))
     turn = make_turn()

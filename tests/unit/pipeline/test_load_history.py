@@ -69,7 +69,7 @@ class Services:
     settings: Settings = field(default_factory=Settings)
 
 
-@pytest.mark.req("A4", "A15")
+@pytest.mark.req("A15")
 async def test_the_turn_gets_the_newest_messages_of_its_own_session() -> None:
     services = Services()
     turn = msgspec.structs.replace(make_turn(), epoch=2, head=6)

@@ -82,7 +82,7 @@ async def load(turn: Turn, services: Services | None = None) -> Turn:
     return loaded
 
 
-@pytest.mark.req("A4", "A10")
+@pytest.mark.req("A10")
 async def test_a10_a_session_that_begins_is_told_who_the_agent_is_and_what_is_known() -> None:
     souls = Souls(None, SaidBefore("I moved to Rome", 0.0))
     services = Services(store=Store(souls), hints={"telegram": "Write short."})

@@ -75,7 +75,7 @@ class Services:
     store: Store = field(default_factory=Store)
 
 
-@pytest.mark.req("A3", "A4")
+@pytest.mark.req("A3")
 async def test_a3_whoever_is_let_in_goes_on_as_their_person() -> None:
     ctx = Context(Services())
 
@@ -94,7 +94,7 @@ async def test_a3_a_person_who_was_erased_meanwhile_is_nobody() -> None:
     assert turn.person is None
 
 
-@pytest.mark.req("A3", "A4")
+@pytest.mark.req("A3")
 async def test_a3_a_stranger_is_refused_in_words_and_nobody_looks_them_up() -> None:
     services = Services(reception=Door(Admission("pair", "unknown")))
     ctx = Context(services)

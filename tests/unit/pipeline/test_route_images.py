@@ -35,7 +35,7 @@ class Services:
     visions: Mapping[str, VisionPipeline] = field(default_factory=dict)
 
 
-@pytest.mark.req("A4", "A16")
+@pytest.mark.req("A16")
 async def test_a16_a_message_without_pictures_passes_untouched() -> None:
     ctx, turn = Context(Services()), make_turn()
 
@@ -43,7 +43,7 @@ async def test_a16_a_message_without_pictures_passes_untouched() -> None:
     assert ctx.journal.notes == []
 
 
-@pytest.mark.req("A4", "A16")
+@pytest.mark.req("A16")
 @pytest.mark.parametrize(
     ("visions", "pipeline"), [({}, None), ({"calories": Calories()}, "calories")]
 )

@@ -183,7 +183,7 @@ def results(turn: Turn) -> list[ToolResultPart]:
     ]
 
 
-@pytest.mark.req("A4", "J8")
+@pytest.mark.req("J8")
 async def test_the_next_call_runs_and_its_result_joins_the_turn() -> None:
     a, b = SmallTool("a"), SmallTool("b")
     ctx = context(a, b)
@@ -197,7 +197,6 @@ async def test_the_next_call_runs_and_its_result_joins_the_turn() -> None:
     assert (await run(turn, ctx)).tool_uses[-1].name == "b"
 
 
-@pytest.mark.req("A4")
 async def test_a_turn_without_pending_calls_passes_untouched() -> None:
     turn = make_turn()
 
@@ -334,6 +333,17 @@ async def test_j9_an_approval_of_other_arguments_counts_for_nothing() -> None:
 
     with pytest.raises(ApprovalWait):
         await run_tools(asked(A), context(a, store=store, steps=(step,)))
+    assert a.runs == 0
+
+
+@pytest.mark.req("J9")
+async def test_j9_the_approval_of_a_call_is_none_of_the_same_tool_with_other_arguments() -> None:
+    a = SmallTool("a", traits=ASKS)
+    store, step = decided("approved")
+    other = ToolCallPart("c1", "a", '{"to": "eve"}')
+
+    with pytest.raises(ApprovalWait):
+        await run_tools(asked(other), context(a, store=store, steps=(step,)))
     assert a.runs == 0
 
 

@@ -146,7 +146,7 @@ def delivery_of(commit: Commit) -> NewDelivery:
     return delivery
 
 
-@pytest.mark.req("A4", "J10", "J11")
+@pytest.mark.req("J10", "J11")
 async def test_j10_one_commit_holds_outcome_words_credit_and_delivery() -> None:
     ctx = context()
 
@@ -163,7 +163,7 @@ async def test_j10_one_commit_holds_outcome_words_credit_and_delivery() -> None:
     assert ctx.journal.lease is None
 
 
-@pytest.mark.req("A4", "A14")
+@pytest.mark.req("A14")
 async def test_a14_what_the_person_said_is_left_to_be_learnt_from() -> None:
     ctx = context()
 
@@ -369,7 +369,6 @@ async def test_j4_a_turn_whose_lease_is_lost_tells_nobody_anything(error: Except
     assert (services.woken, services.observer.turns, services.slept) == ([], [], [])
 
 
-@pytest.mark.req("A4")
 async def test_a_call_that_was_cut_off_adds_its_usage_and_its_model() -> None:
     ctx = context()
     turn = msgspec.structs.replace(answered(), usage=Usage(tokens_in=5))

@@ -93,7 +93,7 @@ async def see(turn: Turn, ctx: Context[ModelServices]) -> Turn:
     return seen
 
 
-@pytest.mark.req("A4", "A16")
+@pytest.mark.req("A16")
 async def test_a16_a_model_that_can_see_gets_the_pictures_as_they_are() -> None:
     ctx, turn = context(), pictured()
 
@@ -115,6 +115,7 @@ async def test_w17_for_a_model_that_cannot_see_another_one_describes_them() -> N
     assert note.text.endswith("Picture 1:\n> A cat.")
     assert (seen.pending_images, seen.unseen) == (None, "")
     assert seen.usage == Usage(tokens_in=10, tokens_out=2)
+    assert [one.request.max_output_tokens for one in ctx.services.calls.specs] == [1_000]
     assert [(one.kind, one.state) for one in ctx.journal.ended] == [
         ("look", "done"),
         ("sight", "done"),
@@ -143,7 +144,7 @@ async def test_w17_where_looking_is_switched_off_no_model_is_asked() -> None:
     assert seen.unseen == "I cannot look at pictures here: no model that can is available."
 
 
-@pytest.mark.req("A4", "A16")
+@pytest.mark.req("A16")
 async def test_a16_a_plugin_for_the_intent_answers_instead_of_the_model() -> None:
     plugin = Plugin("About 300: {}")
     ctx = context(A_CAT, services=ModelServices(visions={"calories": plugin}))

@@ -1,7 +1,5 @@
 """Signals reach every part that listens, in whatever order the parts are made."""
 
-import pytest
-
 from hermes.message.outcome import BusyPolicy
 from hermes.ports.signals import Signals
 
@@ -19,7 +17,6 @@ class Lanes:
         self.heard.append(("arrived", lane, message_id, busy.value))
 
 
-@pytest.mark.req("A4")
 def test_a_signal_is_dropped_until_somebody_listens() -> None:
     signals, lanes = Signals(), Lanes()
     woken: list[str] = []
@@ -36,7 +33,6 @@ def test_a_signal_is_dropped_until_somebody_listens() -> None:
     assert woken == ["telegram"]
 
 
-@pytest.mark.req("A4")
 def test_a_lane_runs_while_it_is_busy() -> None:
     signals = Signals()
     signals.busy_lanes.add("ann")

@@ -254,3 +254,30 @@ async def test_a_revoked_credential_makes_no_link(access: StoredAccess, store: S
 
     with pytest.raises(Unauthenticated, match="has ended"):
         await access.make_signin_code(maker)
+
+
+@pytest.mark.req("W35")
+async def test_a_session_says_how_it_was_signed_in_and_when_it_was_last_used(
+    access: StoredAccess, store: SeenStore, clock: ManualClock
+) -> None:
+    token = await access.make_token("mine")
+    pasted = await access.sign_in_with_token(token)
+    await access.sign_in_with_token(token, browser="Firefox")
+    made = {one.label: one.seen_at for one in await store.list("session")}
+
+    clock.advance(500.0)
+    await access.authenticate({"cookie": f"hermes_session={pasted}"})
+    used = {one.label: one.seen_at for one in await store.list("session")}
+
+    assert made == {"token": None, "Firefox": None}
+    assert used == {"token": clock.now(), "Firefox": None}
+
+
+@pytest.mark.req("W35")
+async def test_only_a_sign_in_link_signs_in(access: StoredAccess) -> None:
+    token = await access.make_token("mine")
+    session = await access.sign_in_with_token(token)
+
+    for other in (token, session):
+        with pytest.raises(Unauthenticated):
+            await access.sign_in(other)

@@ -130,3 +130,14 @@ async def test_a_server_that_stops_sends_the_last_frames() -> None:
     assert client.bodies == [*FRAMES, b"data: stopped\n\n"]
     assert client.is_answered
     assert frames.is_closed
+
+
+@pytest.mark.req("W1")
+async def test_a_server_that_does_not_report_lost_connections_is_served_too() -> None:
+    client, frames = Client(), Frames(ends=True)
+
+    await EventStream(frames.run(), keep_alive_s=60).send(client.receive, client.send)
+
+    assert client.bodies == [*FRAMES, b""]
+    assert client.is_answered
+    assert frames.is_closed

@@ -116,8 +116,11 @@ async def test_what_cannot_be_authentic_is_refused_while_its_body_is_withheld(
     assert await ask(path, headers=headers) == 401
 
 
-async def test_a_route_that_is_none_has_no_body_read() -> None:
-    assert await ask("/webhooks/webhook/none", headers={}) == 404
+@pytest.mark.parametrize(
+    "path", ["/webhooks/webhook/none", "/webhooks/nobody", "/webhooks/no/body"]
+)
+async def test_a_route_that_is_none_has_no_body_read(path: str) -> None:
+    assert await ask(path, headers={}) == 404
 
 
 @pytest.mark.parametrize("platform", ["telegram", "slack", "webhook/std"])

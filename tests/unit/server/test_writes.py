@@ -1,6 +1,7 @@
 """The gathering transport: one write per turn of the loop, nothing lost, nothing after the end."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -16,10 +17,14 @@ class Transport(asyncio.Transport):
         self.is_closed = False
         self.unread = 0
         self.has_aborted = asyncio.Event()
+        self.ends = 0
+        self.late = 0
+
+    def write_eof(self) -> None:
+        self.ends += 1
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        if self.is_closed:
-            raise RuntimeError("the handle is closed")
+        self.late += self.is_closed
         self.written.append(bytes(data))
 
     def close(self) -> None:
@@ -76,7 +81,20 @@ async def test_a_connection_that_was_reset_takes_nothing_more() -> None:
     await turn()
     edge.close()
 
-    assert transport.written == []
+    assert transport.late == 0
+
+
+@pytest.mark.req("M7")
+@pytest.mark.parametrize(("is_closed", "ends"), [(False, 1), (True, 0)])
+async def test_the_end_is_signalled_unless_the_connection_is_gone(
+    is_closed: bool, ends: int
+) -> None:
+    transport = Transport()
+    edge = BufferedTransport(transport, asyncio.get_running_loop(), send_s=60)
+    transport.is_closed = is_closed
+    edge.write_eof()
+
+    assert transport.ends == ends
 
 
 @pytest.mark.req("W1")
@@ -88,3 +106,24 @@ async def test_a_peer_that_does_not_read_the_rest_of_a_closed_connection_is_cut_
 
     async with asyncio.timeout(30):
         await transport.has_aborted.wait()
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize(("read", "is_cut_off"), [(1_024, False), (1_023, True), (1_500, False)])
+async def test_a_peer_may_read_slowly_but_not_slower_than_a_kilobyte_a_second(
+    read: int, is_cut_off: bool
+) -> None:
+    transport = Transport()
+    waits: list[Callable[[], None]] = []
+
+    class Loop:
+        def call_later(self, _seconds: float, look: Callable[[], None]) -> None:
+            waits.append(look)
+
+    edge = BufferedTransport(transport, Loop(), send_s=1.0)  # type: ignore[arg-type]
+    transport.unread = 10_000
+    edge.watch()
+    transport.unread -= read
+    waits.pop()()
+
+    assert transport.has_aborted.is_set() is is_cut_off

@@ -198,3 +198,22 @@ def test_references_and_alternatives_are_followed() -> None:
     assert '"node.next.size": expected a whole number or null, found the text "x"' in problem(
         '{"node":{"size":1,"next":{"size":"x"}}}', spec
     )
+
+
+@pytest.mark.req("A17")
+def test_a_number_in_quotes_stays_a_text_where_no_number_is_wanted() -> None:
+    assert '"5"' in problem(changed(vip="5"))
+
+
+@pytest.mark.req("A17")
+def test_a_schema_of_lists_without_end_has_a_short_example() -> None:
+    lists = {"type": "array", "items": {"$ref": "#/$defs/lists"}}
+    schema = {
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/lists"}},
+        "required": ["tree"],
+        "$defs": {"lists": lists},
+    }
+    spec = ToolSpec("plant", "Plants.", msgspec.Raw(msgspec.json.encode(schema)))
+
+    assert '{"tree":[' in problem("{}", spec).replace(" ", "")

@@ -1,16 +1,18 @@
 """A17: a message is sent with the tools that it can need, and never without one that it does."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from hermes.calls.token_estimate import input_tokens
 from hermes.config import GateSettings
 from hermes.message.chat import ChatMessage, user_text
+from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.ports.tool import Tool
 from hermes.tools import tool
-from hermes.tools.gate import GatedTools, allowed_tools, gate, spec_tokens
+from hermes.tools.gate import GatedTools, allowed_tools, gate, only_small_talk, spec_tokens
 from hermes.tools.gate_rules import gate_rules
 from tests.unit.tools.concierge import TOOLS
 from tests.unit.tools.gate_table import NEEDING, NOTHING, OFFERED, SUNNY, TRIVIAL, Said
@@ -167,3 +169,27 @@ def test_an_agents_list_is_the_outer_bound() -> None:
     assert [one.spec.name for one in listed] == ["book_table", "get_weather"]
     assert names(gated("book a table", tools=listed)) == {"book_table"}
     assert len(allowed_tools(known, ("*",))) == 17
+
+
+PICTURE = ChatMessage(
+    "user", (TextPart("hi"), ImagePart(Media("image/png", url="https://a.test/a.png")))
+)
+
+
+@pytest.mark.req("A17")
+@pytest.mark.parametrize(
+    ("text", "recent", "more", "is_small"),
+    [
+        ("hi", (), {}, True),
+        ("hi", (), {"attached": True}, False),
+        ("hi", (PICTURE,), {}, False),
+        ("hi", (user_text("book a table for two"),), {}, False),
+        ("hi", (user_text("hi"), ChatMessage("assistant", (TextPart("Hello!"),))), {}, True),
+        ("book a table for two", (), {}, False),
+        ("hi", (), {"chars_before": 1_000_000}, False),
+    ],
+)
+def test_a_session_needs_no_tools_while_it_is_small_talk_alone(
+    text: str, recent: Said, more: dict[str, Any], is_small: bool
+) -> None:
+    assert only_small_talk(text, recent, rules=gate_rules(GateSettings()), **more) is is_small

@@ -1,0 +1,168 @@
+"""Signing a browser in and out: the link, the pasted token, and pages of other sites."""
+
+from collections.abc import Mapping
+from urllib.parse import urlencode
+
+import msgspec
+import pytest
+from starlette.types import Message
+
+from hermes.channels.web.assets import read_assets
+from hermes.channels.web.signin import SignInPages
+from hermes.errors import BadRequest, Forbidden, TooLarge, Unauthenticated
+from hermes.http.route import HttpExchange
+from hermes.http.same_origin import Origins
+from hermes.message.ids import make_id
+from hermes.ports.channel import HttpResponse
+from hermes.server.auth import StoredAccess
+from hermes.testing.access import MemoryAccessStore
+from hermes.testing.gateway_api import MemoryGatewayApi, Script
+from hermes.testing.manual_time import ManualClock
+
+pytestmark = pytest.mark.req("W35")
+JSON = {"content-type": "application/json"}
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+FOREIGN = {"origin": "http://evil.test"}
+
+
+class Door:
+    """The pages, with the access control behind them."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        self.access = StoredAccess(MemoryAccessStore(), clock=clock)
+        api = MemoryGatewayApi(Script(), access=self.access, clock=clock, make_id=make_id)
+        self.pages = SignInPages(
+            api,
+            self.access,
+            assets=read_assets(),
+            origins=Origins(bound_host="127.0.0.1"),
+            body_timeout_s=30.0,
+        )
+
+    def asking(
+        self, headers: Mapping[str, str] | None = None, *, query: str = "", body: bytes = b""
+    ) -> HttpExchange:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        sent = {"host": "127.0.0.1:8080", **(headers or {})}
+        pairs = [(name.encode(), value.encode()) for name, value in sent.items()]
+        scope = {"type": "http", "method": "POST", "scheme": "http", "path": "/signin"}
+        return HttpExchange({**scope, "query_string": query.encode(), "headers": pairs}, receive)
+
+    async def open_link(self, code: str, headers: Mapping[str, str] | None = None) -> HttpResponse:
+        query = f"code={code}" if code else ""
+        found = await self.pages.open_link(self.asking(headers, query=query))
+        assert isinstance(found, HttpResponse)
+        return found
+
+    async def paste(self, token: str, headers: Mapping[str, str]) -> HttpResponse:
+        is_form = headers["content-type"] == FORM["content-type"]
+        form = urlencode({"token": token}).encode()
+        body = form if is_form else msgspec.json.encode({"token": token})
+        found = await self.pages.paste_token(self.asking(headers, body=body))
+        assert isinstance(found, HttpResponse)
+        return found
+
+
+def session_of(answer: HttpResponse) -> dict[str, str]:
+    """Return the cookie that an answer sets, as a browser sends it."""
+    return {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+async def test_a_link_signs_in_once_and_opens_again_in_its_own_browser(door: Door) -> None:
+    code = await door.access.make_signin_code()
+
+    first = await door.open_link(code)
+    again = await door.open_link(code, session_of(first))
+    elsewhere = await door.open_link(code)
+
+    assert (first.status, first.headers["location"]) == (303, "/")
+    assert (await door.access.authenticate(session_of(first))).kind == "browser"
+    assert (again.status, "set-cookie" in again.headers) == (303, False)
+    assert (elsewhere.status, "set-cookie" in elsewhere.headers) == (401, False)
+
+
+async def test_a_link_is_not_used_up_by_a_browser_that_looks_ahead(door: Door) -> None:
+    code = await door.access.make_signin_code()
+
+    early = await door.open_link(code, {"sec-purpose": "prefetch;prerender"})
+    page = await door.open_link("")
+
+    assert (early.status, page.status) == (503, 200)
+    assert (await door.open_link(code)).status == 303
+
+
+@pytest.mark.parametrize(("kind", "status"), [(JSON, 200), (FORM, 303)])
+async def test_a_pasted_token_signs_in(door: Door, kind: dict[str, str], status: int) -> None:
+    answer = await door.paste(await door.access.make_token("mine"), kind)
+
+    assert answer.status == status
+    assert (await door.access.authenticate(session_of(answer))).kind == "browser"
+
+
+async def test_a_wrong_token_does_not(door: Door) -> None:
+    with pytest.raises(Unauthenticated):
+        await door.paste("hermes_wrong", JSON)
+    form = await door.paste("hermes_wrong", FORM)
+
+    assert (form.status, "set-cookie" in form.headers) == (401, False)
+
+
+async def test_a_token_comes_as_json_or_as_a_form_and_is_short(door: Door) -> None:
+    other = await door.paste("hermes_x", {"content-type": "text/plain"})
+
+    assert other.status == 415
+    with pytest.raises(TooLarge):
+        await door.paste("x" * 5_000, JSON)
+
+
+@pytest.mark.parametrize(
+    ("headers", "is_own"),
+    [
+        ({}, True),
+        ({"origin": "http://127.0.0.1:8080"}, True),
+        ({"origin": "null", "sec-fetch-site": "same-origin"}, True),
+        ({"origin": "null", "sec-fetch-site": "cross-site"}, False),
+        (FOREIGN, False),
+    ],
+)
+async def test_another_sites_page_cannot_sign_anybody_in(
+    door: Door, headers: dict[str, str], is_own: bool
+) -> None:
+    token = await door.access.make_token("mine")
+    refused = 0
+    try:
+        await door.paste(token, {**JSON, **headers})
+    except Forbidden:
+        refused = 1
+
+    assert refused == (not is_own)
+
+
+async def test_a_browser_signs_out_and_its_cookie_goes(door: Door) -> None:
+    session = session_of(await door.paste(await door.access.make_token("mine"), JSON))
+    own = {**session, "origin": "http://127.0.0.1:8080"}
+
+    with pytest.raises(Forbidden):
+        await door.pages.sign_out(door.asking({**session, **FOREIGN}))
+    answer = await door.pages.sign_out(door.asking(own))
+
+    assert isinstance(answer, HttpResponse)
+    assert msgspec.json.decode(answer.body) == {"signed_out": True}
+    assert "Max-Age=0" in answer.headers["set-cookie"]
+    with pytest.raises(Unauthenticated):
+        await door.access.authenticate(session)
+
+
+async def test_a_token_cannot_sign_out(door: Door) -> None:
+    token = await door.access.make_token("mine")
+
+    with pytest.raises(BadRequest, match="hermes token revoke"):
+        await door.pages.sign_out(door.asking({"authorization": f"Bearer {token}"}))
