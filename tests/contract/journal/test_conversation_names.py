@@ -37,6 +37,9 @@ def take_back(home: Path) -> None:
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
+        for index in ("outbox_unsettled", "inbox_content"):
+            db.execute(f"DROP INDEX {index}")
+        db.execute("ALTER TABLE inbox DROP COLUMN content_key")
         for column in ("owner", "more", "stopped_by"):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")

@@ -164,7 +164,9 @@ async def _mail(settings: Settings, port: int, host: str = "127.0.0.1") -> None:
 async def _mcp(settings: Settings, port: int) -> None:
     server = {"url": f"https://127.0.0.1:{port}/mcp", "connect_timeout_s": 5}
     table = {**settings.model_dump(exclude_unset=True), "mcp": {"servers": {"house": server}}}
-    servers = make_mcp(Settings.model_validate(table), clock=SystemClock(), tell=lambda *_: None)
+    servers = make_mcp(
+        Settings.model_validate(table), clock=SystemClock(), tell=lambda *_: None, home=Path()
+    )
     try:
         await servers.start()
     finally:

@@ -78,6 +78,12 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("J14", "tools.delegate_depth", 3),
     ("J18", "outbox.max_age_s", HOUR),
     ("J21", "v1.ledger_lag_s", 0.1),
+    ("W31", "access.pairing.code_length", 8),
+    ("W31", "access.pairing.valid_s", HOUR),
+    ("W31", "access.pairing.interval_s", 600),
+    ("W31", "access.pairing.max_open", 1000),
+    ("W31", "access.pairing.max_failures", 5),
+    ("W31", "access.pairing.lock_s", HOUR),
 ]
 
 

@@ -174,9 +174,9 @@ class _Call:
         self._shown_chars = shown
 
     async def dropped(self) -> Turn:
-        """Return the turn without the call: nothing of it was shown, and it is asked again."""
+        """Return the turn without the call: it is asked again, for the person who went on writing."""
         ordinal, self._ordinal = self._ordinal, None
-        await self.costs.end_failed(ordinal, is_shown=False)
+        await self.costs.end_failed(ordinal, payer="person")
         return self.costs.of_turn(self._turn)
 
     async def failed(self, error: ProviderError) -> Turn | Reply:
