@@ -107,7 +107,7 @@ async def test_a_person_sees_telegram_work_without_an_account(tmp_path: Path) ->
         await page.post("say", text="and you?", chat="group-1", mentions=True)
         (reply,) = await page.until(bool, chat="group-1")
         assert "and you?" in reply
-        assert "Bob: among us" in reply
+        assert "[Bob] among us" in reply
         state = await page.state()
         assert (state["platform"], state["rejections"]) == ("Telegram", [])
         assert state["has_groups"]

@@ -28,6 +28,9 @@ MAY_USE_NETWORK = (
     "channels/email/",
     "channels/slack/socket_mode.py",
     "contrib/irc/",
+    # Read certificates, and connect to nothing.
+    "config/machine.py",
+    "tools/mcp/http_wire.py",
 )
 # Where turns run and replies leave: every call of a port's outside effect is checked here.
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")

@@ -25,8 +25,8 @@ from hermes.outbox.chunk_sends import (
     FILE_MIME,
     FILE_NAME,
     Chunk,
+    ReplyLimits,
     ShownText,
-    TextLimits,
     chunks_of,
     is_whole_reply,
     shown_text,
@@ -139,11 +139,11 @@ class ChannelCalls:
         """Return the messages that a text alone is split into here."""
         return shown_text(text, self._limits())
 
-    def _limits(self, *, is_limited: bool = True) -> TextLimits:
+    def _limits(self, *, is_limited: bool = True) -> ReplyLimits:
         able, long = self.capabilities, self._long
         counts = [able.max_messages, long.max_messages if is_limited else 0]
         takes_files = long.files is not None and "file" in able.media
-        return TextLimits(
+        return ReplyLimits(
             max_chars=able.max_chars,
             measure=self.measure,
             most=min(filter(None, counts), default=0),

@@ -48,7 +48,7 @@ _KEY = re.compile(rf"(.{{1,100}})\.([0-9]{{1,4}})(?:{re.escape(_FRESH)})?", re.D
 _BLOCK_START = re.compile(r"[-+*]\s|\d{1,9}[.)]\s|#{1,6}\s|>|```|~~~|\|")
 
 
-class TextLimits(msgspec.Struct, frozen=True, kw_only=True):
+class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How a text becomes messages: the size of one, and how many there may be (`most`; 0: any number).
 
     `file_bytes` is how large a file the platform takes (0: none).
@@ -74,7 +74,7 @@ class ShownText(msgspec.Struct, frozen=True):
     file: FilePart | None = None
 
 
-def shown_text(text: str, limits: TextLimits) -> ShownText:
+def shown_text(text: str, limits: ReplyLimits) -> ShownText:
     """Return the messages of a text; of one that is too long, the first ones and a file.
 
     Only as much of the text is read as these messages can show: splitting takes time, and other
@@ -94,7 +94,7 @@ def shown_text(text: str, limits: TextLimits) -> ShownText:
 
 
 def chunks_of(
-    parts: tuple[Part, ...], limits: TextLimits, *, together: int = 0
+    parts: tuple[Part, ...], limits: ReplyLimits, *, together: int = 0
 ) -> tuple[Chunk, ...]:
     """Return the messages that make up a reply: its text in pieces, then each attachment.
 
@@ -157,7 +157,7 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
 
 
 def _cut_off(
-    text: str, texts: Sequence[str], limits: TextLimits, *, has_file: bool
+    text: str, texts: Sequence[str], limits: ReplyLimits, *, has_file: bool
 ) -> tuple[str, ...]:
     """Return the first messages of a text that is too long; the last one says where the rest is."""
 

@@ -46,7 +46,7 @@ def posted(rig: Rig) -> list[str]:
 
 
 @pytest.mark.req("W16", "W20", "J11", "J13")
-async def test_one_answer_charged_once_and_the_call_that_was_given_up_is_not_the_persons(
+async def test_one_answer_charged_once_and_the_call_that_was_given_up_counts_for_its_person(
     tmp_path: Path,
 ) -> None:
     async with open_rig(tmp_path, script=script, settings=CLOSE) as rig:
@@ -64,7 +64,7 @@ async def test_one_answer_charged_once_and_the_call_that_was_given_up_is_not_the
         await rig.until(lambda: posted(rig) == ["fine"])
         told = await rig.timeline(first)
         calls = [(step.state, step.payer) for step in told.steps if step.kind == "model"]
-        assert calls == [("failed", "platform"), ("done", "person")]
+        assert calls == [("failed", "person"), ("done", "person")]
         assert [line["kind"] for line in told.ledger] == ["capture"]
         assert (await rig.timeline(second)).ledger == ()
 

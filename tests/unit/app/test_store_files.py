@@ -62,6 +62,8 @@ async def test_every_commit_is_synced_before_it_is_acknowledged(
     settings = load({}, tmp_path).settings
     store = open_store(tmp_path, settings, clock=ManualClock(), make_id=make_id)
 
+    # The first commit also marks the file as in use.
+    await store.users.add("rest", "cleo", name="cleo", at=1.0)
     synced = []
     for user in ("ann", "bob"):
         before = disk.syncs
