@@ -401,6 +401,7 @@ class AnswerTooLong(ProviderError):
 
     code = "answer_too_long"
     was_sent = True
+    is_callers = True
 
 
 class AnswerInvalid(ProviderError):

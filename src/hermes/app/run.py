@@ -174,6 +174,7 @@ class EndRequest:
         self._ending: asyncio.Future[ShutdownCause] = asyncio.get_running_loop().create_future()
         self._replaces = replaces
         self._check = check
+        self._instead: ShutdownCause | None = None
         self.hurry = asyncio.Event()
         self.on_stop_instead: Callable[[ShutdownCause], None] = _ignore
 
@@ -207,6 +208,7 @@ class EndRequest:
     def stop_instead(self, ending: ShutdownCause) -> None:
         """End the process after all if it is about to replace itself."""
         if self._ending.done() and self._ending.result().replaces:
+            self._instead = ending
             self.on_stop_instead(ending)
 
     @property
@@ -216,7 +218,8 @@ class EndRequest:
 
     async def wait(self) -> ShutdownCause:
         """Wait for the request to end."""
-        return await self._ending
+        ending = await self._ending
+        return self._instead or ending
 
 
 class ProcessSignals:

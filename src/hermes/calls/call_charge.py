@@ -20,12 +20,18 @@ from hermes.routing.plan import Candidate
 Waive = Callable[[], Awaitable[None]]
 
 
+def _never() -> bool:
+    return False
+
+
 class SpendLog:
     """What a call has used so far, for the ledger: one line for each try that reached a model."""
 
     def __init__(self) -> None:
         self._spent: list[SpendEntry] = []
         self._waives: list[Waive] = []
+        # Whether Hermes itself leaves the call, to ask again with more.
+        self.is_given_up: Callable[[], bool] = _never
 
     def add(self, spent: SpendEntry, *, waive: Waive | None = None) -> None:
         """Record one try; `waive` takes it off the limits of who asked."""
@@ -102,7 +108,7 @@ class CallCharge:
         """Return the cost of a try without an end, or None if the service charged nothing.
 
         A caller who leaves while the model is silent pays the held amount, because what the model
-        did is unknown.
+        did is unknown. A call that Hermes gives up soon, to ask again with more, costs its input.
         """
         if not self._is_sent or is_unsent(error):
             return None
@@ -110,7 +116,7 @@ class CallCharge:
             return self._estimate(estimated(self._heard))
         if isinstance(error, ProviderError):
             return self._estimate(0) if error.was_sent else None
-        return self._ahead
+        return self._estimate(0) if self._receipt.is_given_up() else self._ahead
 
     def _estimate(self, written: int) -> Cost:
         usage = Usage(input_tokens(self._request), written)

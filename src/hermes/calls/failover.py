@@ -190,7 +190,9 @@ class Failover:
         """Return whether another deployment of the same model may do better."""
         if isinstance(error, ProviderRejected) and error.status not in _OF_THE_KEY:
             return False
-        return len(self._tried) < _MOST_DEPLOYMENTS and not isinstance(error, AnswerInvalid)
+        # The same model would write the same.
+        is_the_models = isinstance(error, AnswerInvalid | AnswerTooLong)
+        return len(self._tried) < _MOST_DEPLOYMENTS and not is_the_models
 
     def _wait_after(self, error: ProviderError, *, has_shown: bool) -> float | None:
         """Return how long to wait before the same candidate is tried again, or None if it is not."""

@@ -22,6 +22,8 @@ from hermes.ports.clock import SystemClock
 
 LOG_FORMATS = ("auto", "console", "json")
 REPLACE = "--replace"
+ACCEPT_LONE, NO_COPY = "--accept-lone-database", "--no-copy"
+_ONCE = frozenset({REPLACE, ACCEPT_LONE, NO_COPY})
 _LAST_PORT = 65_535
 
 
@@ -73,11 +75,12 @@ def start(options: UpOptions) -> int:
 def _start_again(lock: int) -> None:
     """Replace this program by a new start of it: same process, terminal, arguments, and lock.
 
-    It takes over from nobody: who started meanwhile could not take the lock.
+    It takes over from nobody: who started meanwhile could not take the lock. What was allowed once was
+    allowed for the start before.
     """
     print("hermes: restarting", file=sys.stderr, flush=True)
     sys.stdout.flush()
-    arguments = [one for one in sys.orig_argv[1:] if one != REPLACE]
+    arguments = [one for one in sys.orig_argv[1:] if one not in _ONCE]
     variables = {**environment(), INHERITED_LOCK: str(lock)}
     try:
         os.execve(sys.executable, [sys.executable, *arguments], variables)
@@ -124,8 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=_port)
     parser.add_argument("--log-format", choices=LOG_FORMATS)
     parser.add_argument(REPLACE, action="store_true")
-    parser.add_argument("--accept-lone-database", action="store_true")
-    parser.add_argument("--no-copy", action="store_true")
+    parser.add_argument(ACCEPT_LONE, action="store_true")
+    parser.add_argument(NO_COPY, action="store_true")
     return parser
 
 

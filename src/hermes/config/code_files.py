@@ -52,7 +52,14 @@ def folder_problem(folder: Path, *, home: Path) -> str | None:
     found = code_problem(folder, home=home)
     if found is not None:
         return found
-    for place, folders, files in os.walk(folder):
+    seen: set[tuple[int, int]] = set()
+    for place, folders, files in os.walk(folder, followlinks=True):
+        here = Path(place).stat()
+        if (here.st_dev, here.st_ino) in seen:
+            # A link to a folder that was checked; it may lead in a circle.
+            folders.clear()
+            continue
+        seen.add((here.st_dev, here.st_ino))
         for name in (*folders, *files):
             inside = Path(place, name)
             status = inside.lstat()

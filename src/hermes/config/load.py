@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -183,11 +184,25 @@ def secrets_in_files(home: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for layer in (legacy_layer(home), yaml_layer(home)):
-        given = (key for key, leaf in layer.leaves.items() if is_secret(key) and _is_given(leaf))
+        given = (
+            key
+            for key, leaf in layer.leaves.items()
+            if (is_secret(key) and _is_given(leaf)) or _has_password(leaf.value)
+        )
         secret = next(given, None)
         if layer.problems or secret is not None:
             found[layer.name] = "it cannot be read" if secret is None else dotted(secret)
     return found
+
+
+def _has_password(value: object) -> bool:
+    """Return whether a value is an address with a password in it."""
+    if not isinstance(value, str) or "://" not in value:
+        return False
+    try:
+        return bool(urlsplit(value).password)
+    except ValueError:
+        return True
 
 
 def _is_given(leaf: LayerValue) -> bool:

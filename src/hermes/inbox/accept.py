@@ -249,11 +249,17 @@ class Inbox:
         room: InboxPlace | None = None,
     ) -> Acceptance:
         chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
+        try:
+            identity = _identity(event)
+        except BadRequest:
+            if room is not None:
+                room.settle()
+            raise
         message = NewMessage(
             id=self._make_id("m"),
             lane=lane,
             event=chosen,
-            identity=_identity(event),
+            identity=identity,
             received_at=self._clock.now(),
             control=control,
             busy=busy or self._policy(event),

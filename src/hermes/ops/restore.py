@@ -150,8 +150,12 @@ def _check_name(name: str) -> None:
     is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in name
     if kind + "/" not in (STORE, HOME) or not is_plain or not name.isprintable():
         raise BadRequest(f"it contains {name[:80]!r}, which no backup has")
-    is_own = parts[0] in _NEVER or parts[0].startswith(_DATABASES)
-    if (kind + "/" == HOME and is_own) or (kind + "/" == STORE and len(parts) > 1):
+    # Some file systems do not tell letters by their case.
+    first = parts[0].casefold()
+    is_own = first in _NEVER or first.startswith(_DATABASES)
+    # What the engine keeps beside a database (a journal, a WAL) belongs to the process that made it.
+    is_beside = len(parts) > 1 or first.endswith(("-journal", "-wal", "-shm"))
+    if (kind + "/" == HOME and is_own) or (kind + "/" == STORE and is_beside):
         raise BadRequest(f"it contains {name[:80]!r}, which no backup has")
 
 

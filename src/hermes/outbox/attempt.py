@@ -339,6 +339,8 @@ class Attempts:
         """Write how a row that was not delivered ends, and return it."""
         told = note or action_note(record, action, now=self.clock.now())
         await self.keep(record, lambda: self._write(record, action, told))
+        if not isinstance(action, Again):
+            self._tries.pop(record.id, None)
         if isinstance(action, Dead):
             log.warning(
                 "outbox.dead",

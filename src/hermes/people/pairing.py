@@ -5,7 +5,9 @@ and applies these rules inside its transaction. An open code is never withdrawn 
 so the rules keep room for newcomers instead.
 """
 
+import re
 from collections.abc import Callable
+from ipaddress import ip_address, ip_network
 
 import msgspec
 
@@ -15,6 +17,12 @@ from hermes.ports.pairing import PairingAskResult, PairingBacklog, WrongCodes
 LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """32 letters and digits, without 0 and O, 1 and I."""
 LENGTH = 8
+# The end of a Matrix server's name, if it has a port.
+_PORT = re.compile(r":[0-9]{1,5}\Z")
+# Below these of a country, names are sold one by one (example.co.uk).
+_SHARED = frozenset({"ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"})
+_COUNTRY = 2
+_IPV4, _V4_BITS, _V6_BITS = 4, 24, 48
 _LABELS = 2
 
 
@@ -99,12 +107,21 @@ def pairing_limits(settings: PairingSettings, *, platforms: int = 1) -> CodeLimi
 def domain_of(user_id: str) -> str:
     """Return the domain whose owner makes such ids, in its last two labels; empty if none does.
 
-    Ids such as ada@mail.example.org and @ada:example.org cost the owner of a domain nothing.
+    Ids such as ada@mail.example.org and @ada:example.org cost the owner of a domain nothing, and neither
+    do the ports and addresses of a machine: those of one network are one owner's.
     """
     host = user_id.partition(":")[2] if user_id.startswith("@") else user_id.rpartition("@")[2]
     if "@" not in user_id or not host:
         return ""
-    return ".".join(host.lower().split(".")[-_LABELS:])
+    name = _PORT.sub("", host.lower()).strip("[]").rstrip(".")
+    try:
+        address = ip_address(name)
+    except ValueError:
+        labels = name.split(".")
+        is_shared = len(labels[-1]) == _COUNTRY and labels[-2:-1] and labels[-2] in _SHARED
+        return ".".join(labels[-(_LABELS + bool(is_shared)) :])
+    bits = _V4_BITS if address.version == _IPV4 else _V6_BITS
+    return str(ip_network((address, bits), strict=False))
 
 
 def make_code(random_bytes: Callable[[int], bytes], length: int = LENGTH) -> str:

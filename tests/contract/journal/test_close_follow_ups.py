@@ -65,6 +65,9 @@ async def test_one_answer_charged_once_and_the_call_that_was_given_up_counts_for
         told = await rig.timeline(first)
         calls = [(step.state, step.payer) for step in told.steps if step.kind == "model"]
         assert calls == [("failed", "person"), ("done", "person")]
+        # What was given up costs its input, and not the longest answer that there could have been.
+        given_up = next(step for step in told.steps if step.kind == "model")
+        assert (given_up.usage.tokens_in > 0, given_up.usage.tokens_out) == (True, 0)
         assert [line["kind"] for line in told.ledger] == ["capture"]
         assert (await rig.timeline(second)).ledger == ()
 

@@ -152,6 +152,24 @@ def test_a_link_of_another_user_in_a_sticky_folder_is_refused(tmp_path: Path, ho
 
 
 @pytest.mark.req("W12", "W36")
+def test_a_folder_that_a_plugin_links_to_is_checked_as_well(tmp_path: Path, home: Path) -> None:
+    plugin, outside = home / "plugin", tmp_path / "outside"
+    plugin.mkdir()
+    outside.mkdir()
+    (plugin / "sub").symlink_to(outside)
+    (outside / "circle").symlink_to(plugin)
+    (outside / "wire.py").touch()
+    safe = folder_problem(plugin, home=home)
+    (outside / "wire.py").chmod(0o666)
+
+    found = folder_problem(plugin, home=home)
+
+    assert safe is None
+    assert found is not None
+    assert "wire.py can be changed" in found
+
+
+@pytest.mark.req("W12", "W36")
 def test_everything_in_a_plugins_folder_is_checked(tmp_path: Path, home: Path) -> None:
     plugin = home / "plugin"
     (plugin / "__pycache__").mkdir(parents=True)

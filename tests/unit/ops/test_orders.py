@@ -189,7 +189,8 @@ async def test_whoever_stops_a_gateway_that_restarts_means_the_next_one_too(numb
     signals.received(signal.SIGUSR1)
     signals.received(number)
 
-    assert (await request.wait()).replaces
+    ending = await request.wait()
+    assert (ending.exit_code, ending.replaces) == (code, False)
     assert [(one.exit_code, one.replaces) for one in instead] == [(code, False)]
 
 

@@ -126,7 +126,10 @@ def test_a_domain_whose_owner_makes_ids_at_will_never_takes_all_of_the_room(form
 def test_only_ids_with_a_domain_have_one() -> None:
     found = {
         text: domain_of(text)
-        for text in ("4711", "", "a:b", "x@", "a@b@Mail.EVIL.test", "@a:b.c:8448")
+        for text in (
+            *("4711", "", "a:b", "x@", "a@b@Mail.EVIL.test", "@a:b.c:8448", "a@mail.shop.co.uk"),
+            *("@a:192.0.2.7:8448", "@a:192.0.2.8", "@a:[2001:db8::1]:1", "@a:[2001:db8::2]"),
+        )
     }
     assert found == {
         "4711": "",
@@ -134,7 +137,12 @@ def test_only_ids_with_a_domain_have_one() -> None:
         "a:b": "",
         "x@": "",
         "a@b@Mail.EVIL.test": "evil.test",
-        "@a:b.c:8448": "b.c:8448",
+        "@a:b.c:8448": "b.c",
+        "a@mail.shop.co.uk": "shop.co.uk",
+        "@a:192.0.2.7:8448": "192.0.2.0/24",
+        "@a:192.0.2.8": "192.0.2.0/24",
+        "@a:[2001:db8::1]:1": "2001:db8::/48",
+        "@a:[2001:db8::2]": "2001:db8::/48",
     }
 
 

@@ -110,6 +110,9 @@ class _Call:
     def __init__(self, turn: Turn, ctx: _Context) -> None:
         self.shown = StreamedText(turn, ctx)
         self.costs = TryCosts(turn, ctx.journal)
+        self.costs.receipt.is_given_up = lambda: (
+            ctx.interrupt.is_followed and ctx.interrupt.by is None
+        )
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
@@ -184,10 +187,10 @@ class _Call:
         self._note_failure(error)
         text = self.shown.text
         if is_going_on(self._turn):
-            return await self.left()
+            return await self.left(is_callers=error.is_callers)
         if text:
             return self.so_far(cut_off(text, str(error)))
-        await self._end_failed()
+        await self._end_failed(is_callers=error.is_callers)
         return self.so_far(model_failed(self._turn, error))
 
     async def left(self, *, is_callers: bool = False) -> Turn:

@@ -25,7 +25,7 @@ def sign(key_file: bytes, content: bytes) -> str:
 
 def is_signed(key_file: bytes, content: bytes, signature: str) -> bool:
     """Return whether the holder of the key signed the content."""
-    return hmac.compare_digest(sign(key_file, content), signature)
+    return hmac.compare_digest(sign(key_file, content).encode(), signature.encode())
 
 
 def _digest(key: bytes, purpose: bytes) -> bytes:
