@@ -120,7 +120,8 @@ def _restored(report: RestoreReport) -> str:
         )
     lines.append("  - set again what no backup has: the keys of models and bots (.env)")
     lines.append(
-        f"  - check it with `hermes doctor --home {report.home}`, start it with `hermes up`"
+        f"  - check it with `hermes doctor --home {report.home}`, "
+        f"start it with `hermes up --home {report.home}`"
     )
     lines.append("  - do not start the home that it comes from any more: both would answer")
     return "\n".join(lines)

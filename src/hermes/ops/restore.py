@@ -35,6 +35,11 @@ from hermes.ports.backup import StoreBackup
 MARKER = "restore.unfinished"
 _PART = "restore.part"
 _MIB = 1024 * 1024
+# One block of a tar: nothing smaller is one.
+_SMALLEST = 512
+_NOT_ONE = (
+    "it is not the archive of a backup (`hermes backup` makes one; unpack a compressed one first)"
+)
 _MOST_HEAD = 64 * 1024
 _FULL_RETRY_S = 60.0
 # What an empty home may have, and an archive may not.
@@ -89,6 +94,8 @@ def unfinished_restore(home: Path) -> str | None:
 def examine(file: BinaryIO, *, tell: Tell) -> BackupManifest:
     """Read a whole archive; return its manifest if every file is as the manifest says."""
     size = os.fstat(file.fileno()).st_size
+    if size < _SMALLEST:
+        raise BadRequest(_NOT_ONE)
     reader, found = ArchiveReader(file), dict[str, tuple[int, str]]()
     last: ArchiveMember | None = None
     content = b""
@@ -109,7 +116,7 @@ def examine(file: BinaryIO, *, tell: Tell) -> BackupManifest:
         last = member
         tell(file.tell(), 2 * size, "checking")
     if last is None:
-        raise BadRequest("it is not the archive of a backup (`hermes backup` makes one)")
+        raise BadRequest(_NOT_ONE)
     if last.name != MANIFEST:
         raise BadRequest("it has no manifest at its end: it was cut off")
     return _compared(read_manifest(content), found)
