@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from hermes.config.load import secrets_in_files
-from hermes.store.sql.key_prints import is_signed
 
 
 @pytest.mark.req("W35")
@@ -17,7 +16,3 @@ def test_a_password_in_an_address_is_a_secret(tmp_path: Path) -> None:
 
     assert plain == {}
     assert secrets_in_files(tmp_path) == {"config.yaml": "proxy"}
-
-
-def test_a_signature_of_any_letters_is_refused_and_no_error() -> None:
-    assert not is_signed(b"key", b"content", "\u00e9\u00e9")
