@@ -68,6 +68,8 @@ class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
     purpose: str
     text: str
     known_as: tuple[str | None, ...] = ()
+    # The number of the message that would be sent next, of a reply that its person stopped.
+    stopped_at: int | None = None
 
 
 class Lane(msgspec.Struct, frozen=True):
@@ -200,7 +202,8 @@ class Books:
     def _read_deliveries(self) -> list[DeliveryRow]:
         rows = self._db.rows(
             "SELECT seq, id, message_id, platform, chat_id, state, held, purpose, body,"
-            " platform_message_id FROM outbox ORDER BY seq"
+            " platform_message_id, CASE WHEN stopped_by IS NOT NULL THEN chunk END"
+            " FROM outbox ORDER BY seq"
         )
         more: dict[str, list[str | None]] = defaultdict(list)
         for delivery, shown_as in self._db.rows(
@@ -219,6 +222,7 @@ class Books:
                 purpose=row[7],
                 text=self._text(row[8]) or "",
                 known_as=(row[9], *more[row[1]]),
+                stopped_at=row[10],
             )
             for row in rows
         ]

@@ -303,7 +303,9 @@ def deliveries(books: Books, posted: tuple[PostedMessage, ...], *, place: Place)
             continue
         yield from _delivery(delivery, by_ref, place=place, mode=books.home.mode)
     if by_ref:
-        yield f"posts that no delivery explains: {dict(by_ref)}"
+        chats = {post.chat for some in by_ref.values() for post in some}
+        seen = [(post.chat, post.message_id, post.text) for post in posted if post.chat in chats]
+        yield f"posts that no delivery explains: {dict(by_ref)} among {seen}"
 
 
 def _delivery(
@@ -316,6 +318,11 @@ def _delivery(
         yield f"{delivery} was left open"
     for number, text in enumerate(chunks):
         posts = by_ref.pop(f"{delivery.id}.{number}", [])
+        if delivery.state == "dead" and posts:
+            # A reply that was stopped keeps what was posted, and what was on the wire.
+            if not delivery.stopped_at or number > delivery.stopped_at:
+                yield f"{delivery} is dead and yet stands as {[post.text for post in posts]}"
+            continue
         yield from _chunk(delivery, text, posts, mode=mode)
 
 
@@ -325,8 +332,6 @@ def _chunk(
     shown = [post.text for post in posts]
     marked = [seen for seen in shown if seen.startswith(REPEAT_PREFIX)]
     if delivery.state == "dead":
-        if posts:
-            yield f"{delivery} is dead and yet stands as {shown}"
         return
     can_be_sure = mode.keys or mode.history or mode.place == "matrix"
     if can_be_sure and (marked or len(posts) > 1):

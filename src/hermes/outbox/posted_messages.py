@@ -36,11 +36,12 @@ def is_in_doubt(record: DeliveryRecord) -> bool:
 def end_of(record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> int:
     """Return how many of a row's chunks are to be sent: of one that was stopped, those that are posted.
 
-    A posted message gets its last text, without the cursor of a preview.
+    A posted message gets its last text, without the cursor of a preview. The first message always
+    counts: only a reply that is being sent can be stopped, so it may be posted already.
     """
     if record.stopped_by is None:
         return len(chunks)
-    posted = 0 if record.platform_message_id is None else 1 + len(record.more)
+    posted = 1 + len(record.more)
     if record.fresh:
         # What showed the reply is deleted at the end: something has to be in its place.
         posted = 1

@@ -268,6 +268,33 @@ async def test_a_crash_after_the_stop_sends_nothing_more(bench) -> None:
     assert bench.row("long").failure == "dropped"
 
 
+@pytest.mark.req("W18", "J17")
+@pytest.mark.parametrize(
+    ("abilities", "shown"),
+    [
+        ({}, ["short", "(possibly a repeat) short"]),
+        ({"key_window_s": HOUR}, ["short"]),
+        ({"history": True}, ["short"]),
+    ],
+)
+async def test_a_first_message_in_doubt_ends_as_sent_although_the_reply_was_stopped(
+    bench, abilities, shown
+) -> None:
+    channel = bench.platform(max_chars=CHARS, **abilities)
+    channel.hold("c1")
+    channel.lose_answers("send", 1)
+    bench.reply("short")
+    await bench.start()
+
+    bench.store.stop("short", by="m_stop")
+    channel.let_go("c1")
+    await settle()
+    await bench.time.pass_by(60.0)
+
+    assert channel.texts("c1") == shown
+    assert bench.states("short") == ["sent"]
+
+
 @pytest.mark.req("W18", "J16")
 async def test_the_previews_of_a_stopped_reply_get_their_last_text(bench) -> None:
     bench.platform(edit=True, max_chars=CHARS)
