@@ -35,7 +35,7 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
-from hermes.ops.backup import last_backup
+from hermes.ops.backup_marks import last_backup, unfinished_restore
 from hermes.ops.doctor_home import (
     clock_check,
     disk_check,
@@ -45,7 +45,6 @@ from hermes.ops.doctor_home import (
     remains_checks,
 )
 from hermes.ops.instance import RunningGateway
-from hermes.ops.restore import unfinished_restore
 from hermes.plugins.loader import installed_plugins
 from hermes.plugins.manifest import load_manifest
 from hermes.ports.clock import SystemClock

@@ -11,7 +11,7 @@ from hermes.config import Settings, StartChoices, read_or_create_secret_file
 from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
-from hermes.ops.restore import unfinished_restore
+from hermes.ops.backup_marks import unfinished_restore
 from hermes.ports.clock import Clock
 from hermes.store.sql.graph_reader import SqlGraphReader
 from hermes.store.sql.seal import make_store_keys

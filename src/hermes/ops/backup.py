@@ -15,7 +15,7 @@ from typing import BinaryIO
 import msgspec
 
 from hermes import __version__
-from hermes.durable_file import sync_folder, write_durably
+from hermes.durable_file import sync_folder
 from hermes.errors import BadRequest, HermesError, StorageFull
 from hermes.ops.archive import ArchiveMember, ArchiveWriter
 from hermes.ops.backup_manifest import (
@@ -30,10 +30,9 @@ from hermes.ops.backup_manifest import (
     LeftOut,
     signed,
 )
-from hermes.ops.private_files import read_as
+from hermes.ops.backup_marks import LastBackup, record_backup
 from hermes.ports.backup import StoreBackup, StoreDump
 
-LAST_BACKUP = "last-backup.json"
 _PIECE = 1024 * 1024
 _MIB = 1024 * 1024
 _FULL_RETRY_S = 60.0
@@ -69,29 +68,6 @@ class BackupReport(msgspec.Struct, frozen=True, kw_only=True):
     key: str
     left_out: tuple[LeftOut, ...] = ()
     recorded: bool = True
-
-
-class LastBackup(msgspec.Struct, frozen=True, kw_only=True):
-    """When a home was last backed up, and into which file."""
-
-    at: float
-    file: str
-    bytes: int = 0
-
-
-def last_backup(home: Path) -> LastBackup | None:
-    """Return the last backup of a home, or None if there was none."""
-    return read_as(home / LAST_BACKUP, LastBackup)
-
-
-def record_backup(home: Path, last: LastBackup) -> bool:
-    """Remember a backup in its home; return False if the disk does not take it."""
-    try:
-        write_durably(home / LAST_BACKUP, msgspec.json.encode(last))
-    except OSError:
-        # The archive is made; a home on a full disk is one more reason to have it.
-        return False
-    return True
 
 
 def back_up(plan: BackupPlan, target: Path, *, tell: Tell) -> BackupReport:

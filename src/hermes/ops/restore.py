@@ -17,7 +17,7 @@ import msgspec
 from hermes.durable_file import sync_folder, write_durably
 from hermes.errors import BadRequest, Conflict, Refused, StorageFull
 from hermes.ops.archive import ArchiveMember, ArchiveReader
-from hermes.ops.backup import LastBackup, Tell, record_backup
+from hermes.ops.backup import Tell
 from hermes.ops.backup_manifest import (
     HEAD,
     HOME,
@@ -29,10 +29,10 @@ from hermes.ops.backup_manifest import (
     read_manifest,
     signed_part,
 )
+from hermes.ops.backup_marks import LAST_BACKUP, UNFINISHED_RESTORE, LastBackup, record_backup
 from hermes.ops.private_files import read_as
 from hermes.ports.backup import StoreBackup
 
-MARKER = "restore.unfinished"
 _PART = "restore.part"
 _MIB = 1024 * 1024
 # One block of a tar: nothing smaller is one.
@@ -45,7 +45,7 @@ _FULL_RETRY_S = 60.0
 # What an empty home may have, and an archive may not.
 _OWN = frozenset({"keys", "logs", "run"})
 _KEPT = frozenset({".env", "config.yaml"})
-_NEVER = (*_OWN, ".env", _PART, MARKER, "last-backup.json", "copies")
+_NEVER = (*_OWN, ".env", _PART, UNFINISHED_RESTORE, LAST_BACKUP, "copies")
 _DATABASES = ("hermes.db", "search.db")
 
 
@@ -79,16 +79,6 @@ class RestoreReport(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Marker(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
-
-
-def unfinished_restore(home: Path) -> str | None:
-    """Return why nothing may start in a home into which a restore was not finished, or None."""
-    if not (home / MARKER).exists():
-        return None
-    return (
-        f"a restore into {home} was cut off, so it is not whole. Run the same `hermes restore FILE` "
-        "again: it removes the rest and starts over"
-    )
 
 
 def examine(file: BinaryIO, *, tell: Tell) -> BackupManifest:
@@ -199,7 +189,7 @@ def restore(
     _undo(home)
     _check_empty(home, tops)
     _check_room(home, manifest)
-    write_durably(home / MARKER, msgspec.json.encode(_Marker(tops)))
+    write_durably(home / UNFINISHED_RESTORE, msgspec.json.encode(_Marker(tops)))
     try:
         _extract(file, manifest, home, tell=tell)
         plan.store.load(home / _PART, key_file=plan.key_file)
@@ -217,7 +207,7 @@ def restore(
     except BaseException:
         _undo(home)
         raise
-    _remove(home / MARKER)
+    _remove(home / UNFINISHED_RESTORE)
     sync_folder(home)
     return RestoreReport(
         home=str(home),
@@ -307,17 +297,17 @@ def _write(path: Path, reader: ArchiveReader, member: ArchiveMember) -> str:
 
 def _undo(home: Path) -> None:
     """Remove what an unfinished restore has written; its marker names it."""
-    marker = read_as(home / MARKER, _Marker)
+    marker = read_as(home / UNFINISHED_RESTORE, _Marker)
     if marker is None:
-        (home / MARKER).unlink(missing_ok=True)
+        (home / UNFINISHED_RESTORE).unlink(missing_ok=True)
         return
-    for path in (*_written(home, marker), home / MARKER):
+    for path in (*_written(home, marker), home / UNFINISHED_RESTORE):
         _remove(path)
     sync_folder(home)
 
 
 def _written(home: Path, marker: _Marker) -> Iterator[Path]:
-    for name in (*marker.names, _PART, "last-backup.json"):
+    for name in (*marker.names, _PART, LAST_BACKUP):
         yield home / name
     # The store's engine puts its files there last.
     yield from home.glob("hermes.db*")
