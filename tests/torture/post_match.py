@@ -51,6 +51,9 @@ class Slot(msgspec.Struct, kw_only=True):
         return self.ref
 
 
+_Claim = Callable[[Slot], bool]
+
+
 def attribute(
     books: Books, posted: tuple[PostedMessage, ...], *, place: Place
 ) -> tuple[PostedMessage, ...]:
@@ -67,7 +70,7 @@ def attribute(
         refs[_name(post)] = slot.take(post, number)
     begun = _begun_words(post for _, post in unconfirmed)
     for number, post in sorted(unconfirmed, key=lambda one: _how_vague(one[1].text)):
-        slot = _guess(post, _likely_first(slots[post.chat], number), begun=begun[post.chat])
+        slot = _guess(post, _by_row(slots[post.chat], number), begun=begun[post.chat])
         refs[_name(post)] = None if slot is None else slot.take(post, number)
     return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
 
@@ -82,8 +85,8 @@ def _name(post: PostedMessage) -> tuple[str, str]:
     return post.chat, post.message_id
 
 
-def _likely_first(slots: list[Slot], number: int) -> list[Slot]:
-    """Return what a message may be, those first that stand in a row with it."""
+def _by_row(slots: list[Slot], number: int) -> tuple[list[Slot], list[Slot]]:
+    """Return what a message may be: the slots in a row with it, and the others."""
     in_row: list[Slot] = []
     others: list[Slot] = []
     before = -1
@@ -92,7 +95,7 @@ def _likely_first(slots: list[Slot], number: int) -> list[Slot]:
         if slot.place is None or slot.place > number:
             (in_row if before < number < after else others).append(slot)
         before = before if slot.place is None else slot.place
-    return in_row + others
+    return in_row, others
 
 
 def _slots(books: Books, place: Place) -> dict[str, list[Slot]]:
@@ -134,17 +137,20 @@ def _begun_words(unconfirmed: Iterable[PostedMessage]) -> dict[str, set[str]]:
     return words
 
 
-def _guess(post: PostedMessage, slots: list[Slot], *, begun: set[str]) -> Slot | None:
+def _guess(
+    post: PostedMessage, slots: tuple[list[Slot], list[Slot]], *, begun: set[str]
+) -> Slot | None:
+    in_row, others = slots
     text = post.text.removeprefix(REPEAT_PREFIX)
     if text.endswith(CURSOR):
-        return _begun(text.rstrip(f" {CURSOR}"), slots)
+        return _begun(text.rstrip(f" {CURSOR}"), in_row, others)
     is_marked = text != post.text
     # Of several replies with the same words, one that stands half written has its message already; and
     # one that was confirmed was not sent once more.
     has_own = (
         (lambda slot: slot.place is not None) if is_marked else (lambda slot: slot.word in begun)
     )
-    return _whole(text, sorted(slots, key=has_own), is_marked=is_marked)
+    return _whole(text, sorted(in_row + others, key=has_own), is_marked=is_marked)
 
 
 def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
@@ -154,16 +160,19 @@ def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
     return next(iter(missing or same[-1:]), None)
 
 
-def _begun(begun: str, slots: list[Slot]) -> Slot | None:
+def _begun(begun: str, in_row: list[Slot], others: list[Slot]) -> Slot | None:
     """Return the reply that was being written when its gateway died; a notice is sent whole.
 
     It was said to be a repeat afterwards, or left to the operator; anything else is a mistake, and
     is looked for last. Its turn may have ended with other words, and may have been that of another
     message: one that steered it is answered again in a turn of its own if the first one fails.
+    Only the whole word of a message is a better sign than the place in the chat.
     """
     word = _WORD.search(begun)
-    claims: list[Callable[[Slot], bool]] = [
+    named: list[_Claim] = [
         lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
+    ]
+    claims: list[_Claim] = [
         lambda slot: not slot.plain and slot.in_doubt and not slot.text.startswith(ANSWER),
         lambda slot: not slot.plain and slot.text.startswith(begun),
         lambda slot: slot.in_doubt and slot.text.startswith(begun),
@@ -171,6 +180,14 @@ def _begun(begun: str, slots: list[Slot]) -> Slot | None:
         lambda slot: word is not None and slot.word == word[0],
         lambda slot: slot.text.startswith(begun),
     ]
+    return (
+        _first_claimed(in_row + others, named)
+        or _first_claimed(in_row, claims)
+        or _first_claimed(others, claims)
+    )
+
+
+def _first_claimed(slots: list[Slot], claims: list[_Claim]) -> Slot | None:
     replies = sorted(
         (slot for slot in slots if not slot.is_notice), key=lambda one: not one.in_doubt
     )

@@ -134,3 +134,22 @@ def test_a_preview_of_a_few_letters_takes_nothing_from_one_that_says_more() -> N
     texts = (STOPPED, f"#3 {CURSOR}", f"#9 s2-m97 [[ {CURSOR}", f"{REPEAT_PREFIX}#9 s2-m97 [[x]]")
 
     assert matched(deliveries, *texts) == ["o-s2-m90", None, "o-s2-m97", "o-s2-m97"]
+
+
+def test_a_cut_preview_belongs_to_the_reply_at_its_place_before_one_that_failed_later() -> None:
+    deliveries = [
+        reply("s2-m12", "#1 s2-m12 [[x]]", known_as="1"),
+        reply("s2-m34", "#2 s2-m34 short", known_as="3"),
+        reply("s2-m40", "I stopped trying.", known_as="5"),
+    ]
+    texts = (
+        f"#1 s2- {CURSOR}",
+        f"{REPEAT_PREFIX}#1 s2-m12 [[x]]",
+        "#2 s2-m34 short",
+        f"{REPEAT_PREFIX}#2 s2-m34 short",
+        f"#3 s {CURSOR}",
+        f"{REPEAT_PREFIX}I stopped trying.",
+    )
+
+    whose = ["o-s2-m12", "o-s2-m12", "o-s2-m34", "o-s2-m34", "o-s2-m40", "o-s2-m40"]
+    assert matched(deliveries, *texts) == whose
