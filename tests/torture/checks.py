@@ -23,6 +23,8 @@ from tests.torture.tool_cap import ROUNDS, ended_at_cap, rounds_of
 from tests.torture.wallet_checks import money, poverty
 
 OUTCOMES = frozenset({"answered", "failed", "interrupted", "merged", "expired", "refused"})
+# A message that got no answer is shown to the next turn if it is no longer than this.
+_SHORT = 2_000
 _WORD = re.compile(r"[\w-]+-m\d+(?= )")
 
 
@@ -139,7 +141,7 @@ def transcripts(books: Books, driver: Driver) -> Iterator[str]:
             assert message is not None
             epoch = next(e.epoch for e in entries if e.message_id == message_id)
             before = said.setdefault(epoch, [])
-            users = _users_shown(before) + sum(m.role == "user" for m in block)
+            users = users_shown(before) + sum(m.role == "user" for m in block)
             yield from _block(message, block, users=users, is_capped=message_id in capped)
             before += block
     for message in books.messages:
@@ -197,16 +199,21 @@ def _said_once(books: Books) -> Iterator[str]:
             yield f"{message.external_id} stands {said[message.external_id]} times in transcripts"
 
 
-def _users_shown(said: list[ChatMessage]) -> int:
+def users_shown(said: list[ChatMessage]) -> int:
     """Return how many messages of people the next turn shows its model.
 
-    One that got no answer is not shown, unless it is the last, or a later retry answered it.
+    One that got no answer is not shown, unless it is the last and short, or a later retry answered
+    it.
     """
     return sum(
-        one.role == "user"
-        and not (is_unanswered(one) and after is not None and after.role == "user")
-        for one, after in zip_longest(said, said[1:])
+        one.role == "user" and _is_shown(one, after) for one, after in zip_longest(said, said[1:])
     )
+
+
+def _is_shown(message: ChatMessage, after: ChatMessage | None) -> bool:
+    if not is_unanswered(message):
+        return True
+    return len(message.text) <= _SHORT if after is None else after.role != "user"
 
 
 def _block(message: Message, block: list, *, users: int, is_capped: bool) -> Iterator[str]:
