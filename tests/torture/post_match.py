@@ -60,29 +60,35 @@ def attribute(
     """Return what stands there with the reference of the reply that it is."""
     slots = _slots(books, place)
     known = {(chat, slot.known_as): slot for chat, some in slots.items() for slot in some}
-    refs: dict[tuple[str, str], str | None] = {}
-    unconfirmed: list[tuple[int, PostedMessage]] = []
-    for number, post in enumerate(posted):
-        slot = known.get(_name(post))
-        if slot is None:
-            unconfirmed.append((number, post))
-            continue
-        refs[_name(post)] = slot.take(post, number)
-    begun = _begun_words(post for _, post in unconfirmed)
-    for number, post in sorted(unconfirmed, key=lambda one: _how_vague(one[1].text)):
-        slot = _guess(post, _by_row(slots[post.chat], number), begun=begun[post.chat])
-        refs[_name(post)] = None if slot is None else slot.take(post, number)
-    return tuple(msgspec.structs.replace(post, ref=refs[_name(post)]) for post in posted)
+    numbered = list(enumerate(posted))
+    refs: dict[int, str | None] = {}
+    for number, post in numbered:
+        if slot := known.get((post.chat, post.message_id)):
+            refs[number] = slot.take(post, number)
+    marked = [
+        one for one in numbered if one[0] not in refs and one[1].text.startswith(REPEAT_PREFIX)
+    ]
+    for number, post in marked:
+        slot = _marked(post, _by_row(slots[post.chat], number))
+        refs[number] = None if slot is None else slot.take(post, number)
+    plain = [one for one in numbered if one[0] not in refs]
+    plain.sort(key=lambda one: _how_vague(one[1].text))
+    begun = _begun_words(post for _, post in plain)
+    wishes = [
+        _wish(post, _by_row(slots[post.chat], number), begun=begun[post.chat])
+        for number, post in plain
+    ]
+    for (number, post), slot in zip(plain, _shared_out(wishes), strict=True):
+        refs[number] = None if slot is None else slot.take(post, number)
+    return tuple(
+        msgspec.structs.replace(post, ref=refs[number]) for number, post in enumerate(posted)
+    )
 
 
 def _how_vague(text: str) -> tuple[bool, int]:
     """Order whole replies first: what is left of a preview was sent again. The longest say most."""
     is_preview = text.endswith(CURSOR)
     return is_preview, -len(text) if is_preview else 0
-
-
-def _name(post: PostedMessage) -> tuple[str, str]:
-    return post.chat, post.message_id
 
 
 def _by_row(slots: list[Slot], number: int) -> tuple[list[Slot], list[Slot]]:
@@ -137,31 +143,60 @@ def _begun_words(unconfirmed: Iterable[PostedMessage]) -> dict[str, set[str]]:
     return words
 
 
-def _guess(
-    post: PostedMessage, slots: tuple[list[Slot], list[Slot]], *, begun: set[str]
-) -> Slot | None:
+class _Wish(msgspec.Struct, frozen=True):
+    """Which replies an unconfirmed message may be, the likeliest first.
+
+    Each of `free` has room for one. Without room, it is `last`: that reply was sent twice.
+    """
+
+    free: list[Slot]
+    last: Slot | None
+
+
+def _shared_out(wishes: list[_Wish]) -> list[Slot | None]:
+    """Return the reply of each message, so that as many as can be have one of their own."""
+    owners: dict[int, int] = {}
+
+    def find(number: int, asked: set[int]) -> bool:
+        for slot in wishes[number].free:
+            if id(slot) in asked or slot.plain:
+                continue
+            asked.add(id(slot))
+            if id(slot) not in owners or find(owners[id(slot)], asked):
+                owners[id(slot)] = number
+                return True
+        return False
+
+    for number in range(len(wishes)):
+        find(number, set())
+    own = {number: slot for slot, number in owners.items()}
+    return [
+        next((slot for slot in wish.free if id(slot) == own.get(number)), wish.last)
+        for number, wish in enumerate(wishes)
+    ]
+
+
+def _wish(post: PostedMessage, slots: tuple[list[Slot], list[Slot]], *, begun: set[str]) -> _Wish:
+    in_row, others = slots
+    if post.text.endswith(CURSOR):
+        return _begun(post.text.rstrip(f" {CURSOR}"), in_row, others)
+    same = [slot for slot in in_row + others if slot.text == post.text]
+    # One that stands half written has its message already.
+    free = sorted(same, key=lambda slot: slot.word in begun)
+    return _Wish(free, next(iter(same[-1:]), None))
+
+
+def _marked(post: PostedMessage, slots: tuple[list[Slot], list[Slot]]) -> Slot | None:
+    """Return the reply that was sent once more: one that was confirmed is not."""
     in_row, others = slots
     text = post.text.removeprefix(REPEAT_PREFIX)
-    if text.endswith(CURSOR):
-        return _begun(text.rstrip(f" {CURSOR}"), in_row, others)
-    is_marked = text != post.text
-    # Of several replies with the same words, one that stands half written has its message already; and
-    # one that was confirmed was not sent once more.
-    has_own = (
-        (lambda slot: slot.place is not None) if is_marked else (lambda slot: slot.word in begun)
-    )
-    return _whole(text, sorted(in_row + others, key=has_own), is_marked=is_marked)
+    same = [slot for slot in in_row + others if slot.text == text]
+    same.sort(key=lambda slot: slot.place is not None)
+    return next(iter([slot for slot in same if not slot.marked] or same[-1:]), None)
 
 
-def _whole(text: str, slots: list[Slot], *, is_marked: bool) -> Slot | None:
-    """Return the reply with these words: the first that misses one like it, else the last."""
-    same = [slot for slot in slots if slot.text == text]
-    missing = [slot for slot in same if not (slot.marked if is_marked else slot.plain)]
-    return next(iter(missing or same[-1:]), None)
-
-
-def _begun(begun: str, in_row: list[Slot], others: list[Slot]) -> Slot | None:
-    """Return the reply that was being written when its gateway died; a notice is sent whole.
+def _begun(begun: str, in_row: list[Slot], others: list[Slot]) -> _Wish:
+    """Return what was being written when its gateway died; a notice is sent whole.
 
     It was said to be a repeat afterwards, or left to the operator; anything else is a mistake, and
     is looked for last. Its turn may have ended with other words, and may have been that of another
@@ -169,26 +204,27 @@ def _begun(begun: str, in_row: list[Slot], others: list[Slot]) -> Slot | None:
     Only the whole word of a message is a better sign than the place in the chat.
     """
     word = _WORD.search(begun)
-    named: list[_Claim] = [
-        lambda slot: word is not None and slot.word == word[0] and slot.in_doubt,
-    ]
     claims: list[_Claim] = [
-        lambda slot: not slot.plain and slot.in_doubt and not slot.text.startswith(ANSWER),
-        lambda slot: not slot.plain and slot.text.startswith(begun),
+        lambda slot: slot.in_doubt and not slot.text.startswith(ANSWER),
+        lambda slot: slot.text.startswith(begun),
+    ]
+    if not any(slot.in_doubt and slot.text.startswith(begun) for slot in in_row + others):
+        claims.append(lambda slot: slot.in_doubt)
+    mistakes: list[_Claim] = [
         lambda slot: slot.in_doubt and slot.text.startswith(begun),
-        lambda slot: not slot.plain and slot.in_doubt,
         lambda slot: word is not None and slot.word == word[0],
         lambda slot: slot.text.startswith(begun),
     ]
-    return (
-        _first_claimed(in_row + others, named)
-        or _first_claimed(in_row, claims)
-        or _first_claimed(others, claims)
-    )
+    replies = [slot for slot in in_row + others if not slot.is_notice]
+    named = [slot for slot in replies if word and slot.word == word[0] and slot.in_doubt]
+    last = next(iter(named or _claimed(in_row, mistakes) or _claimed(others, mistakes)), None)
+    return _Wish(named or _claimed(in_row, claims) + _claimed(others, claims), last)
 
 
-def _first_claimed(slots: list[Slot], claims: list[_Claim]) -> Slot | None:
+def _claimed(slots: list[Slot], claims: list[_Claim]) -> list[Slot]:
+    """Return the replies that fit a claim, those of the first claim first."""
     replies = sorted(
         (slot for slot in slots if not slot.is_notice), key=lambda one: not one.in_doubt
     )
-    return next((slot for claim in claims for slot in replies if claim(slot)), None)
+    found = {id(slot): slot for claim in claims for slot in replies if claim(slot)}
+    return list(found.values())

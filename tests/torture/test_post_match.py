@@ -153,3 +153,15 @@ def test_a_cut_preview_belongs_to_the_reply_at_its_place_before_one_that_failed_
 
     whose = ["o-s2-m12", "o-s2-m12", "o-s2-m34", "o-s2-m34", "o-s2-m40", "o-s2-m40"]
     assert matched(deliveries, *texts) == whose
+
+
+def test_messages_are_shared_out_so_that_each_has_a_reply_of_its_own() -> None:
+    deliveries = [
+        reply("s1-m101", STOPPED, held=True),
+        reply("s1-m102", STOPPED, known_as="1"),
+        reply("s1-m103", "Stopped.", known_as="3"),
+        reply("s1-m104", STOPPED, held=True),
+    ]
+    texts = (f"#14 s1 {CURSOR}", STOPPED, STOPPED, f"{REPEAT_PREFIX}Stopped.")
+
+    assert matched(deliveries, *texts) == ["o-s1-m101", "o-s1-m102", "o-s1-m104", "o-s1-m103"]
