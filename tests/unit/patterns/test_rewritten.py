@@ -161,7 +161,9 @@ def test_ends_of_addresses(end: str, page: Node) -> None:
 
 @MANY
 @given(
-    text=st.lists(st.sampled_from(["[a](", "mailto:h", "(", ")", " ", "x"]), max_size=12).map("".join)
+    text=st.lists(st.sampled_from(["[a](", "mailto:h", "(", ")", " ", "x"]), max_size=12).map(
+        "".join
+    )
 )
 def test_ends_of_links(text: str, page: Node) -> None:
     links, at = 0, text.find("[a](")
