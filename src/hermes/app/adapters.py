@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from hermes.app.store_files import check_restored
 from hermes.calls.deployments import DeployedProvider, Deployment
 from hermes.config import ProviderSettings, Settings
 from hermes.config.entries import EMBEDDER, OWN_EMBEDDER
@@ -64,7 +65,11 @@ def make_client(settings: Settings) -> HttpClient:
 
 
 def make_registry(settings: Settings, *, home: Path, on_status: Tell) -> Registry:
-    """Return the registry with everything built in and every configured plugin."""
+    """Return the registry with everything built in and every configured plugin.
+
+    Nothing runs of a home whose restore is not finished, or not checked.
+    """
+    check_restored(home)
     registry = Registry()
     registry.provider("openai", make_openai)
     registry.provider("openai-responses", make_responses)

@@ -14,7 +14,14 @@ from hermes.app.channel_test import unusable_platforms
 from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
 from hermes.app.platforms import built_in
-from hermes.app.store_files import DATABASE, FIRST_KEY_FILE, KEY_FILE, lost_database, restore_advice
+from hermes.app.store_files import (
+    DATABASE,
+    FIRST_KEY_FILE,
+    KEY_FILE,
+    lost_database,
+    restore_advice,
+    restore_problem,
+)
 from hermes.config import LoadedConfig, Settings, StoreSettings
 from hermes.config.code_files import code_problem, folder_problem, program_problem
 from hermes.config.entries import OWN_EMBEDDER
@@ -35,7 +42,7 @@ from hermes.control.doctor import (
 from hermes.control.models import ModelLine
 from hermes.control.status import ChannelStatus, StoreStatus
 from hermes.errors import ConfigurationError, HermesError
-from hermes.ops.backup_marks import last_backup, unfinished_restore
+from hermes.ops.backup_marks import last_backup
 from hermes.ops.doctor_home import (
     clock_check,
     disk_check,
@@ -142,9 +149,9 @@ def _database_checks(around: DoctorContext, alive: Callable[[], None]) -> Iterat
     home = around.home
     path, key_path = home / DATABASE, home / KEY_FILE
     lost, held = lost_database(home), around.store()
-    unfinished = unfinished_restore(home)
-    if unfinished is not None:
-        yield Check(name="database", status="fail", what=unfinished)
+    unusable = restore_problem(home)
+    if unusable is not None:
+        yield Check(name="database", status="fail", what=unusable)
         return
     if held is not None and held.problem is not None:
         yield Check(

@@ -5,15 +5,22 @@ means that the database was lost, never that a first start was cut off, and Herm
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from hermes.config import Settings, StartChoices, read_or_create_secret_file
 from hermes.config.home import rename_secret_file
 from hermes.errors import ConfigurationError, StoreError
 from hermes.message.ids import MakeId
-from hermes.ops.backup_marks import unfinished_restore
+from hermes.ops.backup_marks import (
+    is_unchecked,
+    mark_checked,
+    unchecked_manifest,
+    unfinished_restore,
+)
 from hermes.ports.clock import Clock
 from hermes.store.sql.graph_reader import SqlGraphReader
+from hermes.store.sql.key_prints import is_signed
 from hermes.store.sql.seal import make_store_keys
 from hermes.store.sql.transcripts import OnCommit, no_listener
 from hermes.store.sqlite.connection import lacks_wal
@@ -85,10 +92,50 @@ def open_graph_reader(home: Path) -> SqlGraphReader:
 
 
 def check_restored(home: Path) -> None:
-    """Raise `ConfigurationError` if a restore into the home was not finished."""
+    """Raise `ConfigurationError` unless the home is as a backup had it, or was never restored.
+
+    Everything that runs code of a home calls this first.
+    """
+    problem = restore_problem(home)
+    if problem is not None:
+        raise ConfigurationError(f"{problem}.")
+
+
+def restore_problem(home: Path) -> str | None:
+    """Return why nothing of a restored home may be used, or None."""
     unfinished = unfinished_restore(home)
-    if unfinished is not None:
-        raise ConfigurationError(f"{unfinished}.")
+    if unfinished is not None or not is_unchecked(home):
+        return unfinished
+    problem = _signature_problem(home)
+    if problem is None:
+        with suppress(OSError):
+            mark_checked(home)
+    return problem
+
+
+def _signature_problem(home: Path) -> str | None:
+    """Check with the key file what a restore without it could not; return what is wrong."""
+    path, found = home / KEY_FILE, unchecked_manifest(home)
+    if not path.exists():
+        return (
+            f"{path} is missing: the home was restored without it, so nobody knows yet whether its "
+            "backup was changed. Put your copy of the key file there"
+        )
+    try:
+        is_genuine = found is not None and is_signed(
+            path.read_bytes(), found.content, found.signature
+        )
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    except StoreError as error:
+        return str(error)
+    if is_genuine:
+        return None
+    return (
+        f"the backup that {home} was restored from was changed after it was made, or {path} is not "
+        "its key file: the signature does not fit. Nothing of the home is run; put the right key "
+        "file there, or move the home away and restore another copy of the backup"
+    )
 
 
 def lost_database(home: Path) -> str | None:

@@ -116,7 +116,8 @@ def _restored(report: RestoreReport) -> str:
     if not report.has_key:
         lines.append(
             f"  - put the key file with the fingerprint {report.key} at {report.home}/keys/store.keys "
-            "(mode 0600); without it nothing can be read"
+            "(mode 0600); without it nothing can be read. The signature of the backup is not checked yet: "
+            "the first start with the key file does it"
         )
     lines.append("  - set again what no backup has: the keys of models and bots (.env)")
     lines.append(

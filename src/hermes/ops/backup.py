@@ -23,6 +23,7 @@ from hermes.ops.backup_manifest import (
     HEAD,
     HOME,
     MANIFEST,
+    MOST_FOLDERS,
     STORE,
     BackupHead,
     BackupManifest,
@@ -304,6 +305,8 @@ def _unfit(name: str, found: os.stat_result) -> str | None:
         return "it is a link"
     if not stat.S_ISREG(found.st_mode):
         return "it is not a file"
+    if name.count("/") >= MOST_FOLDERS:
+        return f"it lies more than {MOST_FOLDERS} folders deep"
     return None if name.isprintable() else "its name is not plain text"
 
 

@@ -12,6 +12,8 @@ HEAD = "hermes-backup.json"
 MANIFEST = "manifest.json"
 STORE = "store/"
 HOME = "home/"
+# A longer way to a file would cost a restore the square of its length.
+MOST_FOLDERS = 64
 MOST_BYTES = 256 * 1024 * 1024
 
 

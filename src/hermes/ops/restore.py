@@ -23,13 +23,22 @@ from hermes.ops.backup_manifest import (
     HOME,
     MANIFEST,
     MOST_BYTES,
+    MOST_FOLDERS,
     STORE,
     BackupManifest,
     read_head,
     read_manifest,
     signed_part,
 )
-from hermes.ops.backup_marks import LAST_BACKUP, UNFINISHED_RESTORE, LastBackup, record_backup
+from hermes.ops.backup_marks import (
+    LAST_BACKUP,
+    UNCHECKED_RESTORE,
+    UNFINISHED_RESTORE,
+    LastBackup,
+    UncheckedManifest,
+    leave_unchecked,
+    record_backup,
+)
 from hermes.ops.private_files import read_as
 from hermes.ports.backup import StoreBackup
 
@@ -45,7 +54,8 @@ _FULL_RETRY_S = 60.0
 # What an empty home may have, and an archive may not.
 _OWN = frozenset({"keys", "logs", "run"})
 _KEPT = frozenset({".env", "config.yaml"})
-_NEVER = (*_OWN, ".env", _PART, UNFINISHED_RESTORE, LAST_BACKUP, "copies")
+_MARKS = (UNCHECKED_RESTORE, LAST_BACKUP)
+_NEVER = (*_OWN, ".env", _PART, UNFINISHED_RESTORE, *_MARKS, "copies")
 _DATABASES = ("hermes.db", "search.db")
 
 
@@ -133,10 +143,9 @@ def _compared(manifest: BackupManifest, found: dict[str, tuple[int, str]]) -> Ba
             raise BadRequest(f"{name[:80]!r} is missing in {where}")
         if told[name] != found[name]:
             raise BadRequest(f"{name[:80]!r} is damaged: its checksum is not that of the manifest")
-    folders = {str(parent) for name in told for parent in PurePosixPath(name).parents}
-    for name in told:
-        if name in folders:
-            raise BadRequest(f"{name[:80]!r} is a file and a folder")
+    for parent in (str(one) for name in told for one in PurePosixPath(name).parents):
+        if parent in told:
+            raise BadRequest(f"{parent[:80]!r} is a file and a folder")
     return manifest
 
 
@@ -145,7 +154,8 @@ def _check_name(name: str) -> None:
     kind, _, rest = name.partition("/")
     parts = rest.split("/")
     is_plain = all(part not in ("", ".", "..") for part in parts) and "\0" not in name
-    if kind + "/" not in (STORE, HOME) or not is_plain or not name.isprintable():
+    is_deep = len(parts) > MOST_FOLDERS
+    if kind + "/" not in (STORE, HOME) or not is_plain or is_deep or not name.isprintable():
         raise BadRequest(f"it contains {name[:80]!r}, which no backup has")
     # Some file systems do not tell letters by their case.
     first = parts[0].casefold()
@@ -195,6 +205,8 @@ def restore(
         plan.store.load(home / _PART, key_file=plan.key_file)
         sync_folder(home)
         shutil.rmtree(home / _PART, ignore_errors=True)
+        if plan.key_file is None:
+            leave_unchecked(home, UncheckedManifest(signed_part(manifest), manifest.signature))
         record_backup(home, LastBackup(at=manifest.made_at, file=str(file.name)))
     except OSError as error:
         _undo(home)
@@ -307,7 +319,7 @@ def _undo(home: Path) -> None:
 
 
 def _written(home: Path, marker: _Marker) -> Iterator[Path]:
-    for name in (*marker.names, _PART, LAST_BACKUP):
+    for name in (*marker.names, _PART, *_MARKS):
         yield home / name
     # The store's engine puts its files there last.
     yield from home.glob("hermes.db*")

@@ -222,7 +222,7 @@ def read_tokens(raw: msgspec.Raw) -> tuple[TokenLogprob, ...]:
     """
     try:
         return _decode_tokens(raw) if bytes(raw) else ()
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ()
 
 

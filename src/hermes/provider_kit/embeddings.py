@@ -23,7 +23,7 @@ def decode_embedding(
     """Return the decoded answer; raise a `ProviderError` if it has another form."""
     try:
         return decode(answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise unusable(
             settings.name,
             answer,

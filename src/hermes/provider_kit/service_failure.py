@@ -237,7 +237,7 @@ def words_of(body: bytes) -> str:
 def _read(body: bytes) -> _Body | None:
     try:
         return msgspec.json.decode(body, type=_Body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
@@ -254,7 +254,7 @@ def _text_in(raw: msgspec.Raw) -> str | None:
     """Return a JSON string, or None for anything else."""
     try:
         return msgspec.json.decode(raw, type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 

@@ -31,9 +31,13 @@ TOO_DEEP = f"is nested more than {MAX_VALUE_DEPTH} levels deep"
 _MAX_STEPS = 20_000_000
 _MAX_REASONS = 4_000
 _MAX_PATH_CHARS = 160
-_KEPT = 128
+_KEPT = 64
 _STEPS_BACK = 100_000
+# Compiled patterns are far larger than their text, and compiling them blocks the event loop. A schema
+# with many has less room for each.
 _PATTERN_BYTES = 1_048_576
+_PATTERNS_BYTES = 8 * _PATTERN_BYTES
+MAX_PATTERNS = 200
 _VALUES = frozenset({"enum", "const", "default", "examples", "example"})
 
 
@@ -101,9 +105,9 @@ def checker_of(raw: bytes) -> Checker:
             f"is {len(raw)} bytes long, and {MAX_SCHEMA_BYTES} are allowed; shorten it"
         )
     root = _decoded(raw)
-    _check_places(root)
+    patterns = _check_places(root)
     cost = _cost(root, raw)
-    return Checker(_compiled(raw), cost)
+    return Checker(_compiled(raw, patterns=len(patterns)), cost)
 
 
 def path_text(steps: Sequence[str | int]) -> str:
@@ -128,14 +132,15 @@ def _names(kind: object) -> tuple[str, ...]:
     return tuple(map(str, unexpected)) if isinstance(unexpected, list) else ()
 
 
-def _compiled(raw: bytes) -> "jsonschema_rs.Validator":
+def _compiled(raw: bytes, *, patterns: int) -> "jsonschema_rs.Validator":
     import jsonschema_rs  # noqa: PLC0415 - 40 ms that a start without schemas need not pay
 
-    patterns = jsonschema_rs.FancyRegexOptions(
-        backtrack_limit=_STEPS_BACK, size_limit=_PATTERN_BYTES, dfa_size_limit=_PATTERN_BYTES
+    size = min(_PATTERN_BYTES, _PATTERNS_BYTES // max(1, patterns))
+    options = jsonschema_rs.FancyRegexOptions(
+        backtrack_limit=_STEPS_BACK, size_limit=size, dfa_size_limit=size
     )
     try:
-        return jsonschema_rs.validator_for(raw.decode(), offline=True, pattern_options=patterns)
+        return jsonschema_rs.validator_for(raw.decode(), offline=True, pattern_options=options)
     except jsonschema_rs.ValidationError as error:
         told = f"is not valid at {path_text(error.instance_path)}: {bounded(error.message)}"
         raise UnusableSchema(told) from error
@@ -183,11 +188,16 @@ def _decoded(raw: bytes) -> dict[str, Json]:
     return root
 
 
-def _check_places(root: dict[str, Json]) -> None:
+def _check_places(root: dict[str, Json]) -> set[str]:
+    """Check every place of a schema; return its patterns."""
+    patterns: set[str] = set()
     name_word = "id" if "draft-04" in str(root.get("$schema")) else "$id"
     level: list[tuple[Json, tuple[str | int, ...]]] = [(root, ())]
     for _ in range(MAX_SCHEMA_DEPTH):
         for place, path in level:
+            if isinstance(place, dict):
+                # Also in values: a reference can lead there.
+                patterns.update(_patterns(place))
             if isinstance(place, dict) and _VALUES.isdisjoint(path):
                 _check_references(place, path)
                 _check_name(place, path, word=name_word)
@@ -199,6 +209,19 @@ def _check_places(root: dict[str, Json]) -> None:
         ]
     if level:
         raise UnusableSchema(_too_deep())
+    if len(patterns) > MAX_PATTERNS:
+        raise UnusableSchema(
+            f"has {len(patterns)} different patterns, and {MAX_PATTERNS} are allowed; leave some out"
+        )
+    return patterns
+
+
+def _patterns(place: dict[str, Json]) -> Iterator[str]:
+    pattern, by_pattern = place.get("pattern"), place.get("patternProperties")
+    if isinstance(pattern, str):
+        yield pattern
+    if isinstance(by_pattern, dict):
+        yield from by_pattern
 
 
 def _check_references(place: dict[str, Json], path: tuple[str | int, ...]) -> None:

@@ -94,6 +94,7 @@ def test_an_archive_that_is_as_its_manifest_says_is_accepted(tmp_path: Path) -> 
         "store/hermes.db-journal",
         "store/hermes.db-wal",
         "store/a/b",
+        "home/media/" + "a/" * 64 + "x",
         "other/x",
         "x",
     ],

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
@@ -156,6 +157,25 @@ def test_ends_of_addresses(end: str, page: Node) -> None:
     address = re.sub(r"[.,;:!?*_~)\]]+$", "", f"http://x.test/{end}")
     rest = f"http://x.test/{end}"[len(address) :]
     assert page.ask(f"http://x.test/{end}") == [["P", ["A", address], *([rest] if rest else [])]]
+
+
+@MANY
+@given(
+    text=st.lists(st.sampled_from(["[a](", "mailto:h", "(", ")", " ", "x"]), max_size=12).map(
+        "".join
+    )
+)
+def test_ends_of_links(text: str, page: Node) -> None:
+    links, at = 0, text.find("[a](")
+    while at >= 0:
+        depths = list(accumulate((one == "(") - (one == ")") for one in text[at + 3 :]))
+        end = at + 3 + depths.index(0) if 0 in depths else -1
+        is_link = end >= 0 and text[at + 4 : end].strip().startswith("mailto:")
+        links += is_link
+        at = text.find("[a](", end + 1 if is_link else at + 1)
+    # A link of many that do not end is still text.
+    drawn = page.ask(f"x{text}" + "[a](" * 10)
+    assert str(drawn).count("['A'") == links
 
 
 @pytest.mark.req("A8", "W9")

@@ -42,7 +42,7 @@ class SyncStateKeeper:
             return SyncState()
         try:
             return msgspec.json.decode(content, type=SyncState)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             _log.error("matrix.stream_state_unreadable", key=KEY, problem=str(error))
             return SyncState()
 

@@ -37,5 +37,5 @@ class Uploads:
             return None
         try:
             return msgspec.json.decode(content, type=dict[str, str]).get(key)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return None

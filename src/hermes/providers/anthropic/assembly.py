@@ -90,7 +90,7 @@ class AnthropicAssembly(BaseAssembly[AnthropicSettings]):
         """Take one event's payload and return what it adds to the visible stream."""
         try:
             event = decode_event(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._skip_unread("sent something that is not an event of a message")
         # New kinds of events may be added at any time: unknown ones are ignored.
         take = _TAKERS.get(event.type)
@@ -276,7 +276,7 @@ def stream_failure(name: str, error: bytes, *, secret: str | None) -> ProviderEr
     """Return the error for an error event, if nothing was sent before it."""
     try:
         detail = msgspec.json.decode(error, type=_Detail)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         detail = _Detail()
     said = mask(detail.message or "", secret=secret) or "it gave no reason"
     kind = mask(detail.type or "error", secret=secret)

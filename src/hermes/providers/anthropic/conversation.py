@@ -101,7 +101,7 @@ def _input(arguments: str) -> msgspec.Raw | Json:
     """Return the arguments as the model wrote them, which must be an object on this wire."""
     try:
         msgspec.json.decode(arguments, type=dict)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {RAW_ARGUMENTS: arguments} if arguments.strip() else {}
     return msgspec.Raw(arguments.encode())
 

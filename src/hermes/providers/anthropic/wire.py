@@ -95,7 +95,7 @@ def unwrap(text: str) -> str:
     """Return the answer inside a wrapped tool call; anything else is returned unchanged."""
     try:
         found = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return text
     return bytes(found[_WRAPPED]).decode() if _WRAPPED in found else text
 

@@ -138,7 +138,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         """Take one event's payload and return what it adds to the visible stream."""
         try:
             chunk = _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return [*self._skip_unread("sent something that is not a generateContent chunk")]
         if chunk.error is not None:
             name, code = self._settings.name, chunk.error.code or 500
@@ -156,7 +156,7 @@ class GeminiAssembly(RunAssembly[GeminiSettings]):
         """Take the event in which the stream ended: an incomplete one is a truncated answer."""
         try:
             _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._truncated() from error
         return self.feed(payload)
 

@@ -106,7 +106,7 @@ def _status_of(body: bytes) -> _Status:
     """Return the error inside a body; a body that is not Google's JSON becomes its message."""
     try:
         found = msgspec.json.decode(body, type=_Body | list[_Body])
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Status()
     if isinstance(found, _Body):
         return found.error

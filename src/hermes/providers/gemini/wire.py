@@ -180,7 +180,7 @@ def _call(part: ToolCallPart) -> Json:
 def _args(arguments: str) -> msgspec.Raw | Json:
     try:
         msgspec.json.decode(arguments, type=_Object)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         # Gemini accepts only an object; what a model wrote instead must not be lost.
         return {"arguments": arguments} if arguments.strip() else {}
     return msgspec.Raw(arguments.encode())

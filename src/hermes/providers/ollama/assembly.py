@@ -65,7 +65,7 @@ class OllamaAssembly(RunAssembly[OllamaSettings]):
         """Take one line and return what it adds to the visible stream."""
         try:
             line = _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._skip_unread("sent a line that is not a piece of a chat")
         if line.error is not None:
             told = mask(line.error, secret=self._settings.api_key)

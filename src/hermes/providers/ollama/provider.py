@@ -128,7 +128,7 @@ def read_tags(answer: bytes) -> tuple[str, ...]:
     """Return the names of the installed models; none if the answer is not a list of them."""
     try:
         found = msgspec.json.decode(answer, type=_Tags)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ()
     return tuple(model.name for model in found.models or ())
 

@@ -146,7 +146,7 @@ def _arguments(text: str) -> msgspec.Raw | Json:
     """Return the arguments as the object that the wire requires; other text is wrapped in one."""
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         found = None
     return msgspec.Raw(text.encode()) if isinstance(found, dict) else {"arguments": text}
 

@@ -137,7 +137,7 @@ class OpenAIAssembly(BaseAssembly[OpenAISettings]):
             return ()
         try:
             chunk = decode_chunk(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if self.ended:
                 self.done = True  # what is lost after the announced end is not needed
                 return ()

@@ -116,7 +116,7 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
             return ()
         try:
             event = decode_event(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._unread_event(payload)
         if event.sequence_number > 0 and payload == self._before:
             return ()  # the same event once more: numbers are unique
@@ -146,7 +146,7 @@ class ResponsesAssembly(BaseAssembly[ResponsesSettings]):
             return None
         try:
             return decode_item(raw)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             self._skip_unread(f"sent an item of the kind {kind} that cannot be read")
             return None
 
@@ -339,5 +339,5 @@ def _kind_of(raw: bytes | msgspec.Raw) -> str:
     """Return the kind of an event or an item, or an empty text."""
     try:
         return decode_kind(raw).type
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""

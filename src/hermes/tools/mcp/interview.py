@@ -207,9 +207,9 @@ def _value(text: str, field: Schema) -> Json:
 def _number(text: str, *, whole: bool) -> Json:
     try:
         found = int(text) if whole else float(text)
-    except ValueError:
+        return found if math.isfinite(found) else text
+    except (ValueError, OverflowError):
         return text
-    return found if math.isfinite(found) else text
 
 
 def _labels(field: Schema) -> dict[str, str]:
@@ -230,6 +230,6 @@ def _labels(field: Schema) -> dict[str, str]:
 def _json_object(text: str) -> dict[str, Json] | None:
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

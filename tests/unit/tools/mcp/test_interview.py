@@ -83,6 +83,8 @@ def test_an_answer_is_read_as_the_question_wants_it(
         (TRIP, '{"to": "Rome", "sure": true, "days": 99}', "Please give days (a whole number)"),
         (TRIP, "Oslo", "sure (yes or no)"),
         ({"properties": {"n": {"type": "number"}}}, "nan", "Please give n (a number)"),
+        ({"properties": {"n": {"type": "integer"}}}, "9" * 400, "Please give n (a whole number)"),
+        ({"properties": {"n": {"type": "integer"}}}, "[" * 9_000, "Please give n (a whole number)"),
         ({}, "maybe", "Please answer yes or no."),
     ],
 )

@@ -2,6 +2,7 @@
 // without its closing mark is plain text; each kind of mark is searched for in vain at most once.
 
 const MAX_DEPTH = 10;
+const MAX_TARGET = 4000;
 const SAFE = new Set(["http:", "https:", "mailto:"]);
 const ESCAPABLE = "\\`*_{}[]()#+-.!|<>~";
 const CLOSING = ".,;:!?*_~)]";
@@ -56,9 +57,9 @@ function spanAt(text, at, depth, lost) {
     case "`":
       return codeAt(text, at, lost);
     case "!":
-      return text[at + 1] === "[" ? linkAt(text, at + 1, depth) : null;
+      return text[at + 1] === "[" ? linkAt(text, at + 1, depth, lost) : null;
     case "[":
-      return linkAt(text, at, depth);
+      return linkAt(text, at, depth, lost);
     case "<":
       return angleAt(text, at);
     case "h":
@@ -121,14 +122,15 @@ function closerOf(text, mark, start) {
   return -1;
 }
 
-function linkAt(text, at, depth) {
+function linkAt(text, at, depth, lost) {
   // A label contains no "[", so the search ends at the next one.
   const next = text.indexOf("[", at + 1);
   const label = text.slice(at + 1, next < 0 ? text.length : next).split("](", 1)[0];
   const middle = at + 1 + label.length;
   if (label === "" || !text.startsWith("](", middle)) return null;
-  const end = closingParenthesis(text, middle + 2);
-  if (end < 0) return null;
+  lost.closing ??= closingParentheses(text);
+  const end = lost.closing.get(middle + 1) ?? Infinity;
+  if (end - middle > MAX_TARGET) return null;
   const target = text.slice(middle + 2, end).trim();
   const title = target.search(/\s["'(]/);
   const href = safeAddress(title < 0 ? target : target.slice(0, title).trimEnd());
@@ -138,16 +140,16 @@ function linkAt(text, at, depth) {
   return { node, end: end + 1 };
 }
 
-function closingParenthesis(text, start) {
-  let open = 0;
-  for (let at = start; at < Math.min(text.length, start + 4000); at += 1) {
-    if (text[at] === "(") open += 1;
-    else if (text[at] === ")") {
-      if (open === 0) return at;
-      open -= 1;
-    }
+// Returns the end of each pair of parentheses by its beginning. The text is read once for all of its
+// links: many that do not end would each be searched for their end.
+function closingParentheses(text) {
+  const ends = new Map();
+  const open = [];
+  for (let at = text.indexOf("("); at >= 0 && at < text.length; at += 1) {
+    if (text[at] === "(") open.push(at);
+    else if (text[at] === ")" && open.length) ends.set(open.pop(), at);
   }
-  return -1;
+  return ends;
 }
 
 function angleAt(text, at) {
