@@ -155,9 +155,7 @@ async def test_thoughts_without_end_are_the_persons_also_if_the_next_model_answe
     tmp_path: Path,
 ) -> None:
     beside = {"second": second(ScriptedTurn(text="Hello", tokens_in=30, tokens_out=1))}
-    async with open_rig(
-        tmp_path, script=in_order([ENDLESS]), beside=beside, settings=SHORT
-    ) as rig:
+    async with open_rig(tmp_path, script=in_order([ENDLESS]), beside=beside, settings=SHORT) as rig:
         message_id = await rig.say("hello")
         assert await rig.outcome(message_id) == "answered"
 
