@@ -232,6 +232,38 @@ async def test_no_reasoning_is_never_a_low_effort(tmp_path: Path) -> None:
         assert [body for body in model.bodies if "reasoning_effort" in body] == []
 
 
+@pytest.mark.req("M1", "M7")
+async def test_an_effort_for_a_model_that_cannot_be_told_is_named_on_every_api(
+    tmp_path: Path,
+) -> None:
+    async with (
+        RecordingModel() as model,
+        gateway(tmp_path / "home", lmstudio=chat(model)) as (live, secret),
+        openai_client(live, secret) as client,
+        anthropic_client(live, secret) as other,
+    ):
+        chats = client.chat.completions.with_raw_response
+        effort = await chats.create(model="auto", messages=HELLO, reasoning_effort="high")
+        assert effort.headers["x-hermes-ignored"] == "reasoning_effort"
+        response = await client.responses.with_raw_response.create(
+            model="auto", input="hello", store=False, reasoning={"effort": "low"}
+        )
+        assert response.headers["x-hermes-ignored"] == "reasoning.effort"
+        messages = other.messages.with_raw_response
+        thinking = await messages.create(
+            model="auto",
+            messages=HELLO,
+            max_tokens=2_000,
+            thinking={"type": "enabled", "budget_tokens": 1_024},
+        )
+        assert thinking.headers["x-hermes-ignored"] == "thinking"
+        config = await messages.create(
+            model="auto", messages=HELLO, max_tokens=9, output_config={"effort": "low"}
+        )
+        assert config.headers["x-hermes-ignored"] == "output_config.effort"
+        assert [body for body in model.bodies if "reasoning_effort" in body] == []
+
+
 @pytest.mark.req("M1")
 @pytest.mark.parametrize(
     ("model", "asked", "ignored"),

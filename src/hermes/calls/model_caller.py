@@ -32,7 +32,7 @@ from hermes.calls.failover import Failover
 from hermes.calls.hedge import HedgedCall
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.request_fit import FittedRequest, fit, read
-from hermes.calls.sampling import Sampling, sampling_of, with_sampling
+from hermes.calls.sampling import Sampling, sent_sampling, with_sampling
 from hermes.calls.shares import ShareHolder
 from hermes.calls.shown_pieces import ShownPieces
 from hermes.calls.stream_timeout import CallTimes, TimedStream
@@ -52,6 +52,7 @@ from hermes.ports.provider import (
     CallEnd,
     ModelRequest,
     Provider,
+    ProviderInfo,
     ReasoningDelta,
 )
 from hermes.ports.spend import SpendEntry
@@ -367,7 +368,7 @@ class ModelCaller:
         answer = FullAnswer(
             candidate=candidate,
             end=passing.whole(end),
-            sampling=_made_with(wanted, walk),
+            sampling=_made_with(wanted, walk, self._deployments.info_of(candidate.provider)),
             dropped_calls=passing.dropped_calls,
         )
         if answer.dropped_calls:
@@ -421,7 +422,8 @@ def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
 
 
-def _made_with(wanted: ModelRequest, walk: Failover) -> dict[str, Any]:  # Any: JSON
-    """Return the sampling of a call, with the output limit that was sent."""
+# Any: JSON, as the request has it
+def _made_with(wanted: ModelRequest, walk: Failover, info: ProviderInfo) -> dict[str, Any]:
+    """Return the sampling of a call as it was sent, with the output limit."""
     sent = walk.last_sent.max_output_tokens
-    return sampling_of(msgspec.structs.replace(wanted, max_output_tokens=sent))
+    return sent_sampling(msgspec.structs.replace(wanted, max_output_tokens=sent), info.options)

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from hermes.calls.demands import sampling_hints
 from hermes.ports.effort import Effort
+from hermes.ports.options import Option, ServiceOptions
 from hermes.ports.provider import ModelRequest
 
 
@@ -24,6 +26,8 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 NO_SAMPLING = Sampling()
+# Every model takes these that the table of options does not exclude.
+_USUAL_FIELDS = frozenset({"temperature", "top_p", "stop", "reasoning"})
 
 
 def with_sampling(request: ModelRequest, sampling: Sampling) -> ModelRequest:
@@ -55,3 +59,27 @@ def sampling_of(request: ModelRequest) -> dict[str, Any]:  # Any: JSON, as the r
         "reasoning": request.reasoning,
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+# Any: JSON, as the request has it
+def sent_sampling(request: ModelRequest, options: ServiceOptions) -> dict[str, Any]:
+    """Return `sampling_of` a request as its model is sent it: without what it does not take."""
+    found = sampling_of(request)
+    if found.keys().isdisjoint(_USUAL_FIELDS):
+        return found
+    unsent = _unsent(request, options.of(request.model))
+    return {name: value for name, value in found.items() if name not in unsent}
+
+
+def _unsent(request: ModelRequest, has: frozenset[Option]) -> set[str]:
+    """Return the fields that a model without some of the usual options is not sent."""
+    told = msgspec.structs.replace(
+        request, reasoning=request.reasoning if "reasoning" in has else None
+    )
+    unsent = {
+        field
+        for option, field in sampling_hints(told)
+        if option not in has and option != "high_temperature"
+    }
+    unsent |= {"stop"} - has
+    return unsent | ({"reasoning"} - has if request.reasoning else set())

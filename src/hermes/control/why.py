@@ -378,8 +378,9 @@ def _route(events: tuple[TimelineEvent, ...], used: str | None) -> WhyRoute | No
 
 def _deployment(timeline: Timeline) -> str | None:
     """Return the deployment of the last call that was answered."""
-    calls = [step.facts for step in timeline.steps if step.kind == "model" and step.facts]
-    return (calls[-1].deployment or None) if calls else None
+    calls = [step for step in timeline.steps if (step.kind, step.state) == ("model", "done")]
+    facts = calls[-1].facts if calls else None
+    return None if facts is None else facts.deployment or None
 
 
 def _summary(events: tuple[TimelineEvent, ...]) -> WhySummary | None:

@@ -129,11 +129,12 @@ class Journal:
         name: str,
         arguments: bytes = b"",
         prepared: PreparedTurn | None = None,
+        facts: StepFacts | None = None,
     ) -> int:
         """Record that an effect starts; the first one leases the lane and freezes `prepared`."""
         if not self.begun and prepared is not None:
             self._next = max(self._next, 1)
-        step = self._step(kind, name, arguments=arguments)
+        step = msgspec.structs.replace(self._step(kind, name, arguments=arguments), facts=facts)
         if self.begun:
             await self._write(turn, started=(step,))
         else:
@@ -212,7 +213,7 @@ class Journal:
             usage=given.usage,
             payer=payer,
             at=self._clock.now(),
-            facts=given.facts,
+            facts=given.facts or known.facts,
         )
         self._ended.append(ended)
         if self.trace is not None:

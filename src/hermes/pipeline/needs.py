@@ -25,7 +25,7 @@ from hermes.ports.keys import CallerKey
 from hermes.ports.media import LocalMedia, MediaOwner
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
-from hermes.ports.steps import Lease, PaidBy, Step, StepKind, TimelineEvent
+from hermes.ports.steps import Lease, PaidBy, Step, StepFacts, StepKind, TimelineEvent
 from hermes.ports.upward import Progress, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.ports.wallet import Wallet
@@ -79,6 +79,7 @@ class StepWriter(TimelineWriter, Protocol):
         name: str,
         arguments: bytes = b"",
         prepared: PreparedTurn | None = None,
+        facts: StepFacts | None = None,
     ) -> int: ...
     def end(
         self,

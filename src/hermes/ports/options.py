@@ -24,6 +24,7 @@ Option = Literal[
     "parallel_tools",
     "verbosity",
     "reasoning_summary",
+    "reasoning",
     "reasoning_off",
     "minimal_effort",
     "xhigh_effort",
@@ -45,6 +46,7 @@ Option = Literal[
 ]
 USUAL: frozenset[Option] = frozenset(
     {
+        "reasoning",
         "stop",
         "temperature",
         "high_temperature",

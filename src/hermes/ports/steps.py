@@ -43,7 +43,8 @@ class Lease(msgspec.Struct, frozen=True):
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """About a model call: where its answer is from and how it was read; about a tool: its subagents.
 
-    `deployment` names the key or address that answered, if its provider has several.
+    `deployment` names the key or address that was called, if its provider has several; it is known
+    from the start of the call.
     `left_out` is how many of the oldest messages the model was not shown; `is_verbatim` is false
     for an answer that was put together or read differently than it was written. `call_id` is the
     tool call that a step answers. A result that was too long for the model has `chars` characters,

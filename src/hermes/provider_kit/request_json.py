@@ -49,6 +49,21 @@ def is_strict(request: ModelRequest, settings: WireSettings) -> bool:
     )
 
 
+def usual_sampling(request: ModelRequest, settings: WireSettings) -> Json:
+    """Return temperature and top_p as far as the model takes them, also beside its reasoning."""
+    if request.temperature is None and request.top_p is None:
+        return {}
+    reasons = request.reasoning and settings.has_option("reasoning", request)
+    if reasons and not settings.has_option("sampling_beside_reasoning", request):
+        return {}
+    body: Json = {}
+    if request.temperature is not None and settings.has_option("temperature", request):
+        body["temperature"] = request.temperature
+    if request.top_p is not None and settings.has_option("top_p", request):
+        body["top_p"] = request.top_p
+    return body
+
+
 def with_known_detail(request: ModelRequest, settings: WireSettings) -> ModelRequest:
     """Return the request; its pictures name how closely to look only for a model that knows that."""
     if request.plain_chars is not None or not any(map(_has_detail, request.messages)):

@@ -63,6 +63,23 @@ async def test_another_deployment_is_asked_before_the_next_candidate(
     assert (len(bad.calls), len(good.calls), len(two.calls)) == (1, 1, 0)
 
 
+@pytest.mark.req("A6", "M1", "P5")
+async def test_thoughts_without_end_are_not_thought_again_at_another_deployment(
+    tmp_path: Path,
+) -> None:
+    endless = ScriptedTurn(reasoning="Hm, let me see. " * 20)
+    east, west, two = steady("one", endless), steady("one", endless), model("two")
+    one = group(east=(1, east), west=(1, west))
+    settings = {"TURNS__MAX_ANSWER_CHARS": "100"}
+    async with open_calls(tmp_path, one, two, draw=lambda: 0.0, settings=settings) as rig:
+        story = await rig.call("hello", "one", "two")
+
+    assert (len(east.calls), len(west.calls), len(two.calls)) == (1, 0, 1)
+    assert story.answer.candidate.provider == "two"
+    spent = [(entry.model, entry.account.person_id) for entry in story.spent]
+    assert spent == [("one:one-1", "ann"), ("two:two-1", "ann")]
+
+
 @pytest.mark.req("M1")
 async def test_a_deployment_that_is_rate_limited_is_left_alone_for_as_long_as_it_says(
     tmp_path: Path,

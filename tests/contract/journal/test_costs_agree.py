@@ -144,3 +144,61 @@ async def test_empty_answers_at_their_limit_use_up_the_limit_of_the_person(tmp_p
         result = await rig.store.inbox.result(third)
         assert result is not None
         assert result.code == "over_budget"
+
+
+ENDLESS = ScriptedTurn(reasoning="Hm, let me see. " * 20)
+SHORT = {**PRICED, "TURNS__MAX_ANSWER_CHARS": "100"}
+
+
+@pytest.mark.req("A20", "J8", "J21")
+async def test_thoughts_without_end_are_the_persons_also_if_the_next_model_answers(
+    tmp_path: Path,
+) -> None:
+    beside = {"second": second(ScriptedTurn(text="Hello", tokens_in=30, tokens_out=1))}
+    async with open_rig(tmp_path, script=in_order([ENDLESS]), beside=beside, settings=SHORT) as rig:
+        message_id = await rig.say("hello")
+        assert await rig.outcome(message_id) == "answered"
+
+        why = await explain(rig.store, message_id, now=rig.clock.now())
+        story = await rig.timeline(message_id)
+        result, row = story.result, story.interaction
+        assert result is not None
+        assert row is not None
+        steps = [step for step in story.steps if step.kind == "model"]
+        assert [(one.state, one.payer) for one in steps] == [
+            ("failed", "person"),
+            ("done", "person"),
+        ]
+        thoughts, answer = (step.usage for step in steps)
+        assert thoughts.tokens_out > 0
+        assert answer.cost_usd == pytest.approx(0.031)
+        assert result.usage == thoughts.plus(answer)
+        assert result.platform_usage == Usage()
+        assert (why.usage, why.platform_usage) == (result.usage, Usage())
+        assert await ledger(rig, why.person_id or "") == pytest.approx(result.usage.cost_usd)
+        assert await ledger(rig, "platform") == 0
+        assert row["platform_cost_usd"] == 0
+
+
+@pytest.mark.req("A6", "J11", "J21")
+async def test_thoughts_without_end_that_no_model_replaces_use_up_the_limit_of_the_person(
+    tmp_path: Path,
+) -> None:
+    limits = {
+        **SHORT,
+        "BUDGETS__PERSON_MONTH_USD": "0.05",
+        "BUDGETS__EXPECTED_OUTPUT_TOKENS": "1",
+    }
+    async with open_rig(tmp_path, script=in_order([ENDLESS] * 9), settings=limits) as rig:
+        results = []
+        for _ in range(3):
+            message_id = await rig.say("hello")
+            assert await rig.outcome(message_id) == "failed"
+            results.append(await rig.store.inbox.result(message_id))
+
+        assert results[-1] is not None
+        assert results[-1].code == "over_budget"
+        assert results[0] is not None
+        assert results[0].text.startswith("My model did not come to an end.")
+        assert results[0].usage.cost_usd > 0
+        assert await ledger(rig, "platform") == 0

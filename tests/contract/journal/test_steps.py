@@ -6,13 +6,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.calls.deployments import DeployedProvider, Deployment
+from hermes.control.why import explain
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
+from hermes.testing.scripted_model import ScriptedProvider
 from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
 
 IDEMPOTENT = ToolTraits(idempotent=True)
 ASKING = ToolTraits(needs_approval=True)
+
+
+def one_deployment(name: str, model: ScriptedProvider) -> DeployedProvider:
+    return DeployedProvider([Deployment(name, 1, model)])
 
 
 async def steps(rig: Rig, message_id: str) -> list[tuple[str, str]]:
@@ -62,6 +69,30 @@ async def test_j8_a_model_call_that_was_cut_off_is_repeated_at_the_platforms_cos
         assert story.interaction["platform_tokens"] > 0
         assert [(line["kind"], line["amount"]) for line in story.ledger] == [("capture", -1)]
         assert "resumed" in await rig.kinds(message_id)
+
+
+@pytest.mark.req("J8")
+async def test_why_names_the_deployment_of_a_call_that_a_crash_lost(tmp_path: Path) -> None:
+    clock = ManualClock()
+    east, west = ScriptedProvider(), ScriptedProvider(_plain)
+    async with open_rig(
+        tmp_path, clock=clock, beside={"scripted": one_deployment("east", east)}
+    ) as rig:
+        message_id = await rig.say("[[hang]] hello")
+        await rig.until(lambda: len(east.calls) == 1)
+
+    async with open_rig(
+        tmp_path, clock=clock, beside={"scripted": one_deployment("west", west)}
+    ) as rig:
+        assert await rig.outcome(message_id) == "answered"
+        why = await explain(rig.store, message_id, now=clock.now())
+
+    calls = [line.data for line in why.lines if line.data.get("deployment")]
+    assert [(one["state"], one["deployment"]) for one in calls] == [
+        ("lost", "east"),
+        ("done", "west"),
+    ]
+    assert why.deployment == "west"
 
 
 @pytest.mark.req("J8")

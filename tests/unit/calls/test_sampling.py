@@ -1,10 +1,18 @@
 """What a call leaves open comes from the settings; what it says stays."""
 
+import msgspec
 import pytest
 
-from hermes.calls.sampling import NO_SAMPLING, Sampling, sampling_of, with_sampling
+from hermes.calls.sampling import (
+    NO_SAMPLING,
+    Sampling,
+    sampling_of,
+    sent_sampling,
+    with_sampling,
+)
 from hermes.message.chat import user_text
 from hermes.ports.provider import ModelRequest
+from hermes.provider_kit.capabilities import service_options
 
 REQUEST = ModelRequest(model="", messages=(user_text("hello"),))
 HOUSE = Sampling(
@@ -49,3 +57,29 @@ def test_an_answer_that_is_prefilled_gets_no_thoughts() -> None:
     begun = ModelRequest(model="", messages=(), prefill=True)
 
     assert sampling_of(with_sampling(begun, Sampling(reasoning="high", seed=1))) == {"seed": 1}
+
+
+@pytest.mark.req("G4")
+@pytest.mark.parametrize(
+    ("wire", "model", "kept"),
+    [
+        ("openai", "gpt-4o-mini", {"temperature": 0.2, "top_p": 0.9, "stop": ["END"]}),
+        ("openai", "o3", {"reasoning": "high"}),
+        ("openai", "gpt-5.2", {"reasoning": "high"}),
+        ("anthropic", "claude-sonnet-4-6", {"stop": ["END"], "reasoning": "high"}),
+        (
+            "openai",
+            "plain",
+            {"temperature": 0.2, "top_p": 0.9, "stop": ["END"], "reasoning": "high"},
+        ),
+    ],
+)
+def test_what_a_model_does_not_take_is_not_said_to_be_what_a_call_was_made_with(
+    wire: str, model: str, kept: dict[str, object]
+) -> None:
+    service = "openai" if wire == "openai" and model != "plain" else ""
+    asked = msgspec.structs.replace(
+        REQUEST, model=model, temperature=0.2, top_p=0.9, stop=("END",), reasoning="high"
+    )
+
+    assert sent_sampling(asked, service_options(wire, service)) == kept

@@ -27,7 +27,7 @@ from hermes.control.operations import Operations
 from hermes.control.runtime import ReloadReport, RuntimeHandles
 from hermes.control.status import ChannelStatus, ProviderStatus, StatusReport, StoreStatus
 from hermes.control.tokens import SignInLink, SignInLinkOrder
-from hermes.control.why import WhyAsk, WhyReport, WhyText
+from hermes.control.why import WhyAsk, WhyReport, WhySummary, WhyText
 from hermes.control.why_call import CallStory, CallTry, WhyKey
 from hermes.errors import NotFound, ProviderUnavailable
 from hermes.http.same_origin import Origins
@@ -105,14 +105,22 @@ def a_story(name: str, *, include_text: bool) -> WhyReport:
         answer="Answered after 1.2 s by local:smollm2; 1 credit captured; delivered to rest.",
         platform="rest",
         external_id="x\x1b[2J",
+        deployment="west\x1b[2J",
+        summary=WhySummary(messages=12, is_summary=True),
         text=WhyText(message="hello", reply="world") if include_text else None,
     )
 
 
 def a_call(name: str) -> WhyReport:
     tries = (
-        CallTry(model="a:one", rule="tier pro, 1 of 2", problem="provider_timeout"),
-        CallTry(model="b:two\x1b[2J", rule="tier pro, 2 of 2"),
+        CallTry(
+            model="a:one",
+            rule="tier pro, 1 of 2",
+            problem="provider_timeout",
+            status=504,
+            deployment="east",
+        ),
+        CallTry(model="b:two\x1b[2J", rule="tier pro, 2 of 2", deployment="north"),
     )
     return WhyReport(
         asked=name,
@@ -122,6 +130,7 @@ def a_call(name: str) -> WhyReport:
         platform="v1",
         accepted_at=1_700_000_000.0,
         model="b:two",
+        deployment="north",
         usage=Usage(12, 3, unpriced=15),
         key=WhyKey(id="k_1", user="ann", label="build", hint="x7Qz"),
         call=CallStory(wanted="auto", outcome="answered", ms=1_200, key="k_1", attempts=tries),

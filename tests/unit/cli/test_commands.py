@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from hermes.cli.failure import run_guarded
+from hermes.cli.why import summary_text
+from hermes.control.why import WhySummary
 from hermes.errors import ConfigurationError
 
 COMMANDS = (
@@ -132,6 +134,30 @@ def test_why_asks_the_running_gateway_and_hides_control_codes(hermes, gateway):
 
 
 @pytest.mark.req("A8")
+def test_why_prints_the_deployment_and_what_the_model_saw_of_older_messages(hermes, gateway):
+    shown = hermes("why", "m_1").stdout
+
+    rows = [line.rstrip().split(maxsplit=1) for line in shown.splitlines()]
+    assert ["deployment", "west[2J"] in rows
+    assert ["history", "a summary of the first 12 messages, then the others"] in rows
+
+
+@pytest.mark.req("A8")
+@pytest.mark.parametrize(
+    ("summary", "text"),
+    [
+        (
+            WhySummary(messages=1, is_summary=True),
+            "a summary of the first 1 message, then the others",
+        ),
+        (WhySummary(messages=2), "a note in the place of the first 2 messages, then the others"),
+    ],
+)
+def test_why_says_if_older_messages_were_summed_up_or_left_out(summary, text):
+    assert summary_text(summary) == text
+
+
+@pytest.mark.req("A8")
 def test_why_tells_what_was_said_only_when_asked_to(hermes, gateway):
     said = hermes("why", "m_1", "--text").stdout
 
@@ -153,8 +179,9 @@ def test_why_of_a_call_tells_its_key_every_try_and_an_unknown_price(hermes, gate
     rows = [line.rstrip().split(maxsplit=1) for line in shown.splitlines()]
     assert ["key", "k_1 (build, user ann, ends in x7Qz)"] in rows
     assert ["cost", "price unknown for 15 tokens"] in rows
-    assert ["a:one", "failed: provider_timeout; tier pro, 1 of 2"] in rows
-    assert ["b:two[2J", "answered; tier pro, 2 of 2"] in rows
+    assert ["deployment", "north"] in rows
+    assert ["a:one", "failed: provider_timeout (504) at east; tier pro, 1 of 2"] in rows
+    assert ["b:two[2J", "answered at north; tier pro, 2 of 2"] in rows
     assert "\x1b" not in shown
     assert "Timeline" not in shown
 

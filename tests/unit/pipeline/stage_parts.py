@@ -20,7 +20,7 @@ from hermes.ports.approvals import NewApproval
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.provider import ToolSpec
 from hermes.ports.spend import SpendEntry
-from hermes.ports.steps import Lease, PaidBy, Step, StepKind, TimelineEvent
+from hermes.ports.steps import Lease, PaidBy, Step, StepFacts, StepKind, TimelineEvent
 from hermes.ports.tool import ToolContext, ToolTraits
 from hermes.ports.transcripts import TranscriptEntry
 from hermes.ports.turns import MessageRecord
@@ -83,10 +83,11 @@ class KeptJournal:
         name: str,
         arguments: bytes = b"",
         prepared: PreparedTurn | None = None,
+        facts: StepFacts | None = None,
     ) -> int:
         self.prepared.append(prepared)
         self.lease = LEASE
-        return self._start(kind, name, arguments)
+        return self._start(kind, name, arguments, facts)
 
     async def start_tools(
         self, turn: Turn, calls: Sequence[ToolCallPart], *, arguments: Sequence[bytes]
@@ -96,9 +97,16 @@ class KeptJournal:
             for call, bound in zip(calls, arguments, strict=True)
         )
 
-    def _start(self, kind: StepKind, name: str, arguments: bytes) -> int:
+    def _start(
+        self, kind: StepKind, name: str, arguments: bytes, facts: StepFacts | None = None
+    ) -> int:
         step = Step(
-            ordinal=self._next, kind=kind, state="started", name=name, arguments_hash=arguments
+            ordinal=self._next,
+            kind=kind,
+            state="started",
+            name=name,
+            arguments_hash=arguments,
+            facts=facts,
         )
         self._next += 1
         self.started.append(step)
@@ -116,7 +124,12 @@ class KeptJournal:
         known = self._open.pop(ordinal)
         given = step or msgspec.structs.replace(known, state="done")
         ended = msgspec.structs.replace(
-            known, state=given.state, body=body, usage=given.usage, payer=payer, facts=given.facts
+            known,
+            state=given.state,
+            body=body,
+            usage=given.usage,
+            payer=payer,
+            facts=given.facts or known.facts,
         )
         self.ended.append(ended)
         return ended

@@ -135,3 +135,90 @@ def test_the_detail_of_a_picture_in_responses() -> None:
     body = responses.build_body(LOOKED_AT, ResponsesSettings(name="m", model="m-1"), images={})
 
     assert msgspec.json.decode(body)["input"][0]["content"][0]["detail"] == "low"
+
+
+def asking_for(model: str, **fields: Any) -> ModelRequest:
+    return ModelRequest(model=model, messages=(user_text("hi"),), **fields)
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("service", "model", "expected"),
+    [
+        ("openai", "gpt-4o-mini", {}),
+        ("openai", "chatgpt-4o-latest", {}),
+        ("openai", "gpt-5-chat-latest", {}),
+        ("openai", "gpt-5-mini", {"reasoning_effort": "low"}),
+        ("openai", "o3-mini", {"reasoning_effort": "low"}),
+        ("groq", "llama-3.3-70b-versatile", {}),
+        ("groq", "openai/gpt-oss-120b", {"reasoning_effort": "low"}),
+        ("cerebras", "llama3.1-8b", {}),
+        ("cerebras", "zai-glm-4.7", {"reasoning_effort": "low"}),
+        ("xai", "grok-4-1-fast", {}),
+        ("xai", "grok-4.3", {"reasoning_effort": "low"}),
+        ("mistral", "mistral-large-latest", {}),
+        ("mistral", "mistral-small-latest", {"reasoning_effort": "high"}),
+        ("vllm", "any", {"reasoning_effort": "low"}),
+    ],
+)
+def test_an_effort_is_left_out_for_models_that_would_refuse_it(
+    service: str, model: str, expected: dict[str, Any]
+) -> None:
+    request = asking_for(model, reasoning="low")
+    sent = msgspec.json.decode(openai.build_body(request, chat_settings(service, model), images={}))
+
+    assert {name: sent[name] for name in sent if "reasoning" in name} == expected
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(("model", "has_effort"), [("gpt-4.1", False), ("gpt-5.2", True)])
+def test_an_effort_in_responses_is_left_out_with_what_belongs_to_it(
+    model: str, has_effort: bool
+) -> None:
+    settings = ResponsesSettings(name="m", model=model)
+    request = asking_for(model, reasoning="low")
+    sent = msgspec.json.decode(responses.build_body(request, settings, images={}))
+
+    assert ("reasoning" in sent, "include" in sent) == (has_effort, has_effort)
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "thinks"), [("gemini-2.0-flash", False), ("gemini-2.5-flash", True)]
+)
+def test_an_effort_for_gemini_is_left_out_where_the_model_does_not_think(
+    model: str, thinks: bool
+) -> None:
+    settings = GeminiSettings(name="m", model=model)
+    request = asking_for(model, reasoning="low", temperature=0.2)
+    sent = msgspec.json.decode(gemini.build_body(request, settings, images={}))
+
+    assert ("thinkingConfig" in sent["generationConfig"]) is thinks
+
+
+SAMPLED: dict[str, Any] = {"temperature": 0.2, "top_p": 0.9}
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "reasoning", "expected"),
+    [
+        ("gpt-4o-mini", None, SAMPLED),
+        ("gpt-4o-mini", "high", SAMPLED),
+        ("gpt-5-mini", None, {}),
+        ("o3", None, {}),
+        ("gpt-5.2", None, SAMPLED),
+        ("gpt-5.2", 0, SAMPLED),
+        ("gpt-5.2", "high", {}),
+        ("gpt-5-chat-latest", None, SAMPLED),
+    ],
+)
+def test_sampling_is_left_out_for_models_that_would_refuse_it(
+    model: str, reasoning: Any, expected: dict[str, Any]
+) -> None:
+    request = asking_for(model, reasoning=reasoning, **SAMPLED)
+    chat = openai.build_body(request, chat_settings("openai", model), images={})
+    response = responses.build_body(request, ResponsesSettings(name="m", model=model), images={})
+
+    for sent in (msgspec.json.decode(chat), msgspec.json.decode(response)):
+        assert {name: sent[name] for name in SAMPLED if name in sent} == expected

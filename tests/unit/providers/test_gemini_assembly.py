@@ -101,6 +101,8 @@ def test_a_whole_answer_keeps_the_order_and_the_signatures_of_its_parts():
         ("PROHIBITED_CONTENT", "refusal"),
         ("SPII", "refusal"),
         ("OTHER", "refusal"),
+        ("MODEL_ARMOR", "refusal"),
+        ("ESCALATION", "refusal"),
     ],
 )
 def test_the_reason_of_the_end_is_translated(finish, reason):
@@ -135,6 +137,15 @@ def test_a_complete_call_survives_a_reason_that_is_new():
 
     assert end.parts == (ToolCallPart("call_0", "a", '{"x":1}'),)
     assert (end.stop_reason, end.skipped) == ("tool_calls", ("finishReason.NEW_REASON",))
+
+
+@pytest.mark.req("M5", "P5")
+def test_a_call_of_an_account_that_was_limited_meanwhile_is_not_passed_on():
+    made = assembly()
+    made.feed(chunk({"functionCall": {"name": "a"}}, finish="PUP_LIMITED_DISABLED"))
+
+    with pytest.raises(StreamTruncated, match="PUP_LIMITED_DISABLED"):
+        made.end()
 
 
 @pytest.mark.req("A23")

@@ -9,7 +9,7 @@ from hermes.errors import ProviderRejected, ProviderUnavailable
 from hermes.message.reply import Usage
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.provider import Embedder, Embedding
-from hermes.providers.openai.presets import Quirks
+from hermes.providers.openai.presets import Quirks, presets
 from hermes.providers.openai.provider import OpenAIProvider
 from hermes.providers.openai.settings import OpenAISettings
 from hermes.testing.scripted_http import Out, ReceivedRequest, ScriptedHttp
@@ -36,6 +36,20 @@ async def embed(received: ReceivedRequest, out: Out) -> None:
     usage = {"prompt_tokens": 10 * len(texts), "total_tokens": 0}
     body = {"object": "list", "data": data[::-1], "model": "e-1", "usage": usage}
     out.whole(200, msgspec.json.encode(body))
+
+
+@pytest.mark.req("P6")
+@pytest.mark.parametrize(
+    ("service", "field"), [("openai", "dimensions"), ("mistral", "output_dimension")]
+)
+async def test_the_size_of_vectors_has_the_name_that_the_service_knows(client, service, field):
+    quirks = msgspec.structs.replace(presets()[service].quirks, embed_batch=2)
+    async with ScriptedHttp(embed) as server:
+        made = provider(server, client, quirks=quirks)
+        await made.embed_with(("a",), model="codestral-embed", dimensions=64)
+        sent = server.requests[0].json()
+
+    assert {name: sent[name] for name in sent if "dimension" in name} == {field: 64}
 
 
 @pytest.mark.req("P6", "A20")

@@ -317,6 +317,10 @@ def test_effort_is_asked_for_in_the_services_own_way(way, wanted, expected):
             (name, "m-1", {})
             for name in ("hermes", "together", "fireworks", "xai", "cerebras", "nvidia", "copilot")
         ),
+        ("cerebras", "zai-glm-4.7", {"reasoning_effort": "none"}),
+        ("cerebras", "gpt-oss-120b", {}),
+        ("mistral", "mistral-small-latest", {"reasoning_effort": "none"}),
+        ("mistral", "mistral-large-latest", {}),
         *((name, "m-1", {}) for name in ("mistral", "perplexity", "minimax", "vllm", "llamacpp")),
     ],
 )
@@ -466,7 +470,8 @@ def test_one_call_at_a_time_is_asked_for_only_with_tools(fields, expected):
         ("openrouter", "https://openrouter.ai/api/v1", "openai/gpt-5", False),
         ("openrouter", "https://openrouter.ai/api/v1", "openai/o4-mini", None),
         ("copilot", "https://api.githubcopilot.com", "gpt-4.1", None),
-        ("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b", None),
+        ("cerebras", "https://api.cerebras.ai/v1", "gpt-oss-120b", False),
+        ("together", "https://api.together.xyz/v1", "gpt-oss-120b", None),
         ("azure", "https://mine.openai.azure.com/openai/v1", "gpt-4o", None),
         ("openai", "http://127.0.0.1:4000/v1", "o3-mini", None),
         ("openai", "http://127.0.0.1:4000/v1", "m-1", None),

@@ -156,7 +156,11 @@ class _Call:
             self._ctx.journal.waits_for_place = False
             self._candidate, self._deployment = event.candidate, event.deployment
             self._ordinal = await self._ctx.journal.start(
-                self._turn, "model", name=self._name, prepared=freeze(self._turn, self._ctx)
+                self._turn,
+                "model",
+                name=self._name,
+                prepared=freeze(self._turn, self._ctx),
+                facts=StepFacts(deployment=self._deployment) if self._deployment else None,
             )
         elif isinstance(event, CallFailure):
             self._candidate = event.candidate

@@ -29,6 +29,8 @@ _BROKEN = frozenset(
         "TOO_MANY_TOOL_CALLS",
         "NO_IMAGE",
         "IMAGE_OTHER",
+        # The account was limited while the answer was written.
+        "PUP_LIMITED_DISABLED",
         _NO_SIGNATURE,
     }
 )
@@ -46,6 +48,8 @@ _STOP_REASONS: dict[str, StopReason] = {
     "IMAGE_SAFETY": "refusal",
     "IMAGE_PROHIBITED_CONTENT": "refusal",
     "IMAGE_RECITATION": "refusal",
+    "MODEL_ARMOR": "refusal",
+    "ESCALATION": "refusal",
 }
 
 

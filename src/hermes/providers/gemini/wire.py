@@ -237,19 +237,15 @@ def _generation(request: ModelRequest, settings: GeminiSettings, *, thinking: Th
         "topP": request.top_p,
         "stopSequences": list(request.stop) or None,
         "seed": _seed(request.seed),
-        "thinkingConfig": _thinking(request.reasoning, kind=thinking),
     }
-    if request.reasoning == 0 and not settings.has_option("reasoning_off", request):
-        made["thinkingConfig"] = None
+    if request.reasoning is not None:
+        made["thinkingConfig"] = _thinking_of(request, settings, kind=thinking)
     if request.schema is not None:
         made["responseMimeType"] = "application/json"
         if not request.schema.is_json_mode:
             made["responseJsonSchema"] = fitted(request.schema.schema)
     if request.extras is not None:
         has = settings.options.of(request.model or settings.model)
-        if request.extras.effort is not None and thinking == "level" and request.reasoning:
-            effort = sent_effort(request.reasoning, request.extras, has=has)
-            made["thinkingConfig"] = _thinking(effort, kind=thinking)
         made.update(_extras(request.extras, has=has))
     return {name: value for name, value in made.items() if value is not None}
 
@@ -271,11 +267,22 @@ def _extras(extras: Extras, *, has: frozenset[Option]) -> Json:
     return made
 
 
-def _thinking(effort: str | int | None, *, kind: Thinking) -> Json | None:
-    if effort is None:
+def _thinking_of(request: ModelRequest, settings: GeminiSettings, *, kind: Thinking) -> Json | None:
+    """Return how to think; None for a model that cannot be told."""
+    effort = request.reasoning
+    if not effort:
+        can_stop = effort == 0 and settings.has_option("reasoning_off", request)
+        return {"thinkingBudget": 0} if can_stop else None
+    if not settings.has_option("reasoning", request):
         return None
-    if effort == 0:
-        return {"thinkingBudget": 0}
+    exact = None if request.extras is None else request.extras.effort
+    if exact is None or kind != "level":
+        return _thinking(effort, kind=kind)
+    has = settings.options.of(request.model or settings.model)
+    return _thinking(sent_effort(effort, request.extras, has=has), kind=kind)
+
+
+def _thinking(effort: str | int, *, kind: Thinking) -> Json:
     if isinstance(effort, int):
         return {"includeThoughts": True, "thinkingBudget": effort}
     if kind == "level":

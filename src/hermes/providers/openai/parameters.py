@@ -7,7 +7,7 @@ from hermes.errors import ProviderRejected
 from hermes.ports.effort import sent_effort
 from hermes.ports.options import NO_EXTRAS
 from hermes.ports.provider import ModelRequest, ToolChoice
-from hermes.provider_kit.request_json import Json, function_tool, is_strict
+from hermes.provider_kit.request_json import Json, function_tool, is_strict, usual_sampling
 from hermes.providers.openai.settings import OpenAISettings
 
 _STREAM_OPTIONS = {"include_usage": True}
@@ -15,6 +15,7 @@ _THINKING_OFF: Json = {"thinking": {"type": "disabled"}}
 # How a model is told not to reason, by the service's way to ask for reasoning.
 _OFF: dict[str, Json] = {
     "effort": {"reasoning_effort": "none"},
+    "high_effort": {"reasoning_effort": "none"},
     "thinking_effort": _THINKING_OFF,
     "thinking": _THINKING_OFF,
     "enable_thinking": {"enable_thinking": False},
@@ -31,10 +32,7 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
     limit = settings.output_limit(request)
     if limit is not None:
         body[quirks.output_limit] = limit
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.top_p is not None:
-        body["top_p"] = request.top_p
+    body.update(usual_sampling(request, settings))
     if request.stop and settings.has_option("stop", request):
         body["stop"] = request.stop
     if request.tools:
@@ -124,6 +122,8 @@ def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
         return {}
     if wanted == 0:
         return dict(_OFF[way]) if settings.has_option("reasoning_off", request) else {}
+    if not settings.has_option("reasoning", request):
+        return {}
     if way == "reasoning_object":
         budget = isinstance(wanted, int)
         told = {"max_tokens": wanted} if budget else {"effort": _effort(request, settings)}
@@ -133,6 +133,8 @@ def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
         return found | ({"thinking_budget": wanted} if isinstance(wanted, int) else {})
     if way == "thinking":
         return {"thinking": {"type": "enabled"}}
+    if way == "high_effort":
+        return {"reasoning_effort": "high"}
     effort: Json = {"reasoning_effort": _effort(request, settings)}
     return {"thinking": {"type": "enabled"}, **effort} if way == "thinking_effort" else effort
 

@@ -76,7 +76,9 @@ class OpenAIProvider(WireProvider[OpenAISettings]):
         answer = await call_json(
             self._client,
             self._endpoint(self._settings.url("/embeddings"), JSON),
-            body=build_embedding(inputs, model, dimensions=dimensions),
+            body=build_embedding(
+                inputs, model, dimensions=dimensions, field=self._settings.dimensions_field
+            ),
             timeout_s=self._settings.embed_timeout_s,
             limit=MAX_EMBEDDING_BYTES,
         )
@@ -132,11 +134,15 @@ _decode = msgspec.json.Decoder(_Answer).decode
 
 
 def build_embedding(
-    inputs: tuple[EmbedInput, ...], model: str, *, dimensions: int | None = None
+    inputs: tuple[EmbedInput, ...],
+    model: str,
+    *,
+    dimensions: int | None = None,
+    field: str = "dimensions",
 ) -> bytes:
-    """Return the JSON that asks for the vectors of `inputs`."""
+    """Return the JSON that asks for vectors of `inputs`; `field` is the service's for their size."""
     body: dict[str, Any] = {"model": model, "input": inputs, "encoding_format": "float"}
-    return msgspec.json.encode(body if dimensions is None else body | {"dimensions": dimensions})
+    return msgspec.json.encode(body if dimensions is None else body | {field: dimensions})
 
 
 def read_embedding(

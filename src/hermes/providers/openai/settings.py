@@ -47,6 +47,11 @@ class OpenAISettings(WireSettings, frozen=True, kw_only=True):
         """Whether the service is known to embed."""
         return self.embedding_model is not None or self.rules.any_embedding_model
 
+    @property
+    def dimensions_field(self) -> str:
+        """The service's name for how many numbers an embedding has."""
+        return self.options.fields.get("dimensions", "dimensions")
+
 
 def complete(settings: OpenAISettings) -> OpenAISettings:
     """Return the settings with what the preset of their address adds."""

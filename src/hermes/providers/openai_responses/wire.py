@@ -32,6 +32,7 @@ from hermes.provider_kit.request_json import (
     Json,
     is_strict,
     part_text,
+    usual_sampling,
     with_known_detail,
 )
 from hermes.providers.openai_responses.settings import ResponsesSettings
@@ -55,7 +56,8 @@ def build_body(request: ModelRequest, settings: ResponsesSettings, *, images: Im
     }
     if first:
         body["instructions"] = first
-    if request.reasoning or settings.reasons(model):
+    is_asked = bool(request.reasoning) and settings.has_option("reasoning", request)
+    if is_asked or settings.reasons(model):
         body["include"] = [_SEALED]
     body.update(_sampling(request, settings))
     body.update(_tools(request, settings))
@@ -82,11 +84,8 @@ def _sampling(request: ModelRequest, settings: ResponsesSettings) -> Json:
     if limit is not None:
         # The service refuses smaller values.
         body["max_output_tokens"] = max(_LEAST_OUTPUT_TOKENS, limit)
-    if request.temperature is not None:
-        body["temperature"] = request.temperature
-    if request.top_p is not None:
-        body["top_p"] = request.top_p
-    if request.reasoning:
+    body.update(usual_sampling(request, settings))
+    if request.reasoning and settings.has_option("reasoning", request):
         body["reasoning"] = _reasoning(request, settings)
     elif request.reasoning == 0 and settings.has_option("reasoning_off", request):
         body["reasoning"] = {"effort": "none"}

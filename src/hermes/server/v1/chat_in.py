@@ -165,9 +165,10 @@ def _hints(asked: ChatBody, said: ChatInput) -> Iterator[tuple[Option, str]]:
         yield "verbosity", "verbosity"
     if asked.prediction is not None:
         yield "prediction", "prediction"
-    if asked.reasoning_effort == "none":
-        yield "reasoning_off", "reasoning_effort"
-    elif (effort := exact_effort(asked.reasoning_effort)) is not None:
+    wanted = asked.reasoning_effort
+    if wanted is not None:
+        yield "reasoning_off" if wanted == "none" else "reasoning", "reasoning_effort"
+    if (effort := exact_effort(wanted)) is not None:
         yield EFFORT_OPTIONS[effort], "reasoning_effort"
 
 

@@ -95,8 +95,10 @@ def _hints(asked: MessagesBody) -> Iterator[tuple[Option, str]]:
     """Yield the options that only some models heed, with their fields."""
     if any(tool.strict for tool in asked.tools or ()):
         yield "strict_tools", "tools.strict"
-    if asked.thinking is not None and asked.thinking.type == "disabled":
-        yield "reasoning_off", "thinking"
+    if asked.thinking is not None:
+        yield "reasoning_off" if asked.thinking.type == "disabled" else "reasoning", "thinking"
+    elif asked.output_config is not None and asked.output_config.effort is not None:
+        yield "reasoning", "output_config.effort"
     if (effort := _exact_effort(asked)) is not None:
         yield EFFORT_OPTIONS[effort], "output_config.effort"
 

@@ -205,9 +205,10 @@ def _hints(
         yield "verbosity", "text.verbosity"
     if _summary(asked.reasoning) is not None:
         yield "reasoning_summary", "reasoning.summary"
-    if _effort(asked.reasoning) == "none":
-        yield "reasoning_off", "reasoning.effort"
-    elif (effort := exact_effort(_effort(asked.reasoning))) is not None:
+    wanted = _effort(asked.reasoning)
+    if wanted is not None:
+        yield "reasoning_off" if wanted == "none" else "reasoning", "reasoning.effort"
+    if (effort := exact_effort(wanted)) is not None:
         yield EFFORT_OPTIONS[effort], "reasoning.effort"
 
 

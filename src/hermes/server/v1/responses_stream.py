@@ -254,4 +254,6 @@ def failure_of(error: HermesError) -> Json:
         isinstance(error, ProviderRejected) and error.everywhere
     ):
         code = "invalid_prompt"
-    return {"code": service_names(error)[0] or code, "message": message}
+    own_code, param = service_names(error)
+    found: Json = {"code": own_code or code, "message": message}
+    return found if param is None else found | {"param": param}

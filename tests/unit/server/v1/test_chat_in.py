@@ -71,6 +71,7 @@ def test_everything_that_a_model_can_be_asked_for_is_honoured() -> None:
             schema=OutputSchema(name="place", schema=raw(PLACE)),
             reasoning="medium",
         ),
+        hints=(("reasoning", "reasoning_effort"),),
     )
 
 

@@ -74,6 +74,7 @@ def test_everything_that_can_be_honoured_at_once():
             reasoning="low",
         ),
         stream=True,
+        hints=(("reasoning", "output_config.effort"),),
     )
 
 

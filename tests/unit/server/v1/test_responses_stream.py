@@ -404,3 +404,14 @@ def test_failures_have_the_codes_that_clients_decide_by(error, code, words):
     told = streamed([], error)
     assert kinds(told) == ["created", "in_progress", "failed"]
     assert told[-1]["response"]["error"] == {"code": code, "message": words}
+
+
+@pytest.mark.req("P5")
+def test_a_failure_names_the_field_that_the_service_named():
+    error = StreamTruncated("It broke.").named("unsupported_value", "temperature")
+    told = streamed([TextDelta("Once")], error)
+    assert told[-1]["response"]["error"] == {
+        "code": "unsupported_value",
+        "message": "It broke.",
+        "param": "temperature",
+    }
