@@ -78,8 +78,13 @@ def make_backup(loaded: LoadedConfig, target: Path | BinaryIO, *, tell: Tell) ->
     return stream_backup(plan, target, tell=tell)
 
 
-def make_restore(home: Path, archive: Path, *, key_path: Path | None, tell: Tell) -> RestoreReport:
-    """Make a home of an archive; a key file is checked, and copied into it if it was named."""
+def make_restore(
+    home: Path, archive: Path, *, key_path: Path | None, tell: Tell, without_key: bool = False
+) -> RestoreReport:
+    """Make a home of an archive; a key file is checked, and copied into it if it was named.
+
+    Without a key file in either place the archive is refused, unless it is wanted `without_key`.
+    """
     if archive.exists() and not archive.is_file():
         raise BadRequest(f"{archive} cannot be restored: it is not a file, and is read twice.")
     try:
@@ -93,6 +98,7 @@ def make_restore(home: Path, archive: Path, *, key_path: Path | None, tell: Tell
                 home=home,
                 store=SqliteBackup(home / DATABASE, lambda: _read_key(home)),
                 key_file=_key_of(home, key_path),
+                without_key=without_key,
                 print_of=key_print,
                 is_signed=is_signed,
             )

@@ -75,15 +75,31 @@ def restore(
             show_default=False,
         ),
     ] = None,
+    without_key: Annotated[
+        bool,
+        typer.Option(
+            "--without-key",
+            help="Restore without the key file: nothing checks whether the archive was changed.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a home from a backup. The home must be empty, and no gateway may run in it.
 
-    Everything in the archive is checked before anything is written.
+    Everything in the archive is checked before anything is written. The key file is needed for it,
+    as --key-file or as keys/store.keys in the home.
     """
+    if key_file is not None and without_key:
+        raise typer.BadParameter("Name --key-file or --without-key, not both.")
     path, key_path = file.expanduser().absolute(), key_file and key_file.expanduser().absolute()
     with ending_cleanly(), progress_bar("Restore (MB)") as show:
-        report = make_restore(home_for(home), path, key_path=key_path, tell=_megabytes(show))
+        report = make_restore(
+            home_for(home),
+            path,
+            key_path=key_path,
+            tell=_megabytes(show),
+            without_key=without_key,
+        )
     if as_json:
         print_json(report)
     else:
@@ -116,7 +132,7 @@ def _restored(report: RestoreReport) -> str:
     if not report.has_key:
         lines.append(
             f"  - put the key file with the fingerprint {report.key} at {report.home}/keys/store.keys "
-            "(mode 0600); without it nothing can be read"
+            "(mode 0600); without it nothing can be read. Nothing has checked who made the archive"
         )
     lines.append("  - set again what no backup has: the keys of models and bots (.env)")
     lines.append(

@@ -52,12 +52,14 @@ _DATABASES = ("hermes.db", "search.db")
 class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Where to restore, and with which key: None if there is no key file yet.
 
+    Only `without_key` does a plan without a key file fit an archive: nobody can check its signature.
     `print_of` gives the fingerprint of a key file, `is_signed` checks a signature with it.
     """
 
     home: Path
     store: StoreBackup
     key_file: bytes | None
+    without_key: bool
     print_of: Callable[[bytes], str]
     is_signed: Callable[[bytes, bytes, str], bool]
 
@@ -168,6 +170,7 @@ def check_fit(manifest: BackupManifest, plan: RestorePlan) -> None:
             f"of this Hermes; use Hermes {manifest.version[:40]} or a newer one"
         )
     if plan.key_file is None:
+        _check_wanted_without_key(manifest, plan)
         return
     given = plan.print_of(plan.key_file)
     if given != manifest.key:
@@ -178,6 +181,16 @@ def check_fit(manifest: BackupManifest, plan: RestorePlan) -> None:
     if not plan.is_signed(plan.key_file, signed_part(manifest), manifest.signature):
         raise BadRequest(
             "its manifest was changed after the backup was made: the signature is not that of its key"
+        )
+
+
+def _check_wanted_without_key(manifest: BackupManifest, plan: RestorePlan) -> None:
+    """Refuse what nobody can check later either: hooks of the archive would run at the first start."""
+    if not plan.without_key:
+        raise BadRequest(
+            "its signature can only be checked with its key file, the one with the fingerprint "
+            f"{manifest.key[:40]}; name your copy with --key-file. If you have it later and nobody else "
+            "could change the archive, restore it unchecked with --without-key"
         )
 
 
