@@ -241,12 +241,12 @@ class SqlOutbox:
             error=GuardFailed(f"delivery {bindings[0]} cannot become {name} in its current state"),
         )
 
-    async def _content(self, db: Reads, body: int | None) -> bytes | None:
+    async def _content(self, db: Reads, body: int | None, *, owner: str) -> bytes | None:
         """Return a body; one that cannot be decrypted must not block its platform."""
         if body is None:
             return None
         try:
-            return await self._engine.sealer.get(db, body)
+            return await self._engine.sealer.get(db, body, owner=owner)
         except StoreError as error:
             _log.error("body_does_not_open", body=body, problem=str(error))
             return None
@@ -256,7 +256,7 @@ class SqlOutbox:
 
     async def record(self, db: Reads, row: Row) -> DeliveryRecord:
         """Convert a row of the outbox into a delivery, decrypting its body."""
-        content = await self._content(db, row[5])
+        content = await self._content(db, row[5], owner=row[3])
         return DeliveryRecord(
             id=row[0],
             seq=row[1],
