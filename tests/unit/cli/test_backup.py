@@ -88,6 +88,16 @@ def test_a_configuration_with_a_secret_is_left_out_and_named(spoken, hermes, tmp
 
 
 @pytest.mark.req("W1", "J24")
+def test_a_configuration_that_repeats_a_secret_of_env_is_left_out(spoken, hermes, tmp_path):
+    (spoken / "config.yaml").write_text("time_zone: UTC\n# it was sk-not-a-real-key\n")
+
+    done = hermes("backup", str(tmp_path / "backup.tar"))
+
+    assert "config.yaml: it has a secret (line 2 looks like one)" in done.stdout, done.stderr
+    assert b"sk-not-a-real-key" not in (tmp_path / "backup.tar").read_bytes()
+
+
+@pytest.mark.req("W1", "J24")
 def test_a_restored_home_answers_as_the_old_one_did(spoken, kept, hermes, model, tmp_path):
     new = tmp_path / "new"
     key = str(spoken / "keys/store.keys")
