@@ -91,6 +91,11 @@ def restore(
     """
     if key_file is not None and without_key:
         raise typer.BadParameter("Name --key-file or --without-key, not both.")
+    if str(file) == _STREAM:
+        raise typer.BadParameter(
+            "A restore reads its archive twice, so it cannot come from standard input. Write it into a "
+            "file first (`cat > hermes.tar`), then name that file."
+        )
     path, key_path = file.expanduser().absolute(), key_file and key_file.expanduser().absolute()
     with ending_cleanly(), progress_bar("Restore (MB)") as show:
         report = make_restore(

@@ -83,7 +83,9 @@ def _follows(name: str, word: str) -> bool:
 def _secret_line(path: Path, looks_secret: LooksSecret) -> int | None:
     """Return the number of the first line that looks as if it had a secret; comments count."""
     lines = _lines(path)
-    return next((n for n, line in enumerate(lines, 1) if looks_secret(line) or _commented(line)), None)
+    return next(
+        (n for n, line in enumerate(lines, 1) if looks_secret(line) or _commented(line)), None
+    )
 
 
 def _lines(path: Path) -> Iterable[str]:
@@ -98,4 +100,3 @@ def _commented(line: str) -> bool:
 def _names_one(name: str) -> bool:
     # A number of tokens is no secret.
     return names_a_secret(name) and not name.lower().endswith("tokens")
-

@@ -125,13 +125,12 @@ def test_without_its_key_an_archive_is_not_restored_unless_that_is_wanted(
     new, key = tmp_path / "new", str(spoken / "keys/store.keys")
 
     refused = hermes("restore", str(kept), "--home", str(new))
-    unclear = hermes(
-        "restore", str(kept), "--home", str(new), "--key-file", key, "--without-key"
-    )
+    unclear = hermes("restore", str(kept), "--home", str(new), "--key-file", key, "--without-key")
 
     assert refused.returncode == 1
     assert "signature can only be checked with its key file" in refused.stderr
-    assert "--key-file" in refused.stderr and "--without-key" in refused.stderr
+    assert "--key-file" in refused.stderr
+    assert "--without-key" in refused.stderr
     assert (unclear.returncode, "not both" in unclear.stderr) == (2, True)
     assert not new.exists()
 
@@ -221,6 +220,29 @@ def test_a_backup_can_go_through_a_pipe(spoken, kept, hermes, tmp_path):
 
     assert (done.returncode, b"standard output" in done.stderr) == (0, True)
     assert restored.returncode == 0, restored.stderr
+
+
+@pytest.mark.req("W1", "W35")
+def test_a_full_output_is_not_blamed_on_the_home(spoken):
+    command = [sys.executable, "-m", "hermes", "backup", "-"]
+    environ = {"HERMES_HOME": str(spoken), "PATH": "/usr/bin:/bin"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, env=environ, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    said = done.stderr.decode()
+    assert (done.returncode, "Standard output takes no more of the backup" in said) == (1, True), (
+        said
+    )
+    assert str(spoken) not in said
+
+
+@pytest.mark.req("W1", "W35")
+def test_a_restore_from_standard_input_is_refused_by_name(hermes, tmp_path):
+    done = hermes("restore", "-", "--home", str(tmp_path / "new"))
+
+    assert (done.returncode, "cannot come from standard input" in done.stderr) == (2, True)
 
 
 @pytest.mark.req("W1")

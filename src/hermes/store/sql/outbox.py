@@ -108,10 +108,17 @@ class SqlOutbox:
         return None if row is None or row[0] is None else float(row[0])
 
     async def sending(
-        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        at: float,
+        is_stopped: bool = False,
+        most: int | None = None,
     ) -> None:
         """Mark a chunk as being sent, before the platform call."""
-        await self._run("sending", delivery_id, chunk, at, self._engine.node, int(is_stopped))
+        how = (self._engine.node, int(is_stopped), most)
+        await self._run("sending", delivery_id, chunk, at, *how)
 
     async def chunk_sent(
         self,
@@ -279,4 +286,5 @@ class SqlOutbox:
             story=await self.stories.read(db, row[3], row[18], delivery_id=row[0]),
             ended_at=row[19],
             stopped_by=row[20],
+            most=row[21],
         )
