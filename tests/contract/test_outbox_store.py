@@ -42,9 +42,10 @@ class MemoryRig:
         self.store = MemoryOutboxStore(self.clock)
         self.outbox: OutboxStore = self.store
         self.leases: dict[str, Lease] = {}
+        self.people: dict[str, str] = {}
 
     async def begin(self, name: str) -> Lease:
-        self.leases[name] = self.store.lease(name)
+        self.leases[name], self.people[name] = self.store.lease(name), "p"
         return self.leases[name]
 
     async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
@@ -198,7 +199,7 @@ async def preview(rig: Rig, name: str) -> Lease:
         lease,
         new_delivery(name, chat="c1", purpose="reply", preview=True),
         message_id=f"m_{name}",
-        person_id="p",
+        person_id=rig.people[name],
     )
     return lease
 

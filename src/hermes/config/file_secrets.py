@@ -18,8 +18,8 @@ from hermes.config.settings import Key
 
 # Tells whether a line contains something that looks like a secret.
 LooksSecret = Callable[[str], bool]
-# A setting that was switched off. Two words behind the key are a sentence.
-_COMMENTED = re.compile(r"""#\s*(?:-\s*)?["']?([\w.-]+)["']?\s*[:=]\s*(["']?)(\S{6,})\2\s*$""")
+# A shorter value in a comment is a word.
+_SHORTEST = 6
 # `--password=x`, `X-Api-Key: x` and the like, in one argument of a program.
 _ASSIGNED = re.compile(r"-{0,2}([\w.-]+)\s*[:=]\s*(?=\S)")
 _OPTION = re.compile(r"--?([\w.-]+)")
@@ -93,8 +93,13 @@ def _lines(path: Path) -> Iterable[str]:
 
 
 def _commented(line: str) -> bool:
-    found = _COMMENTED.search(line)
-    return found is not None and _names_one(found[1])
+    """Return whether a line has a setting that was switched off; several words are a sentence."""
+    comment = line.partition("#")[2].strip().removeprefix("- ")
+    found = _ASSIGNED.match(comment.replace('"', "").replace("'", ""))
+    if found is None or not _names_one(found[1]):
+        return False
+    value = found.string[found.end() :]
+    return len(value) >= _SHORTEST and len(value.split()) == 1
 
 
 def _names_one(name: str) -> bool:
