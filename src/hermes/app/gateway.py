@@ -167,7 +167,8 @@ class Gateway:
         )
 
     def _keep_alerts(self) -> None:
-        loaded, mask = self._loaded, self._logs.mask if self._logs is not None else str
+        loaded = self._loaded
+        mask: Callable[[str], str] = str if self._logs is None else self._logs.mask
         keep_alerts(self._cases, loaded.home, loaded.settings, clock=self._clock, mask=mask)
 
     async def _start(self, instance: Instance, state: RunState) -> GatewayParts:

@@ -13,25 +13,32 @@ from hermes.control.status import ChannelStatus
 from hermes.testing.manual_time import ManualClock
 from hermes.tools.mcp.servers import McpServers
 
-
-async def connect_nothing(_platform: str, _settings: Settings) -> ChannelStatus:
-    raise AssertionError
+CONFIG = "platforms: {{telegram: {{enabled: true, extra: {{bot_token: '1:{}'}}}}}}\n"
 
 
 @pytest.mark.req("W6")
 async def test_reloads_at_once_report_a_change_once(tmp_path: Path) -> None:
-    held, levels = load({}, tmp_path), list[str]()
-    (tmp_path / "config.yaml").write_text("logs: {level: debug}\n")
+    file, connected = tmp_path / "config.yaml", list[str]()
+    file.write_text(CONFIG.format("old"))
+    file.chmod(0o600)
     again = partial(load, {}, tmp_path)
-    operations = ReloadOperations(
-        held.settings,
-        reread=again,
-        mcp=McpOperations(McpServers(held.settings.mcp, clock=ManualClock()), again),
-        set_level=levels.append,
-        renew=connect_nothing,
-    )
+    held = again().settings
+    file.write_text(CONFIG.format("new"))
 
+    async def connect(platform: str, _settings: Settings) -> ChannelStatus:
+        connected.append(platform)
+        # Connecting takes its time, in which the others would begin.
+        await asyncio.to_thread(again)
+        return ChannelStatus(name=platform, state="connected")
+
+    operations = ReloadOperations(
+        held,
+        reread=again,
+        mcp=McpOperations(McpServers(held.mcp, clock=ManualClock()), again),
+        set_level=lambda _: None,
+        renew=connect,
+    )
     reports = await asyncio.gather(*(operations.reload() for _ in range(3)))
 
-    assert [one.applied for one in reports] == [("logs.level",), (), ()]
-    assert levels == ["debug"]
+    assert [one.applied for one in reports] == [("platforms.telegram.extra.bot_token",), (), ()]
+    assert connected == ["telegram"]
