@@ -8,9 +8,9 @@ too strict, seldom too mild: `tests/unit/patterns` times what passes here.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tools.expression_tree import REPEATS, SINGLE, Node, fits, parser, sre
 
 # A repeat of at most so many characters costs no more than so many times the input.
 SHORT = 256
@@ -23,19 +23,7 @@ _KNOWN = frozenset(
         *"\x85\xa0éßπ\u0300\u0905\u2028\u2029ぁ字\ud800\uffff😀",
     }
 )
-_CATEGORIES = {
-    sre.CATEGORY_DIGIT: r"\d",
-    sre.CATEGORY_NOT_DIGIT: r"\D",
-    sre.CATEGORY_SPACE: r"\s",
-    sre.CATEGORY_NOT_SPACE: r"\S",
-    sre.CATEGORY_WORD: r"\w",
-    sre.CATEGORY_NOT_WORD: r"\W",
-}
-_SINGLE = (sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN)
-_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
 _LOOKS = (sre.ASSERT, sre.ASSERT_NOT)
-# Any: the parser's nodes are pairs of an opcode and whatever that opcode needs.
-Node = Any
 Characters = frozenset[str]
 _NOTHING: Characters = frozenset()
 
@@ -75,7 +63,7 @@ def shapes(pattern: str, flags: int = 0, *, uses: Iterable[str] = ()) -> tuple[s
 
     `uses` are the methods that apply it. One that nobody knows may be searched for all over a text.
     """
-    parsed = _parser.parse(pattern, flags & ~re.DEBUG)
+    parsed = parser.parse(pattern, flags & ~re.DEBUG)
     how = set(uses)
     reader = _Reader(parsed.state.flags, _universe(pattern))
     found: dict[str, None] = {}
@@ -110,7 +98,7 @@ class _Reader:
                     yield (*one, *rest)
 
     def _ways(self, code: Node, given: Node) -> Iterator[Path]:
-        if code in _SINGLE:
+        if code in SINGLE:
             yield (Piece(self._takes(code, given)),)
         elif code is sre.SUBPATTERN:
             yield from self._subpattern(given)
@@ -121,7 +109,7 @@ class _Reader:
             for path in self.paths(list(given)):
                 self.found += _adjacent(path, is_whole=False)
                 yield tuple(_kept(one) for one in path)
-        elif code in _REPEATS:
+        elif code in REPEATS:
             yield from self._repeat(code, given)
         elif code in _LOOKS:
             yield from self._look(code, given)
@@ -213,26 +201,9 @@ class _Reader:
         return frozenset(one for one in self.everything if self._fits(code, given, one))
 
     def _fits(self, code: Node, given: Node, letter: str) -> bool:
-        if code is sre.ANY:
-            return letter != "\n" or bool(self._flags & re.DOTALL)
         is_folded = bool(self._flags & re.IGNORECASE)
         forms = {letter, letter.lower(), letter.upper()} if is_folded else {letter}
-        if code in (sre.LITERAL, sre.NOT_LITERAL):
-            return (chr(given) in forms) is (code is sre.LITERAL)
-        items = list(given)
-        is_negated = bool(items) and items[0][0] is sre.NEGATE
-        return is_negated is not any(_is_among(one, forms) for one in items)
-
-
-def _is_among(item: Node, forms: set[str]) -> bool:
-    code, given = item
-    if code is sre.LITERAL:
-        return chr(given) in forms
-    if code is sre.RANGE:
-        return any(len(one) == 1 and given[0] <= ord(one) <= given[1] for one in forms)
-    if code is sre.CATEGORY:
-        return any(re.match(_CATEGORIES[given], one) is not None for one in forms)
-    return False
+        return fits(code, given, frozenset(forms), is_dotall=bool(self._flags & re.DOTALL))
 
 
 def _universe(pattern: str) -> Characters:

@@ -6,15 +6,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from hermes.cli.environment import environment
-from hermes.cli.failure import run_guarded
+from hermes.cli.failure import INTERRUPTED, run_guarded
 from hermes.lazy import lazy
 
 if TYPE_CHECKING:
     from hermes.cli.commands import run as run_typer
+    from hermes.cli.environment import environment
     from hermes.cli.up import main as start_gateway
     from hermes.ops.lean_imports import import_lean
 else:
+    environment = lazy("hermes.cli.environment:environment")
     import_lean = lazy("hermes.ops.lean_imports:import_lean")
     run_typer = lazy("hermes.cli.commands:run")
     start_gateway = lazy("hermes.cli.up:main")
@@ -34,7 +35,11 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that says it is ASCII must not make a reply fail.
         getattr(stream, "reconfigure", _leave)(encoding="utf-8", errors="backslashreplace")
-    return run_guarded(lambda: _command(arguments)(arguments[1:]), environment())
+    try:
+        return run_guarded(lambda: _command(arguments)(arguments[1:]), environment())
+    except KeyboardInterrupt:
+        # While the settings were imported.
+        return INTERRUPTED
 
 
 def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:

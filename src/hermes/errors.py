@@ -29,6 +29,7 @@ HermesError
 │   │   └── StoreDamaged    the database file is damaged; another message would fail, too
 │   ├── ResponseNotStored   an answer of /v1/responses could not be stored
 │   └── GuardFailed         a guarded write found another state
+│       ├── SendingBegan    a reply that was not being sent is by now
 │       └── LeaseLost       another worker holds the lane now
 ├── CounterDown             the fast counters cannot be reached
 ├── ProviderError           a model call failed
@@ -271,6 +272,12 @@ class GuardFailed(StoreError):
     """A guarded write found another state than the caller expected."""
 
     code = "guard_failed"
+
+
+class SendingBegan(GuardFailed):
+    """A command says that no reply is being sent, and one is by now."""
+
+    code = "sending_began"
 
 
 class LeaseLost(GuardFailed):

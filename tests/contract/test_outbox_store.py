@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from hermes.errors import GuardFailed, LeaseLost
+from hermes.errors import GuardFailed, LeaseLost, SendingBegan
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
@@ -42,9 +42,10 @@ class MemoryRig:
         self.store = MemoryOutboxStore(self.clock)
         self.outbox: OutboxStore = self.store
         self.leases: dict[str, Lease] = {}
+        self.people: dict[str, str] = {}
 
     async def begin(self, name: str) -> Lease:
-        self.leases[name] = self.store.lease(name)
+        self.leases[name], self.people[name] = self.store.lease(name), "p"
         return self.leases[name]
 
     async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
@@ -147,11 +148,12 @@ class StoreRig:
             ),
         )
 
-    async def stop(self, name: str, *, chat: str = "c1") -> None:
+    async def stop(self, name: str, *, chat: str = "c1", is_expected: bool = True) -> None:
         """Commit what `/stop` commits in the session of a delivery."""
         await self.begin(f"stop_{name}")
         target = Target(platform="memory", account="a", chat_id=chat)
-        await self.commit(f"stop_{name}", chat="elsewhere", stops=DeliveryStop(name, target))
+        stops = DeliveryStop(name, target, is_expected)
+        await self.commit(f"stop_{name}", chat="elsewhere", stops=stops)
 
     async def recover(self) -> None:
         await self._restart()
@@ -197,7 +199,7 @@ async def preview(rig: Rig, name: str) -> Lease:
         lease,
         new_delivery(name, chat="c1", purpose="reply", preview=True),
         message_id=f"m_{name}",
-        person_id="p",
+        person_id=rig.people[name],
     )
     return lease
 
@@ -646,6 +648,21 @@ async def test_a_reply_that_is_posted_in_part_can_be_stopped(rig) -> None:
     row = await rig.row("long")
     assert (row.state, row.failure, row.story) == (DeliveryState.DEAD, "dropped", (note,))
     assert await rig.outbox.is_sending("long", CHAT) is False
+
+
+@pytest.mark.req("W18")
+async def test_a_stop_that_expects_no_reply_fails_if_one_is_being_sent(tmp_path: Path) -> None:
+    rig = await StoreRig.open(tmp_path)
+    try:
+        await rig.commit("long")
+        await rig.outbox.sending("long", chunk=0, at=rig.clock.now())
+
+        with pytest.raises(SendingBegan):
+            await rig.stop("long", is_expected=False)
+
+        assert (await rig.row("long")).stopped_by is None
+    finally:
+        await rig.close()
 
 
 @pytest.mark.req("W18", "J18")

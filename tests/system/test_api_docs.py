@@ -31,6 +31,14 @@ async def test_every_role_and_a_signed_in_browser_may_read_it(gateway: Gateway, 
             assert await status(http, path, **headers) == 200
 
 
+async def test_a_browser_that_is_not_signed_in_is_told_how(gateway: Gateway, http: Http) -> None:
+    async with http.get("/api/docs", headers={"accept": "text/html,*/*;q=0.8"}) as answer:
+        page = await answer.text()
+
+    assert (answer.status, answer.content_type) == (401, "text/html")
+    assert "hermes link" in page
+
+
 async def test_the_document_that_is_served_is_openapi_3_1(gateway: Gateway, http: Http) -> None:
     answer = await http.get("/api/openapi.json", headers=gateway.bearer)
     document = await answer.json()

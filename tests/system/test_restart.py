@@ -185,6 +185,7 @@ async def test_it_does_not_restart_into_a_configuration_that_would_not_start(
         answer = await live.post(http, sender="ann", conversation="a", text="hello")
 
         assert "would not start again" in str(told["reply"])
+        assert "config.yaml: unknown key server.prot" in str(told["reply"])
         assert answer["outcome"] == "answered"
 
 

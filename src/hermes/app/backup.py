@@ -12,14 +12,17 @@ from hermes.app.store_files import (
     check_restored,
 )
 from hermes.config import LoadedConfig, ensure_home
-from hermes.config.files import LEGACY, YAML
+from hermes.config.file_secrets import secrets_in_files
+from hermes.config.files import LEGACY, YAML, dotenv_values
 from hermes.config.home import read_or_create_secret_file, replace_secret_file
 from hermes.config.hook_files import FOLDER as HOOKS
-from hermes.config.load import secrets_in_files
+from hermes.config.section import names_a_secret
 from hermes.errors import BadRequest, NotFound, StoreError
 from hermes.ops.backup import BackupPlan, BackupReport, Tell, back_up, stream_backup
 from hermes.ops.backup_manifest import LeftOut
 from hermes.ops.instance import acquire
+from hermes.ops.logs import secrets_in
+from hermes.ops.masker import Masker
 from hermes.ops.restore import RestorePlan, RestoreReport, check_fit, examine, restore
 from hermes.outbox.local_file import FOLDER as DELIVERED
 from hermes.ports.clock import SystemClock
@@ -78,8 +81,13 @@ def make_backup(loaded: LoadedConfig, target: Path | BinaryIO, *, tell: Tell) ->
     return stream_backup(plan, target, tell=tell)
 
 
-def make_restore(home: Path, archive: Path, *, key_path: Path | None, tell: Tell) -> RestoreReport:
-    """Make a home of an archive; a key file is checked, and copied into it if it was named."""
+def make_restore(
+    home: Path, archive: Path, *, key_path: Path | None, tell: Tell, without_key: bool = False
+) -> RestoreReport:
+    """Make a home of an archive; a key file is checked, and copied into it if it was named.
+
+    Without a key file in either place the archive is refused, unless it is wanted `without_key`.
+    """
     if archive.exists() and not archive.is_file():
         raise BadRequest(f"{archive} cannot be restored: it is not a file, and is read twice.")
     try:
@@ -93,6 +101,7 @@ def make_restore(home: Path, archive: Path, *, key_path: Path | None, tell: Tell
                 home=home,
                 store=SqliteBackup(home / DATABASE, lambda: _read_key(home)),
                 key_file=_key_of(home, key_path),
+                without_key=without_key,
                 print_of=key_print,
                 is_signed=is_signed,
             )
@@ -133,7 +142,7 @@ def _key_of(home: Path, key_path: Path | None) -> bytes | None:
 
 def _names(loaded: LoadedConfig) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
     """Return what a backup has of the home, and what it leaves out with the reason."""
-    home, secret = loaded.home, secrets_in_files(loaded.home)
+    home, secret = loaded.home, _secrets(loaded)
     files = [name for name in (YAML, LEGACY) if name not in secret and (home / name).exists()]
     names = (*files, *(one for one in _FOLDERS if (home / one).exists()), *_own_code(loaded))
     left_out = {
@@ -146,6 +155,14 @@ def _names(loaded: LoadedConfig) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
         if not known and not _is_draft(one):
             left_out.setdefault(one, _NO_PART.get(one, "it is not a file of Hermes"))
     return tuple(dict.fromkeys(names)), tuple(LeftOut(name=n, why=w) for n, w in left_out.items())
+
+
+def _secrets(loaded: LoadedConfig) -> dict[str, str]:
+    """Return the configuration files with a secret: also one of `.env`, or one that only looks so."""
+    variables = dotenv_values(loaded.home).items()
+    named = {value for name, value in variables if names_a_secret(name)}
+    masker = Masker(named | secrets_in(loaded.settings))
+    return secrets_in_files(loaded.home, looks_secret=lambda line: masker.line(line) != line)
 
 
 def _is_draft(name: str) -> bool:

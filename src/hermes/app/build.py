@@ -182,7 +182,12 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         on_commit=notes.add if settings.search.enabled else no_listener,
     )
     observing = make_observing(
-        settings, store, client=adapters.client, clock=clock, logs=context.logs
+        settings,
+        store,
+        client=adapters.client,
+        clock=clock,
+        cases=context.cases,
+        logs=context.logs,
     )
     context.run_state.found(await store.fleet.join(make_id("n")))
     search = open_search(context.home, settings, notes=notes, clock=clock)

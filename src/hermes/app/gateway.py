@@ -13,6 +13,7 @@ from hermes import __version__, failpoints
 from hermes.app.build import build_gateway
 from hermes.app.gateway_parts import GatewayContext, GatewayParts
 from hermes.app.lifecycle import Checkpoint, Component, Components, Lifecycle, no_checkpoint
+from hermes.app.make_observability import keep_alerts
 from hermes.app.run_state import RunState, ShutdownCause, at_end
 from hermes.app.serve import ServerTask, address_file, make_server
 from hermes.config import LoadedConfig, ensure_home
@@ -20,6 +21,7 @@ from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
 from hermes.control.tokens import SignInLinkOrder
 from hermes.http.same_origin import is_loopback
+from hermes.ops.alerts import AlertCases
 from hermes.ops.instance import Instance, Wanted, acquire
 from hermes.ops.logs import Logs
 from hermes.ops.welcome import Welcome
@@ -61,6 +63,7 @@ class Gateway:
         self._listen = listen
         self._hide = hide
         self._logs = logs
+        self._cases = AlertCases()
         self._restart = restart
         self._hurry = hurry
         self._inherited_lock = inherited_lock
@@ -95,6 +98,7 @@ class Gateway:
             except BaseException as error:
                 state.failed(f"{type(error).__name__}: {error}")
                 await self._lifecycle.abort()
+                self._keep_alerts()
                 raise
             held.pop_all()
         self._run = _Run(instance, state, parts)
@@ -162,8 +166,15 @@ class Gateway:
             is_listening_widely=not is_loopback(self._loaded.settings.server.host),
         )
 
+    def _keep_alerts(self) -> None:
+        loaded = self._loaded
+        mask: Callable[[str], str] = str if self._logs is None else self._logs.mask
+        keep_alerts(self._cases, loaded.home, loaded.settings, clock=self._clock, mask=mask)
+
     async def _start(self, instance: Instance, state: RunState) -> GatewayParts:
         failpoints.arm_from(self._loaded.settings.debug.failpoints)
+        if self._logs is not None:
+            self._logs.listen(self._cases.hear)
         context = GatewayContext(
             loaded=self._loaded,
             clock=self._clock,
@@ -172,6 +183,7 @@ class Gateway:
             listen=self._listen,
             hide=self._hide,
             logs=self._logs,
+            cases=self._cases,
             restart=self._restart,
         )
         parts = await build_gateway(context, self._lifecycle)

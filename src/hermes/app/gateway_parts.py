@@ -22,7 +22,7 @@ from hermes.http.same_origin import Origins
 from hermes.media.cache import MediaCache
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.net.client import HttpClient
-from hermes.ops.alerts import Alerts
+from hermes.ops.alerts import AlertCases, Alerts
 from hermes.ops.logs import Level, Logs, secrets_in
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.pipeline.watch import WatchHub
@@ -50,6 +50,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     listen: bool = True
     hide: Callable[..., None] | None = None
     logs: Logs | None = None
+    cases: AlertCases = msgspec.field(default_factory=AlertCases)
     restart: Restart = cannot_restart
 
     @property

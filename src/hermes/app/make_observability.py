@@ -14,7 +14,7 @@ from hermes.app.lifecycle import Component
 from hermes.app.store_files import DATABASE
 from hermes.config import Settings
 from hermes.errors import StoreError
-from hermes.message.ids import MakeId
+from hermes.message.ids import MakeId, make_id
 from hermes.net.client import HttpClient
 from hermes.ops.alert_book import AlertBook
 from hermes.ops.alert_rules import AlertCase
@@ -61,18 +61,36 @@ def make_observing(
     *,
     client: HttpClient,
     clock: Clock,
+    cases: AlertCases,
     logs: Logs | None = None,
 ) -> Observability:
     """Return the observers of a gateway; without logs only failed turns become alerts."""
-    metrics, cases = GatewayMetrics(), AlertCases()
+    metrics = GatewayMetrics()
     if logs is not None:
-        logs.listen(cases.hear)
         metrics.include(
             _counter("log_lines_lost", "Log lines that could not be written.", lambda: logs.lost)
         )
     export = _export(settings, store, client=client)
     observer = TurnObserver(metrics, cases, export=export, clock=clock)
     return Observability(metrics=metrics, cases=cases, export=export, observer=observer)
+
+
+def keep_alerts(
+    cases: AlertCases, home: Path, settings: Settings, *, clock: Clock, mask: Callable[[str], str]
+) -> None:
+    """Store the alerts of a start that failed, which nothing can send any more."""
+    book = AlertBook(home)
+    alerts = Alerts(
+        cases,
+        book,
+        window_s=settings.alerts.window_s,
+        least=settings.alerts.least,
+        clock=clock,
+        make_id=make_id,
+        mask=mask,
+    )
+    alerts.look()
+    book.close()
 
 
 def watch_core(

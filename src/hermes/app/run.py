@@ -152,9 +152,9 @@ def _set_aside_what_stays() -> None:
 
 
 _WOULD_NOT_START = (
-    "I do not restart: the configuration has a problem now, and I would not start again. `hermes "
-    "config show` names it."
+    "I do not restart: the configuration has a problem now, and I would not start again.\n{}"
 )
+_MOST_PROBLEM_CHARS = 2000
 _REASONS: dict[Wanted, str] = {
     "stop": "hermes stop asked for it",
     "takeover": "another gateway takes over (hermes up --replace)",
@@ -203,7 +203,8 @@ class EndRequest:
                 self._check()
         except ConfigurationError as error:
             _log.error("not_restarting", problem=str(error))
-            raise Conflict(_WOULD_NOT_START) from error
+            problem = str(error)[:_MOST_PROBLEM_CHARS]
+            raise Conflict(_WOULD_NOT_START.format(problem)) from error
 
     def stop_instead(self, ending: ShutdownCause) -> None:
         """End the process after all if it is about to replace itself."""

@@ -20,7 +20,8 @@ from hermes.routing.plan import Candidate
 Waive = Callable[[], Awaitable[None]]
 
 
-def _never() -> bool:
+def never() -> bool:
+    """Say of a call that Hermes does not leave it."""
     return False
 
 
@@ -30,8 +31,6 @@ class SpendLog:
     def __init__(self) -> None:
         self._spent: list[SpendEntry] = []
         self._waives: list[Waive] = []
-        # Whether Hermes itself leaves the call, to ask again with more.
-        self.is_given_up: Callable[[], bool] = _never
 
     def add(self, spent: SpendEntry, *, waive: Waive | None = None) -> None:
         """Record one try; `waive` takes it off the limits of who asked."""
@@ -63,7 +62,10 @@ class Pricing:
 
 
 class CallCharge:
-    """`async with` holds an amount for a try and settles it; raises `OverBudget` first."""
+    """`async with` holds an amount for a try and settles it; raises `OverBudget` first.
+
+    `is_given_up` tells whether Hermes itself leaves the call, to ask again with more.
+    """
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class CallCharge:
         candidate: Candidate,
         request: ModelRequest,
         receipt: SpendLog,
+        is_given_up: Callable[[], bool] = never,
     ) -> None:
         self._pricing = pricing
         self._payer = payer
@@ -81,6 +84,7 @@ class CallCharge:
         self._candidate = candidate
         self._request = request
         self._receipt = receipt
+        self._is_given_up = is_given_up
         self._heard = 0
         self._is_sent = False
         self._is_paid = False
@@ -116,7 +120,7 @@ class CallCharge:
             return self._estimate(estimated(self._heard))
         if isinstance(error, ProviderError):
             return self._estimate(0) if error.was_sent else None
-        return self._estimate(0) if self._receipt.is_given_up() else self._ahead
+        return self._estimate(0) if self._is_given_up() else self._ahead
 
     def _estimate(self, written: int) -> Cost:
         usage = Usage(input_tokens(self._request), written)

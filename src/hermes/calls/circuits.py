@@ -104,24 +104,37 @@ def after_failure(
 ) -> Circuit:
     """Return the state after a failed call.
 
-    While every failure in a row is of the same `payer`, the circuit stays as it is, and counts.
+    While every failure in a row is of the same `payer`, the circuit stays as it is, and counts. Then
+    nobody's failures count for more than half of those that open it.
     """
     wait = _asked_wait(error, rules, opened=circuit.opened)
     if circuit.open_until is not None and not trial and wait is None:
         return circuit  # the call had started before it was opened, and says nothing new
-    failures = circuit.failures + 1
-    if payer and circuit.payer == (payer if circuit.failures else ""):
-        return msgspec.structs.replace(circuit, failures=failures, payer=payer, trial_until=0.0)
-    if wait is None and not trial and failures < rules.failures:
-        return msgspec.structs.replace(circuit, failures=failures, payer="")
+    failures, causes = circuit.failures + 1, _with_cause(circuit.causes, payer)
+    if payer and all(one == payer for one, _ in causes):
+        return msgspec.structs.replace(circuit, failures=failures, causes=causes, trial_until=0.0)
+    if wait is None and not trial and _counted(causes, rules) < rules.failures:
+        return msgspec.structs.replace(circuit, failures=failures, causes=causes)
     return Circuit(
         failures=failures,
+        causes=(("", failures),),
         opened=circuit.opened + 1,
         opened_at=now,
         open_until=now + (_doubled(rules.open_s, circuit, rules) if wait is None else wait),
         reason=str(error),
         status=error.status,
     )
+
+
+def _with_cause(causes: tuple[tuple[str, int], ...], payer: str) -> tuple[tuple[str, int], ...]:
+    made = dict(causes)
+    made[payer] = made.get(payer, 0) + 1
+    return tuple(made.items())
+
+
+def _counted(causes: tuple[tuple[str, int], ...], rules: BreakerSettings) -> int:
+    most = -(-rules.failures // 2)
+    return sum(min(made, most) if payer else made for payer, made in causes)
 
 
 def after_success(circuit: Circuit, *, trial: bool) -> Circuit:

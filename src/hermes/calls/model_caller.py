@@ -21,7 +21,7 @@ from hermes.calls.answer_checks import (
     note_left_out,
 )
 from hermes.calls.budgets import Payer
-from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
+from hermes.calls.call_charge import CallCharge, Pricing, SpendLog, never
 from hermes.calls.capacity import CallLimit
 from hermes.calls.context_fit import FittedContext, fit_context, request_tokens, with_output_room
 from hermes.calls.context_sizes import ContextSizes
@@ -70,7 +70,8 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     one; `remembers` allows a cached answer. With `shows_thoughts` the whole answer keeps thoughts
     that its service does not take back. The call waits `place_s` for a slot among the model
     calls (None: as the settings say), counted for its `asker`, which defaults to the payer. With
-    `hedges` the next candidate may be asked beside a silent one, if the settings say so.
+    `hedges` the next candidate may be asked beside a silent one, if the settings say so. A caller that
+    leaves because `is_given_up` asks again with more.
     """
 
     call_id: str
@@ -83,6 +84,7 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     place_s: float | None = None
     asker: ShareHolder | None = None
     hedges: bool = False
+    is_given_up: Callable[[], bool] = never
 
 
 class _DeploymentCall:
@@ -351,6 +353,7 @@ class ModelCaller:
             candidate=candidate,
             request=request,
             receipt=receipt,
+            is_given_up=spec.is_given_up,
         )
 
     async def _answer(

@@ -75,15 +75,36 @@ def restore(
             show_default=False,
         ),
     ] = None,
+    without_key: Annotated[
+        bool,
+        typer.Option(
+            "--without-key",
+            help="Restore without the key file; the first start with it checks the signature.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a home from a backup. The home must be empty, and no gateway may run in it.
 
-    Everything in the archive is checked before anything is written.
+    Everything in the archive is checked before anything is written. The key file is needed for it,
+    as --key-file or as keys/store.keys in the home.
     """
+    if key_file is not None and without_key:
+        raise typer.BadParameter("Name --key-file or --without-key, not both.")
+    if str(file) == _STREAM:
+        raise typer.BadParameter(
+            "A restore reads its archive twice, so it cannot come from standard input. Write it into a "
+            "file first (`cat > hermes.tar`), then name that file."
+        )
     path, key_path = file.expanduser().absolute(), key_file and key_file.expanduser().absolute()
     with ending_cleanly(), progress_bar("Restore (MB)") as show:
-        report = make_restore(home_for(home), path, key_path=key_path, tell=_megabytes(show))
+        report = make_restore(
+            home_for(home),
+            path,
+            key_path=key_path,
+            tell=_megabytes(show),
+            without_key=without_key,
+        )
     if as_json:
         print_json(report)
     else:

@@ -17,15 +17,15 @@ from rich.text import Text
 
 from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
 from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport, MessageResult
-from hermes.cli.environment import settings_for
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.gateway_client import client_for
 from hermes.cli.terminal import Home, clean, console, error_console, examples, print_json
-from hermes.config import LoadedConfig, ensure_home
+from hermes.config import ensure_home
 from hermes.errors import BadRequest, HermesError
 from hermes.lazy import lazy
 from hermes.message.ids import MakeId, make_id
-from hermes.ops.instance import find_running
+from hermes.ops.instance import RunningGateway, find_running
 
 if TYPE_CHECKING:
     from hermes.cli.in_process import gateway_in_process
@@ -100,10 +100,11 @@ def command(
     """Talk to Hermes in this terminal; continues the last conversation."""
     if as_json and message is None:
         raise typer.BadParameter("it needs --message TEXT", param_hint="--json")
-    loaded = settings_for(home)
-    ensure_home(loaded.home)
-    memory = ChatMemory(loaded.home)
-    with _line_to(loaded) as line:
+    folder = home_for(home)
+    running = find_running(folder)
+    ensure_home(folder)
+    memory = ChatMemory(folder)
+    with _line_to(running, home) as line:
         known = memory.conversation(make_id, fresh=new)
         conversation = Conversation(line, known, make_id=make_id)
         if message is not None:
@@ -116,11 +117,12 @@ def command(
 
 
 @contextmanager
-def _line_to(loaded: LoadedConfig) -> Iterator[GatewayTransport]:
-    running = find_running(loaded.home)
+def _line_to(running: RunningGateway | None, home: Path | None) -> Iterator[GatewayTransport]:
     if running is not None:
+        # It does not need its files to be right any more.
         yield HttpTransport(client_for(running))
         return
+    loaded = settings_for(home)
     status = error_console().status("Starting Hermes …")
     status.start()
     try:

@@ -26,13 +26,27 @@ def run_guarded(command: Callable[[], int], environ: Mapping[str, str]) -> int:
             traceback.print_exc()
         else:
             print(f"hermes: {error}", file=sys.stderr)
+        _give_up_full_output()
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output left, as `| head` does; the interpreter must not flush into it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output left, as `| head` does.
+        _drop_output()
         return FAILED
+
+
+def _give_up_full_output() -> None:
+    """Let the error be the last word if the output takes no more, too."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_output()
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from flushing into an output that takes nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -23,7 +22,7 @@ from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
-from hermes.config.named_variables import fill, has_named, is_name
+from hermes.config.named_variables import fill, has_named
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
@@ -175,38 +174,6 @@ def _exposed(layers: list[Layer], home: Path) -> list[Finding]:
         problem = f"{layer.name}: {dotted(secret)} is **** and others on this machine can read it"
         found.append(Finding(dotted(secret), "****", problem, f"run chmod 600 {home / layer.name}"))
     return found
-
-
-def secrets_in_files(home: Path) -> dict[str, str]:
-    """Return the configuration files that contain a secret, each with the key of one.
-
-    A file that cannot be parsed may contain one. The name of a variable is not a secret.
-    """
-    found: dict[str, str] = {}
-    for layer in (legacy_layer(home), yaml_layer(home)):
-        given = (
-            key
-            for key, leaf in layer.leaves.items()
-            if (is_secret(key) and _is_given(leaf)) or _has_password(leaf.value)
-        )
-        secret = next(given, None)
-        if layer.problems or secret is not None:
-            found[layer.name] = "it cannot be read" if secret is None else dotted(secret)
-    return found
-
-
-def _has_password(value: object) -> bool:
-    """Return whether a value is an address with a password in it."""
-    if not isinstance(value, str) or "://" not in value:
-        return False
-    try:
-        return bool(urlsplit(value).password)
-    except ValueError:
-        return True
-
-
-def _is_given(leaf: LayerValue) -> bool:
-    return bool(leaf.value) and not is_name(leaf.value)
 
 
 def _others_can_read(home: Path, name: str) -> bool:

@@ -28,6 +28,11 @@ def is_name(value: object) -> bool:
     return isinstance(value, str) and _NAMED.fullmatch(value) is not None
 
 
+def without_names(text: str) -> str:
+    """Return a text without the names of variables in it."""
+    return _NAMED.sub("", text)
+
+
 def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
     """Replace the names by their values; an unset name stays, and `unfilled` finds it."""
 

@@ -45,9 +45,15 @@ class ReloadOperations:
         self._reread = reread
         self._mcp = mcp
         self._set_level = set_level
+        # One at a time: each reports only what the one before has not applied.
+        self._turn = asyncio.Lock()
 
     async def reload(self) -> ReloadReport:
         """Apply what can be applied; raises `BadRequest` if the configuration is wrong."""
+        async with self._turn:
+            return await self._apply()
+
+    async def _apply(self) -> ReloadReport:
         settings = await self._read()
         found = _flat(settings)
         changed = [
@@ -70,11 +76,12 @@ class ReloadOperations:
 
     async def reconnect(self, platform: str) -> None:
         """Reconnect a platform with its settings from the current configuration."""
-        settings = await self._read()
-        found = _flat(settings)
-        own = f"{_PLATFORMS}{platform}.extra."
-        await self._connect(platform, settings)
-        self._take(tuple(key for key in {*found, *self._held} if key.startswith(own)), found)
+        async with self._turn:
+            settings = await self._read()
+            found = _flat(settings)
+            own = f"{_PLATFORMS}{platform}.extra."
+            await self._connect(platform, settings)
+            self._take(tuple(key for key in {*found, *self._held} if key.startswith(own)), found)
 
     async def _read(self) -> Settings:
         try:

@@ -8,7 +8,7 @@ place, grow while it is read, or fill the memory.
 import hashlib
 import tarfile
 from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 from hermes.errors import BadRequest
 
@@ -26,10 +26,17 @@ class ArchiveMember(NamedTuple):
     is_executable: bool = False
 
 
+class ArchiveTarget(Protocol):
+    """Takes an archive piece by piece."""
+
+    def write(self, piece: bytes, /) -> object: ...
+    def flush(self) -> object: ...
+
+
 class ArchiveWriter:
     """Writes files one after the other."""
 
-    def __init__(self, out: BinaryIO, *, at: float) -> None:
+    def __init__(self, out: ArchiveTarget, *, at: float) -> None:
         self._out = out
         self._at = int(at)
 

@@ -17,7 +17,7 @@ import msgspec
 from hermes import __version__
 from hermes.durable_file import sync_folder
 from hermes.errors import BadRequest, HermesError, StorageFull
-from hermes.ops.archive import ArchiveMember, ArchiveWriter
+from hermes.ops.archive import ArchiveMember, ArchiveTarget, ArchiveWriter
 from hermes.ops.backup_manifest import (
     FORMAT,
     HEAD,
@@ -89,7 +89,7 @@ def back_up(plan: BackupPlan, target: Path, *, tell: Tell) -> BackupReport:
 def stream_backup(plan: BackupPlan, out: BinaryIO, *, tell: Tell) -> BackupReport:
     """Write the archive to a stream; the dump of the store waits in the home meanwhile."""
     with _work_folder(plan.home, "backup") as folder, _on_disk_errors(plan.home):
-        report = _write(plan, out, folder, tell=tell)
+        report = _write(plan, _StreamTarget(out), folder, tell=tell)
     return _recorded(plan, report)
 
 
@@ -179,6 +179,37 @@ def _on_disk_errors(target: Path) -> Iterator[None]:
         ) from error
 
 
+class _StreamTarget:
+    """A stream whose errors are its own: the home's disk has nothing to do with them."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, piece: bytes) -> None:
+        """Write a piece of the archive."""
+        with _stream_errors():
+            self._out.write(piece)
+
+    def flush(self) -> None:
+        """Hand over what was written."""
+        with _stream_errors():
+            self._out.flush()
+
+
+@contextmanager
+def _stream_errors() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StorageFull(
+            f"Standard output takes no more of the backup ({error.strerror}), so what it has is not "
+            "whole. Free some space there, or send it to another place.",
+            _FULL_RETRY_S,
+        ) from error
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
@@ -201,7 +232,7 @@ class _Progress:
             self.at(self._done + len(piece), name)
 
 
-def _write(plan: BackupPlan, out: BinaryIO, folder: Path, *, tell: Tell) -> BackupReport:
+def _write(plan: BackupPlan, out: ArchiveTarget, folder: Path, *, tell: Tell) -> BackupReport:
     size = plan.store.size()
     total = 2 * size + sum(member.size for member, _ in _home_files(plan))
     progress = _Progress(total, tell)

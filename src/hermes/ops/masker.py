@@ -23,6 +23,9 @@ _SHORTEST_PART = 6
 _KEY = re.compile(
     r"(?:^|[_.-])(?:token|(?:secret|password|passphrase|api[_-]?key|authorization|cookie|credential)s?)$"
 )
+# What is never inside a token, and often beside one.
+_BESIDE_TOKENS = " \t\n\"'`,;:&?()<>[]{}|\\"
+_TOKEN_CHARS = re.compile(r"[A-Za-z0-9._-]*+")
 _ASSIGNED = re.compile(r"(?i)(\b\w*(?:token|secret|password|key)=)[^\s&\"'\\]+")
 # Each pattern with a plain substring of every match. There are few substrings, because every line
 # is searched for each; the keys that Hermes is configured with are known by value anyway.
@@ -111,11 +114,17 @@ class Masker:
         if len(text) <= LONGEST_VALUE:
             return text
         half, beyond = LONGEST_VALUE // 2, self._beyond_cut
+        first, last = _token_at(text, half), _token_at(text, len(text) - half)
+        left_out = f" … {len(text) - 2 * half} characters left out … "
         # A mask is shorter than its secret, so what was read beyond the cut moves into the half: it
         # is dropped first, because it ends in the middle of whatever stands there.
         head = self.line(text[: half + beyond])[:-beyond][:half]
+        if first is not None and first[1] > half + beyond:
+            head = self.line(text[: first[0]]) + MASK
         tail = self.line(text[-half - beyond :])[beyond:][-half:]
-        return f"{head} … {len(text) - 2 * half} characters left out … {tail}"
+        if last is not None and last[0] < len(text) - half - beyond:
+            tail = MASK + self.line(text[last[1] :])
+        return f"{head}{left_out}{tail}"
 
 
 _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
@@ -125,6 +134,14 @@ _CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 def names_a_secret(key: str) -> bool:
     """Return whether a log key names a secret."""
     return _KEY.search(key.lower()) is not None
+
+
+def _token_at(text: str, place: int) -> tuple[int, int] | None:
+    """Return where the token begins and ends that a place is inside of, if it may be a JWT."""
+    word = 1 + max(text.rfind(one, 0, place) for one in _BESIDE_TOKENS)
+    begin = text.find("eyJ", word, place)
+    found = _TOKEN_CHARS.match(text, place)
+    return None if begin < 0 or found is None else (begin, found.end())
 
 
 def _hide(found: re.Match[str]) -> str:

@@ -62,12 +62,15 @@ _DATABASES = ("hermes.db", "search.db")
 class RestorePlan(msgspec.Struct, frozen=True, kw_only=True):
     """Where to restore, and with which key: None if there is no key file yet.
 
+    Only `without_key` does a plan without a key file fit an archive: its signature is checked at the
+    first use with the key.
     `print_of` gives the fingerprint of a key file, `is_signed` checks a signature with it.
     """
 
     home: Path
     store: StoreBackup
     key_file: bytes | None
+    without_key: bool
     print_of: Callable[[bytes], str]
     is_signed: Callable[[bytes, bytes, str], bool]
 
@@ -178,6 +181,7 @@ def check_fit(manifest: BackupManifest, plan: RestorePlan) -> None:
             f"of this Hermes; use Hermes {manifest.version[:40]} or a newer one"
         )
     if plan.key_file is None:
+        _check_wanted_without_key(manifest, plan)
         return
     given = plan.print_of(plan.key_file)
     if given != manifest.key:
@@ -188,6 +192,16 @@ def check_fit(manifest: BackupManifest, plan: RestorePlan) -> None:
     if not plan.is_signed(plan.key_file, signed_part(manifest), manifest.signature):
         raise BadRequest(
             "its manifest was changed after the backup was made: the signature is not that of its key"
+        )
+
+
+def _check_wanted_without_key(manifest: BackupManifest, plan: RestorePlan) -> None:
+    """Refuse an archive whose signature cannot be checked now, unless that is wanted."""
+    if not plan.without_key:
+        raise BadRequest(
+            "its signature can only be checked with its key file, the one with the fingerprint "
+            f"{manifest.key[:40]}; name your copy with --key-file. If you have it only "
+            "later, restore with --without-key; nothing of the home is run before the key is there"
         )
 
 

@@ -123,7 +123,10 @@ class Attempts:
     async def _mark_sending(self, record: DeliveryRecord) -> None:
         is_stopped = record.stopped_by is not None
         at = self.clock.now()
-        await self.store.sending(record.id, chunk=record.chunk, at=at, is_stopped=is_stopped)
+        most = self.wire.max_messages
+        await self.store.sending(
+            record.id, chunk=record.chunk, at=at, is_stopped=is_stopped, most=most
+        )
 
     def _is_stale(self, record: DeliveryRecord) -> bool:
         """Return True if the preview is so old that nobody would notice its last edit."""
@@ -194,14 +197,16 @@ class Attempts:
         return None if found is None else found.platform_message_id
 
     def chunks(self, record: DeliveryRecord) -> tuple[Chunk, ...]:
-        """Return the row's messages.
+        """Return the row's messages: of one that was begun, as many as `outbox.max_messages` was then.
 
-        One that has more of them already was begun before `outbox.max_messages` was lowered.
+        An older Hermes did not keep it. If such a row has all messages already and has not ended, the
+        limit was lowered since.
         """
-        chunks = self.wire.chunks(record.parts or ())
-        if record.chunk <= len(chunks):
+        chunks = self.wire.chunks(record.parts or (), most=record.most)
+        is_known = record.most is not None or record.chunk < len(chunks)
+        if is_known or leftovers(record, chunks):
             return chunks
-        return self.wire.chunks(record.parts or (), is_limited=False)
+        return self.wire.chunks(record.parts or (), most=0)
 
     def unsendable(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> FailureClass | None:
         """Return why the row must not be sent at all: it is too old, or nothing is left to send."""

@@ -125,23 +125,29 @@ class ChannelCalls:
             log.exception("outbox.channel_fault", platform=self.platform, verb="measure")
             return by_unit(text)
 
-    def chunks(self, parts: tuple[Part, ...], *, is_limited: bool = True) -> tuple[Chunk, ...]:
+    @property
+    def max_messages(self) -> int:
+        """How many messages the text of a reply may be here; 0 is any number."""
+        return self._long.max_messages
+
+    def chunks(self, parts: tuple[Part, ...], *, most: int | None = None) -> tuple[Chunk, ...]:
         """Return the messages that make up a reply here, without the model's thoughts.
 
-        Unless `is_limited`, only the platform's own limit of messages counts.
+        Its text is at most `most` messages, or as many as are allowed now; 0 is any number. The
+        platform's own limit counts anyway.
         """
         able = self.capabilities
         # An edit replaces the text: attachments would be lost.
         together = able.media_bytes if able.attaches_with_text and not able.edit else 0
-        return chunks_of(spoken(parts), self._limits(is_limited=is_limited), together=together)
+        return chunks_of(spoken(parts), self._limits(most), together=together)
 
     def shown(self, text: str) -> ShownText:
         """Return the messages that a text alone is split into here."""
         return shown_text(text, self._limits())
 
-    def _limits(self, *, is_limited: bool = True) -> ReplyLimits:
+    def _limits(self, most: int | None = None) -> ReplyLimits:
         able, long = self.capabilities, self._long
-        counts = [able.max_messages, long.max_messages if is_limited else 0]
+        counts = [able.max_messages, long.max_messages if most is None else most]
         takes_files = long.files is not None and "file" in able.media
         return ReplyLimits(
             max_chars=able.max_chars,

@@ -13,6 +13,7 @@ from hermes.message.reply import Reply
 from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.reception import AccessNotice
+from hermes.people.slash_access import where_of
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec
@@ -90,6 +91,12 @@ def refusal_of(command: CommandSpec, turn: Turn, access: CommandAccess) -> Reply
     place = f"access.platforms.{source.platform}.commands"
     missing = "names them no admin" if command.admins else f"does not let them use /{name}"
     text = f"You may not use /{name} here. /help lists what you may."
+    if command.admins:
+        scope = where_of(source).scope
+        text = (
+            f"You may not use /{name} here: it is for admins. To be one, `{source.user_id}` has to be in "
+            f"{place}.{scope}.admins of config.yaml."
+        )
     return _refused(AccessNotice(text, f"{place} {missing}"))
 
 

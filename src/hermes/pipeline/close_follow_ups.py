@@ -11,7 +11,7 @@ import msgspec
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
 from hermes.pipeline.exchange import has_answer, with_claimed
-from hermes.pipeline.follow_ups import may_join
+from hermes.pipeline.follow_ups import last_sent_at, may_join
 from hermes.pipeline.interrupts import Arrivals
 from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.services import Services, TurnContext
@@ -83,8 +83,10 @@ async def follows_closely(
     kinds = {step.kind for step in steps}
     if "prepared" not in kinds or kinds - _BEFORE_AN_ANSWER or any(map(_is_answer, steps)):
         return False
-    follower = await services.store.inbox.get(by)
-    is_close = follower is not None and follower.received_at - message.received_at <= join_s
+    inbox = services.store.inbox
+    last_at = await last_sent_at(message.received_at, steps, inbox)
+    follower = await inbox.get(by)
+    is_close = follower is not None and follower.received_at - last_at <= join_s
     return is_close and not await services.store.outbox.is_shown(reply_id(message.id))
 
 

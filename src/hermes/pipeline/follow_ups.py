@@ -78,11 +78,12 @@ def belong_together(
 ) -> tuple[tuple[MessageRecord, ...], MessageRecord | None]:
     """Return the messages that join a turn's own message, and the first one that does not.
 
-    No message is skipped: one behind a message that needs its own turn waits for that turn.
+    The limits are those of the whole turn: what has joined it before counts. No message is skipped: one behind a message that needs its own turn waits for that turn.
     """
     busy = services.settings.busy
     joined: list[MessageRecord] = []
-    chars, last = len(turn.event.text), turn.received_at
+    most = busy.max_merged - len(turn.joined)
+    chars, last = asked_chars(turn), turn.received_at
     for record in waiting:
         if record.id == turn.id:
             continue
@@ -90,11 +91,26 @@ def belong_together(
         if event is None or not _belongs(record, event, turn, last=last, services=services):
             return tuple(joined), record
         chars += len(event.text)
-        if len(joined) + 1 >= busy.max_merged or chars > busy.max_merged_chars:
+        if len(joined) + 1 >= most or chars > busy.max_merged_chars:
             return tuple(joined), record
         joined.append(record)
         last = record.received_at
     return tuple(joined), None
+
+
+def asked_chars(turn: Turn) -> int:
+    """Return how many characters a turn asks, with those of the messages that joined it."""
+    said = (entry.message.text for entry in turn.exchanged if entry.message.role == "user")
+    return len(turn.event.text) + sum(map(len, said))
+
+
+async def last_sent_at(
+    first_at: float, steps: Iterable[Step], inbox: Lookup[MessageRecord]
+) -> float:
+    """Return when the last message came in that is part of a turn which a crash has cut off."""
+    names = [step.name for step in steps if step.kind in ("burst", "steer")]
+    found = [await inbox.get(name) for name in names]
+    return max([first_at, *(one.received_at for one in found if one is not None)])
 
 
 def with_joined(turn: Turn, joined: Iterable[MessageRecord]) -> Turn:

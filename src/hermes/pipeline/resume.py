@@ -14,7 +14,7 @@ from hermes.pipeline.exchange import (
     with_claimed,
     with_result,
 )
-from hermes.pipeline.follow_ups import rejoined
+from hermes.pipeline.follow_ups import last_sent_at, rejoined
 from hermes.pipeline.graph_notes import note_call, note_tool
 from hermes.pipeline.history_fit import leave_out, without_unanswered
 from hermes.pipeline.pending_images import without_pending_images
@@ -50,8 +50,9 @@ async def restore(turn: Turn, steps: tuple[Step, ...], ctx: TurnContext) -> Turn
     first = next((step for step in steps if step.kind == "prepared"), None)
     if first is None or first.body is None:
         return None
-    frozen = _decode_prepared(first.body)
-    turn = await _thaw(await rejoined(turn, steps, ctx.services.store.inbox), frozen, ctx)
+    frozen, inbox = _decode_prepared(first.body), ctx.services.store.inbox
+    ctx.interrupt.last_at = await last_sent_at(turn.received_at, steps, inbox)
+    turn = await _thaw(await rejoined(turn, steps, inbox), frozen, ctx)
     is_erased = any(step.kind == "steer" and step.body is None for step in steps)
     is_same = not is_erased and _is_as_it_was(turn, frozen, ctx)
     for step in steps:

@@ -237,6 +237,8 @@ class TurnRunner:
         ctx.interrupt.is_followed = False
         turn = own
         while True:
+            # What an earlier preparation has noted is done again.
+            ctx.journal.unnote(noted)
             for stage in PREPARE:
                 after = await stage(turn, ctx)
                 if isinstance(after, Reply):
@@ -244,7 +246,6 @@ class TurnRunner:
                 turn = after
             if not await has_company(own, turn, ctx):
                 return turn, None
-            ctx.journal.unnote(noted)
             turn = own
 
     async def _act(self, turn: Turn, ctx: TurnContext, *, again: Prepare) -> tuple[Turn, Reply]:

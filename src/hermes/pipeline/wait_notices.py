@@ -33,18 +33,22 @@ class WaitNotices:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._told: set[tuple[str, str]] = set()
+        # The running turns that somebody waits for.
+        self._awaited: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def behind(self, turn: str, *, message_id: str, busy: BusyPolicy) -> None:
         """Tell the sender of a message that waits for a running turn, in a task of its own."""
         settings = self._services.settings.busy
         if busy in BEHIND and (settings.notice or any(settings.notice_platforms.values())):
+            self._awaited.add(turn)
             task = asyncio.create_task(self._tell_behind(turn, message_id, text=BEHIND[busy]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     def ended(self, turn: str) -> None:
-        """Forget who was told that they wait for a turn."""
+        """Forget who was told that they wait for a turn; nobody is any more."""
+        self._awaited.discard(turn)
         self._told = {told for told in self._told if turn not in told}
 
     async def without_place(self, waiting: Iterable[MessageRecord]) -> None:
@@ -67,15 +71,17 @@ class WaitNotices:
         if message is None or message.event is None or not self._is_wanted(message.event):
             return
         once = (message.person_id, turn)
-        if once not in self._told:
+        if turn in self._awaited and once not in self._told:
             self._told.add(once)
-            await self._tell(message, text)
+            await self._tell(message, text, unless_ended=turn)
 
     def _is_wanted(self, event: MessageEvent) -> bool:
         busy = self._services.settings.busy
         return busy.notice_platforms.get(event.source.platform, busy.notice)
 
-    async def _tell(self, message: MessageRecord, text: str) -> None:
+    async def _tell(
+        self, message: MessageRecord, text: str, *, unless_ended: str | None = None
+    ) -> None:
         event, services = message.event, self._services
         if event is None or event.internal or event.scheduled is not None or message.control:
             return
@@ -92,6 +98,7 @@ class WaitNotices:
             state=DeliveryState.PENDING,
             at=services.clock.now(),
             purpose="notice",
+            unless_ended=unless_ended,
         )
         try:
             if await services.store.sends.put(send, kept=lambda _: None):

@@ -13,14 +13,14 @@ import msgspec
 class Circuit(msgspec.Struct, frozen=True, kw_only=True):
     """How the calls to one model of a deployment went lately; times are seconds since 1970.
 
-    `failures` is how many calls in a row have failed, `payer` who made all of them (empty if several
-    people did, or if it does not matter), and `opened` how often in a row it was opened.
+    `failures` is how many calls in a row have failed, `causes` how many of them each person made (the
+    name is empty if it does not matter who), and `opened` how often in a row it was opened.
     Closed while `open_until` is None; after that time one trial call may pass, which counts as
     lost at `trial_until`. `reason` and `status` are why it was opened.
     """
 
     failures: int = 0
-    payer: str = ""
+    causes: tuple[tuple[str, int], ...] = ()
     opened: int = 0
     opened_at: float = 0.0
     open_until: float | None = None

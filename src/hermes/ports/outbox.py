@@ -76,6 +76,7 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     story: tuple[DeliveryNote, ...] = ()
     ended_at: float | None = None
     stopped_by: str | None = None
+    most: int | None = None
 
 
 class OutboxStore(Protocol):
@@ -118,11 +119,17 @@ class OutboxStore(Protocol):
         ...
 
     async def sending(
-        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        at: float,
+        is_stopped: bool = False,
+        most: int | None = None,
     ) -> None:
         """Mark a chunk as being on the wire, before the wire call.
 
-        Raises `GuardFailed` if the person stopped the delivery and the caller does not know it.
+        `most` is kept with the first. Raises `GuardFailed` if the person stopped the delivery and the caller does not know it.
         """
         ...
 

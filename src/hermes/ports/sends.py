@@ -78,7 +78,10 @@ class KnownSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewSend(msgspec.Struct, frozen=True, kw_only=True):
-    """A delivery that is not a reply; `mirrors` are the lanes that are notified."""
+    """A delivery that is not a reply; `mirrors` are the lanes that are notified.
+
+    It is not written once the message `unless_ended` has ended.
+    """
 
     id: str
     message_id: str
@@ -89,6 +92,7 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     purpose: Purpose = "tool"
     mirrors: tuple[str, ...] = ()
+    unless_ended: str | None = None
 
 
 class SendStore(Protocol):

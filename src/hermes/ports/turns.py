@@ -157,10 +157,14 @@ class Interaction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryStop(msgspec.Struct, frozen=True):
-    """A session whose replies are no longer sent, and where they were sent to."""
+    """A session whose replies are no longer sent, and where they were sent to.
+
+    A commit whose words are wrong if there are any does not expect them: it raises `SendingBegan`.
+    """
 
     lane: str
     target: Target
+    is_expected: bool = True
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):

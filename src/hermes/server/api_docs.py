@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.routing import Route
 
-from hermes.errors import NotFound
+from hermes.errors import NotFound, Unauthenticated
 from hermes.http.json_body import json_response
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
 from hermes.lazy import lazy
@@ -33,6 +33,13 @@ _OWN: Final = frozenset({"api-docs.js"})
 _CARRIED: Final = frozenset({"swagger-ui-bundle.js", "swagger-ui.css"})
 _TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 _HTML = "text/html; charset=utf-8"
+_SIGN_IN: Final = b"""\
+<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Hermes: sign in first</title>
+<h1>Sign in first</h1>
+<p>This page is for people who are signed in. Run <code>hermes link</code>, open the link that it prints,
+and come back.</p></html>
+"""
 # Swagger UI sets its own styles and shows small pictures from data URLs.
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; "
@@ -63,7 +70,12 @@ def api_docs_routes(gateway_api: GatewayApi, channels: Sequence[RouteChannel]) -
         return json_response(await asyncio.to_thread(document))
 
     async def page(exchange: HttpExchange) -> Answer:
-        await enter(exchange)
+        try:
+            await enter(exchange)
+        except Unauthenticated:
+            if "text/html" not in exchange.headers.get("accept", ""):
+                raise
+            return HttpResponse(status=401, body=_SIGN_IN, content_type=_HTML, headers=_HEADERS)
         if browser_code() is None:
             body = plain_page(await asyncio.to_thread(document))
         else:

@@ -18,6 +18,9 @@ _log = structlog.get_logger("hermes.server")
 # In excess of the total limit, for programs on this machine, so that `hermes status` still gets an
 # answer.
 _LOCAL_PLACES = 64
+# While files are short, so that whoever looks after the gateway still reaches it. The others would go
+# to a proxy on this machine.
+_LOCAL_IN_NEED = 4
 _LOG_EVERY_S = 60.0
 _LOCAL = "local"
 
@@ -54,21 +57,25 @@ class ConnectionLimits:
         self._open: Counter[str] = Counter()
         self._count = 0
         self._waiting: dict[OpenConnection, None] = {}
+        self._in_need: set[OpenConnection] = set()
         self._log_again_at = 0.0
 
     def admit(self, connection: OpenConnection, address: str, *, descriptor: int = -1) -> bool:
         """Count a new connection that has sent nothing yet; return False if it must be closed.
 
-        While files are missing none is admitted: what runs needs those that become free.
+        While files are missing, only a few of this machine are: what runs needs those that become free.
         """
         if self._files.leaves_few(descriptor) or self._files.is_short:
-            return False
+            if address != _LOCAL or len(self._in_need) >= _LOCAL_IN_NEED:
+                return False
+            self._in_need.add(connection)
         if address != _LOCAL and self._per_address <= self._open[address]:
             self._note_full("server.max_connections_per_address", address)
             return False
         if self._count >= self._most:
             self._note_full("server.max_connections", address)
             if not self._make_room() and not self._has_local_place(address):
+                self._in_need.discard(connection)
                 return False
         self._count += 1
         self._open[address] += 1
@@ -88,13 +95,14 @@ class ConnectionLimits:
     def leave(self, connection: OpenConnection, address: str) -> None:
         """Free the place of an admitted connection."""
         self._waiting.pop(connection, None)
+        self._in_need.discard(connection)
         self._count -= 1
         self._open[address] -= 1
         if not self._open[address]:
             del self._open[address]
 
     def _make_room(self) -> bool:
-        oldest = next(iter(self._waiting), None)
+        oldest = next((one for one in self._waiting if one not in self._in_need), None)
         if oldest is None:
             return False
         del self._waiting[oldest]

@@ -129,13 +129,20 @@ class MemoryOutboxStore:
         return min((r.next_at for r in self._of(platform) if r.state in _WAITING), default=None)
 
     async def sending(
-        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        at: float,
+        is_stopped: bool = False,
+        most: int | None = None,
     ) -> None:
         """Mark a chunk as being sent, before the platform call."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
         if row.stopped_by is not None and not is_stopped:
             raise GuardFailed(f"delivery {delivery_id} was stopped; read it again")
-        self._put(row, state=State.SENDING, chunk=chunk, sending_at=at)
+        begun = row.most if row.most is not None else most
+        self._put(row, state=State.SENDING, chunk=chunk, sending_at=at, most=begun)
 
     async def chunk_sent(
         self,

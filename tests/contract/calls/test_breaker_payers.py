@@ -156,6 +156,27 @@ def test_a_circuit_knows_whether_one_payer_made_all_failures() -> None:
         return after_failure(circuit, 5.0, error=error, trial=False, rules=rules, payer=payer)
 
     alone = failed(failed(failed(payer="eve"), payer="eve"), payer="eve")
-    assert (alone.failures, alone.payer, alone.open_until) == (3, "eve", None)
+    assert (alone.failures, alone.causes, alone.open_until) == (3, (("eve", 3),), None)
     both = failed(alone, payer="ann")
-    assert (both.failures, both.payer, both.open_until) == (4, "", 5.0 + rules.open_s)
+    assert (both.failures, both.causes, both.open_until) == (4, (("", 4),), 5.0 + rules.open_s)
+
+
+@pytest.mark.req("M1", "P5")
+async def test_the_many_failures_of_one_person_and_one_of_another_do_not_open_it_for_all(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    one = model("one", fails_for("boom", DOWN))
+    rules = {**RULES, "ROUTING__BREAKER__FAILURES": "5"}
+    async with open_calls(tmp_path, one, clock=clock, settings=rules) as rig:
+        for _ in range(5):
+            await fail(rig, "eve")
+        await fail(rig, "ben")
+        clock.advance(10.1)
+        await fail(rig, "eve")
+        others = await rig.call("hello", "one", payer=payer_for("ann"))
+        for person in ("liz", "liz", "ben", "liz", "ben"):
+            await fail(rig, person)
+        with pytest.raises(ProviderCooling):
+            await rig.call("hello", "one", payer=payer_for("ann"))
+
+    assert others.answer.candidate.provider == "one"

@@ -1,9 +1,11 @@
 """J15 to J18 and J20 on the real journal: how a reply leaves, and who may write."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from hermes import failpoints
 from hermes.errors import FailureClass, NotDelivered
 from hermes.message.ids import make_id
 from hermes.message.outcome import DeliveryState
@@ -14,6 +16,7 @@ from hermes.ports.steps import Lease
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from tests.contract.journal.rig import PUSH, Rig, equals, has, open_rig, some
+from tests.stores.opening import full_disk
 
 DOWN = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
 KEYED = Capabilities(delivery="push", unknown="allow", edit=True, key_window_s=3600.0)
@@ -162,6 +165,33 @@ async def test_j18_nothing_is_sent_before_the_transport_has_proven_itself(tmp_pa
 
         rig.core.push.connected(rig.push)
         await rig.until(equals(lambda: states(rig, message_id), ["sent"]))
+
+
+@pytest.mark.req("W18", "J6")
+async def test_a_reply_that_begins_while_stop_is_written_is_stopped_and_named(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, sending=False) as rig:
+        message_id = await rig.say("hello", platform="push")
+        await rig.outcome(message_id)
+        reply, begins = (await rig.deliveries(message_id))[0], list[asyncio.Task[None]]()
+
+        def begin_and_refuse(_point: str) -> None:
+            if not begins:
+                sending = rig.store.outbox.sending(reply.id, chunk=0, at=rig.clock.now())
+                begins.append(asyncio.create_task(sending))
+                raise full_disk()
+
+        failpoints.arm("store.commit.before", begin_and_refuse)
+        try:
+            said = await rig.answer("/stop", platform="push")
+        finally:
+            failpoints.disarm()
+        stopped = (await rig.deliveries(message_id))[0]
+
+    assert (len(begins), begins[0].done()) == (1, True)
+    assert said == "Stopped. The rest of the reply is not sent."
+    assert (reply.stopped_by, stopped.stopped_by is not None) == (None, True)
 
 
 @pytest.mark.req("J16")

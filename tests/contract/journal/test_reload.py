@@ -121,7 +121,9 @@ async def test_a_wrong_configuration_is_told_and_who_may_not_use_it_cannot(tmp_p
 
     closed = {"ACCESS__PLATFORMS__REST__COMMANDS__DM__ADMINS": '["root"]'}
     async with open_rig(tmp_path, reload_mcp=broken, settings=closed) as rig:
-        assert "You may not use /reload-mcp here" in await rig.answer("/reload-mcp once")
+        refused = await rig.answer("/reload-mcp once")
+        assert "You may not use /reload-mcp here" in refused
+        assert "`ann` has to be in access.platforms.rest.commands.dm.admins" in refused
         told = await rig.answer("/reload-mcp once", chat="root")
         assert told.startswith("Nothing was changed, because the configuration is wrong")
 

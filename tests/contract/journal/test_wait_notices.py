@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from hermes.message.outcome import BusyPolicy
+from hermes.message.outcome import BusyPolicy, DeliveryState
+from hermes.message.parts import TextPart
+from hermes.pipeline.targets import target_of
 from hermes.pipeline.wait_notices import BEHIND, NO_PLACE
+from hermes.ports.sends import NewSend
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, has, open_rig
 from tests.contract.journal.test_places import hold_the_place
@@ -84,6 +88,34 @@ async def test_a_person_whose_messages_wait_is_told_once_per_answer(tmp_path: Pa
 
         assert ends == ["answered", "merged"]
         assert texts(rig).count(_NEXT) == 1
+
+
+@pytest.mark.req("W16")
+async def test_no_notice_is_written_once_the_answer_that_it_speaks_of_is_there(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, script=hang_first) as rig:
+        first = await begin(rig)
+        record = await rig.store.inbox.get(first)
+        assert record is not None
+        assert record.event is not None
+        notice = NewSend(
+            id="o_1",
+            message_id=first,
+            person_id=record.person_id,
+            target=target_of(record.event),
+            parts=(TextPart(_NEXT),),
+            state=DeliveryState.PENDING,
+            at=rig.clock.now(),
+            unless_ended=first,
+        )
+        before = await rig.store.sends.put(notice, kept=lambda _: None)
+        await rig.say("/stop", platform="push")
+        await rig.outcome(first)
+        late = msgspec.structs.replace(notice, id="o_2")
+        after = await rig.store.sends.put(late, kept=lambda _: None)
+
+        assert (before, after) == (True, False)
 
 
 @pytest.mark.req("W16")

@@ -125,6 +125,24 @@ async def test_a_reader_leaves_the_wal_of_a_killed_process(tmp_path: Path) -> No
     assert await has_ann(tmp_path)
 
 
+@pytest.mark.req("A8", "J20")
+@pytest.mark.parametrize("is_reading", [True, False])
+async def test_a_reader_from_before_a_start_leaves_the_wal_of_that_process(
+    tmp_path: Path, is_reading: bool
+) -> None:
+    await (await open_store(tmp_path, options=SYNCED)).close()
+    reader = open_reader(tmp_path / "hermes.db", vfs=None)
+    if is_reading:
+        reader.execute("BEGIN")
+        reader.one("SELECT count(*) FROM people")
+    kill_after_a_write(tmp_path)
+
+    reader.close()
+
+    assert (tmp_path / "hermes.db-wal").stat().st_size > 0
+    assert await has_ann(tmp_path)
+
+
 @pytest.mark.req("J20")
 async def test_a_reader_that_outlives_the_writer_loses_nothing(tmp_path: Path) -> None:
     store = await open_store(tmp_path, options=SYNCED)

@@ -65,6 +65,29 @@ async def test_what_two_messages_said_cannot_be_exchanged(
 
 
 @pytest.mark.req("J24")
+@pytest.mark.parametrize("table", ["inbox", "steps", "outbox"])
+async def test_a_row_cannot_refer_to_an_answer_of_another_person(
+    tmp_path: Path, table: str
+) -> None:
+    """What several rows share opens at its own row of `blobs`, so its owner is compared."""
+    async with open_rig(tmp_path) as rig:
+        ann, eve = [await rig.say("what did I owe?", chat=name) for name in ("ann", "eve")]
+        for name in (ann, eve):
+            await rig.outcome(name)
+    column, key = ("reply_body", "id") if table == "inbox" else ("body", "message_id")
+    swap(tmp_path, table, column, key=key, rows=(ann, eve))
+
+    async with opened(tmp_path) as store:
+        if table == "outbox":
+            shown = await store.outbox.of_message(ann)
+            assert [one.parts for one in shown] == [None]
+            return
+        read = store.inbox.result if table == "inbox" else store.turns.steps
+        with pytest.raises(StoreError, match="refers to a body of person"):
+            await read(ann)
+
+
+@pytest.mark.req("J24")
 async def test_two_facts_of_a_person_cannot_be_exchanged(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         one, two = await two_facts(store)

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 
 from hermes.app.gateway import Gateway
 from hermes.config import LoadedConfig
+from hermes.ops.alert_book import read_alerts
 from hermes.ops.instance import PlannedStop, Wanted, find_running
+from hermes.ops.logs import LogPlan, set_up
 from hermes.ports.clock import SystemClock
 from tests.unit.app.faulty_home import children, held, make_home
 
@@ -135,6 +138,31 @@ async def test_a_start_that_fails_releases_everything(tmp_path: Path, step: str)
     assert await held() == before
     assert find_running(loaded.home) is None
     await start_and_stop(loaded)
+
+
+@pytest.mark.req("W3", "W7")
+@pytest.mark.parametrize("step", ["take store", "start lanes"])
+async def test_what_a_failed_start_has_to_tell_an_operator_is_kept(
+    tmp_path: Path, step: str
+) -> None:
+    loaded = make_home(tmp_path / "home")
+    logs = set_up(LogPlan(level="info", format="json"), (), clock=SystemClock())
+
+    def complain(name: str) -> None:
+        if name == step:
+            structlog.get_logger().error("no_model", problem="none has a key")
+            raise Broken(name)
+
+    try:
+        with pytest.raises(Broken):
+            async with Gateway(loaded, checkpoint=complain, logs=logs):
+                raise AssertionError
+    finally:
+        logs.close()
+        structlog.reset_defaults()
+
+    told = [one.text for one in read_alerts(loaded.home)]
+    assert told.count("No model can answer: none has a key") == 1
 
 
 @pytest.mark.req("W3")

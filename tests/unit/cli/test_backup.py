@@ -90,6 +90,16 @@ def test_a_configuration_with_a_secret_is_left_out_and_named(spoken, hermes, tmp
 
 
 @pytest.mark.req("W1", "J24")
+def test_a_configuration_that_repeats_a_secret_of_env_is_left_out(spoken, hermes, tmp_path):
+    (spoken / "config.yaml").write_text("time_zone: UTC\n# it was sk-not-a-real-key\n")
+
+    done = hermes("backup", str(tmp_path / "backup.tar"))
+
+    assert "config.yaml: it has a secret (line 2 looks like one)" in done.stdout, done.stderr
+    assert b"sk-not-a-real-key" not in (tmp_path / "backup.tar").read_bytes()
+
+
+@pytest.mark.req("W1", "J24")
 def test_a_restored_home_answers_as_the_old_one_did(spoken, kept, hermes, model, tmp_path):
     new = tmp_path / "new"
     key = str(spoken / "keys/store.keys")
@@ -110,13 +120,30 @@ def test_a_restored_home_answers_as_the_old_one_did(spoken, kept, hermes, model,
     assert stat.S_IMODE((new / "hooks/ear/handler.py").stat().st_mode) == 0o600
 
 
+@pytest.mark.req("W1", "J24")
+def test_without_its_key_an_archive_is_not_restored_unless_that_is_wanted(
+    spoken, kept, hermes, tmp_path
+):
+    new, key = tmp_path / "new", str(spoken / "keys/store.keys")
+
+    refused = hermes("restore", str(kept), "--home", str(new))
+    unclear = hermes("restore", str(kept), "--home", str(new), "--key-file", key, "--without-key")
+
+    assert refused.returncode == 1
+    assert "signature can only be checked with its key file" in refused.stderr
+    assert "--key-file" in refused.stderr
+    assert "--without-key" in refused.stderr
+    assert (unclear.returncode, "not both" in unclear.stderr) == (2, True)
+    assert not new.exists()
+
+
 @pytest.mark.req("W1")
 def test_without_its_key_a_home_is_restored_and_says_which_one_it_needs(
     spoken, kept, hermes, tmp_path
 ):
     new = tmp_path / "new"
 
-    done = hermes("restore", str(kept), "--home", str(new))
+    done = hermes("restore", str(kept), "--home", str(new), "--without-key")
     refused = hermes("users", "list", "--home", str(new))
     shutil.copy(spoken / "keys/store.keys", new / "keys/store.keys")
     started = hermes("users", "list", "--home", str(new))
@@ -203,7 +230,7 @@ def test_a_home_that_is_used_or_not_empty_is_left_alone(spoken, kept, hermes, ga
     before = contents(spoken)
 
     used = hermes("restore", str(kept), "--home", str(spoken))
-    full = hermes("restore", str(kept), "--home", str(other))
+    full = hermes("restore", str(kept), "--home", str(other), "--without-key")
 
     assert (used.returncode, "already runs" in used.stderr) == (1, True)
     assert (full.returncode, "not empty: it has mine.txt" in full.stderr) == (1, True)
@@ -239,6 +266,30 @@ def test_a_backup_can_go_through_a_pipe(spoken, kept, hermes, tmp_path):
 
     assert (done.returncode, b"standard output" in done.stderr) == (0, True)
     assert restored.returncode == 0, restored.stderr
+
+
+@pytest.mark.req("W1", "W35")
+def test_a_full_output_is_not_blamed_on_the_home(spoken):
+    command = [sys.executable, "-m", "hermes", "backup", "-"]
+    environ = {"HERMES_HOME": str(spoken), "PATH": "/usr/bin:/bin"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, env=environ, stdout=full, stderr=subprocess.PIPE, check=False
+        )
+
+    said = done.stderr.decode()
+    assert (done.returncode, "Standard output takes no more of the backup" in said) == (1, True), (
+        said
+    )
+    assert str(spoken) not in said
+
+
+@pytest.mark.req("W1", "W35")
+def test_a_restore_from_standard_input_is_refused_by_name(hermes, tmp_path):
+    done = hermes("restore", "-", "--home", str(tmp_path / "new"))
+
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert (done.returncode, "cannot come from standard input" in said) == (2, True), said
 
 
 @pytest.mark.req("W1")
@@ -296,7 +347,7 @@ from hermes.app.backup import make_restore
 def tell(done, total, note):
     if note == "writing" and (Path(sys.argv[2]) / "media").exists():
         os.kill(os.getpid(), signal.SIGKILL)
-make_restore(Path(sys.argv[2]), Path(sys.argv[1]), key_path=None, tell=tell)
+make_restore(Path(sys.argv[2]), Path(sys.argv[1]), key_path=None, tell=tell, without_key=True)
 """
     cut = subprocess.run([sys.executable, "-c", killed, str(kept), str(new)], check=False)
 
@@ -324,7 +375,7 @@ def test_a_full_disk_leaves_no_half_backup_and_no_half_home(spoken, kept, hermes
         pytest.skip("this machine does not let root mount a tmpfs")
     try:
         backup = hermes("backup", str(place / "backup.tar"))
-        restore = hermes("restore", str(kept), "--home", str(place / "new"))
+        restore = hermes("restore", str(kept), "--home", str(place / "new"), "--without-key")
         left = [path for path in place.rglob("*") if path.is_file()]
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)

@@ -221,3 +221,14 @@ def test_a_pipe_talks_line_by_line_without_control_codes(hermes, gateway):
 
     assert done.returncode == 0
     assert done.stdout == "You said: hello\n# Title\n\nsome **bold** text\nfound it\n"
+
+
+@pytest.mark.req("W18", "W35")
+def test_a_running_gateway_is_reached_although_its_configuration_is_wrong_now(
+    hermes, gateway, home
+):
+    (home / "config.yaml").write_text("server: {prot: 1}\n")
+
+    done = hermes("chat", "--message", "hello")
+
+    assert (done.returncode, done.stdout) == (0, "You said: hello\n"), done.stderr

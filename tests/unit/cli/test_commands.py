@@ -2,6 +2,7 @@ import json
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -303,3 +304,17 @@ def test_a_reader_that_leaves_early_causes_no_traceback(home):
     )
 
     assert done.stderr == ""
+
+
+@pytest.mark.req("W35")
+@pytest.mark.parametrize("module", ["pydantic", "typer"])
+def test_ctrl_c_while_a_command_is_imported_ends_it_without_a_traceback(
+    tmp_path: Path, module: str
+) -> None:
+    (tmp_path / f"{module}.py").write_text("raise KeyboardInterrupt\n")
+    environ = {"PYTHONPATH": str(tmp_path), "HERMES_HOME": str(tmp_path / "home")}
+    command = [sys.executable, "-m", "hermes", "status"]
+
+    done = subprocess.run(command, env=environ, capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -97,14 +97,33 @@ def test_new_connections_are_refused_while_a_call_lacks_a_file() -> None:
 
     with capture_logs() as logs:
         known = [files.caused(NO_FILES), files.caused(NO_FILES), files.caused(ValueError("no"))]
-    refused = places.admit(Client(), "local")
+    refused = places.admit(Client(), "192.0.2.7")
     clock.advance(6)
 
     assert known == [True, True, False]
     assert [line["event"] for line in logs] == ["no_files_left"]
     assert (idle.is_dropped, busy.is_dropped) == (True, False)
     assert not refused
-    assert places.admit(Client(), "local")
+    assert places.admit(Client(), "192.0.2.7")
+
+
+@pytest.mark.req("W1", "W7")
+def test_a_few_programs_of_this_machine_get_in_while_files_are_missing() -> None:
+    files = FileShortage(ManualClock().monotonic)
+    places = ConnectionLimits(10, per_address=10, monotonic=lambda: 0.0, files=files)
+    here = [Client() for _ in range(5)]
+
+    with capture_logs():
+        files.caused(NO_FILES)
+        admitted = [places.admit(client, "local") for client in here]
+        # What makes room for calls does not close them.
+        files.caused(NO_FILES)
+        places.leave(here[0], "local")
+        again = places.admit(Client(), "local")
+
+    assert admitted == [True, True, True, True, False]
+    assert not any(client.is_dropped for client in here)
+    assert again
 
 
 @pytest.mark.req("W1")
@@ -115,8 +134,8 @@ def test_a_new_connection_does_not_get_one_of_the_last_files() -> None:
     places = ConnectionLimits(10, per_address=10, monotonic=clock.monotonic, files=files)
 
     with capture_logs() as logs:
-        assert places.admit(Client(), "local", descriptor=most - 33)
-        assert not places.admit(Client(), "local", descriptor=most - 32)
+        assert places.admit(Client(), "192.0.2.7", descriptor=most - 33)
+        assert not places.admit(Client(), "192.0.2.7", descriptor=most - 32)
 
     assert [line["event"] for line in logs] == ["no_files_left"]
 

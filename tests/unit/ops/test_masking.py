@@ -126,6 +126,21 @@ def test_a_very_long_value_loses_its_middle_and_no_secret_is_cut_in_two():
     assert masker.fields(fits) is fits
 
 
+@pytest.mark.req("W35", "A8")
+@pytest.mark.parametrize("before", [10, LONGEST_VALUE // 2 - 50, LONGEST_VALUE * 2])
+def test_no_piece_of_an_unknown_long_token_is_shown_at_a_cut(before: int) -> None:
+    payload, signature = "pAyL0ad" * 4000, "S1gn" * 2500
+    token = f"eyJhbGciOiJIUzI1NiJ9.{payload}.{signature}"
+    text = f"{'a ' * (before // 2)}Bearer:{token} {'b ' * 3000}"
+
+    shown = Masker(()).fields({"said": text, "list": [text]})
+
+    assert "pAyL0ad" not in shown["said"]
+    assert "S1gn" not in shown["said"]
+    assert shown["said"].endswith("b ")
+    assert len(shown["said"]) < LONGEST_VALUE + 100
+
+
 @pytest.mark.req("W35")
 @pytest.mark.parametrize("secret", ["K9" * 20, "hermes_" + "aB3" * 14 + "c", "Long" * 1500])
 def test_a_long_value_full_of_secrets_shows_no_piece_of_one(secret):

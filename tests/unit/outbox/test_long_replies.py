@@ -200,10 +200,14 @@ async def test_a_full_preview_makes_no_more_calls(bench) -> None:
 
 
 @pytest.mark.req("A26")
-async def test_a_lowered_limit_does_not_lose_the_end_of_a_reply_that_was_begun(bench) -> None:
-    channel = bench.platform(**FILES)
+@pytest.mark.parametrize("takes_files", [True, False])
+@pytest.mark.parametrize("begun", [MOST - 1, MOST, MOST + 1, MOST + 2])
+async def test_a_lowered_limit_does_not_lose_the_end_of_a_reply_that_was_begun(
+    bench, begun: int, takes_files: bool
+) -> None:
+    channel = bench.platform(**(FILES if takes_files else {"max_chars": CHARS}))
     bench.long = LongReplies(0, bench.files)
-    channel.stop_before("send", 8)
+    channel.stop_before("send", begun)
     bench.reply("long", LONG)
     await bench.start()
 

@@ -282,10 +282,16 @@ class SlowStore(MemoryOutboxStore):
         self.ready = asyncio.Event()
 
     async def sending(
-        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        at: float,
+        is_stopped: bool = False,
+        most: int | None = None,
     ) -> None:
         await self.ready.wait()
-        await super().sending(delivery_id, chunk=chunk, at=at, is_stopped=is_stopped)
+        await super().sending(delivery_id, chunk=chunk, at=at, is_stopped=is_stopped, most=most)
 
 
 @pytest.mark.req("J18")

@@ -5,13 +5,11 @@ from what each repeat accepts, alone and beside what other repeats accept, with 
 the repeat once before them all or before each of them (many places to start).
 """
 
-import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice, product
-from re import _constants as sre  # type: ignore[attr-defined]
-from re import _parser  # type: ignore[attr-defined]
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from tools.expression_tree import REPEATS, SINGLE, Node, fits, parser, sre
 
 _COMMON = 'a0 "\\\n-.:'
 _OTHERS = "aA0 \t_~@<é字\ud800"
@@ -19,18 +17,6 @@ _ENDS = ("", "\x00", "\n!", "\u2028x\u2028y")
 _LETTERS = 14
 _PIECES = 10
 _MOST = 900
-_CATEGORIES = {
-    sre.CATEGORY_DIGIT: r"\d",
-    sre.CATEGORY_NOT_DIGIT: r"\D",
-    sre.CATEGORY_SPACE: r"\s",
-    sre.CATEGORY_NOT_SPACE: r"\S",
-    sre.CATEGORY_WORD: r"\w",
-    sre.CATEGORY_NOT_WORD: r"\W",
-}
-_SINGLE = (sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN)
-_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
-# Any: the parser's nodes are pairs of an opcode and whatever that opcode needs.
-Node = Any
 
 
 class Input(NamedTuple):
@@ -47,7 +33,7 @@ class Input(NamedTuple):
 
 def inputs_for(pattern: str, flags: int = 0) -> tuple[Input, ...]:
     """Return the families of inputs for one expression, the likely ones first."""
-    parsed = _parser.parse(pattern, flags)
+    parsed = parser.parse(pattern, flags)
     shape = _Shape(tuple(_letters(list(parsed))))
     shape.visit(list(parsed), "")
     found = dict.fromkeys(one for one in shape.inputs(list(parsed)) if one.piece)
@@ -65,7 +51,7 @@ class _Shape:
 
     def visit(self, nodes: list[Node], before: str) -> None:
         for code, given in nodes:
-            if code in _REPEATS:
+            if code in REPEATS:
                 body = list(given[2])
                 pieces = tuple(islice(self.pieces(body), _PIECES))
                 self.repeats.append((before, pieces))
@@ -93,10 +79,10 @@ class _Shape:
     def _one(self, code: Node, given: Node, letter: str) -> str:
         if code is sre.LITERAL:
             return chr(given)
-        if code in _SINGLE:
+        if code in SINGLE:
             known = (letter, *self.letters, *_all_letters([(code, given)]), *_OTHERS)
-            return next((one for one in known if one and _fits(code, given, one)), "")
-        if code in _REPEATS:
+            return next((one for one in known if one and fits(code, given, frozenset(one))), "")
+        if code in REPEATS:
             return self.example(list(given[2]), letter) * max(1, min(given[0], 50))
         if code is sre.SUBPATTERN:
             self.groups[given[0]] = list(given[3])
@@ -147,7 +133,7 @@ def _letters(nodes: list[Node]) -> Iterator[str]:
 
 def _letters_of_repeats(nodes: list[Node]) -> Iterator[str]:
     for code, given in nodes:
-        if code in _REPEATS:
+        if code in REPEATS:
             yield from _all_letters(list(given[2]))
             yield from _letters_of_repeats(list(given[2]))
         for inner in _inside(code, given):
@@ -163,27 +149,3 @@ def _all_letters(nodes: list[Node]) -> Iterator[str]:
             yield from (chr(one[1][0]) for one in given if one[0] is sre.RANGE)
         for inner in _inside(code, given):
             yield from _all_letters(inner)
-
-
-def _fits(code: Node, given: Node, letter: str) -> bool:
-    if code is sre.ANY:
-        return letter != "\n"
-    if code in (sre.LITERAL, sre.NOT_LITERAL):
-        return (chr(given) == letter) is (code is sre.LITERAL)
-    return _is_in(tuple(given), letter)
-
-
-@cache
-def _is_in(items: tuple[Node, ...], letter: str) -> bool:
-    is_negated = bool(items) and items[0][0] is sre.NEGATE
-    return is_negated is not any(_matches(code, given, letter) for code, given in items)
-
-
-def _matches(code: Node, given: Node, letter: str) -> bool:
-    if code is sre.LITERAL:
-        return chr(given) == letter
-    if code is sre.RANGE:
-        return given[0] <= ord(letter) <= given[1]
-    if code is sre.CATEGORY:
-        return re.match(_CATEGORIES[given], letter) is not None
-    return False

@@ -8,9 +8,12 @@ import msgspec
 import pytest
 
 from hermes.config import BusySettings, Settings
+from hermes.message.chat import ChatMessage
 from hermes.message.outcome import BusyPolicy, DeliveryState
+from hermes.message.parts import TextPart
+from hermes.pipeline.exchange import with_claimed
 from hermes.pipeline.interrupts import Arrivals, Interrupt
-from hermes.pipeline.stages.join_follow_ups import has_company, join_follow_ups
+from hermes.pipeline.stages.join_follow_ups import gather, has_company, join_follow_ups
 from hermes.pipeline.turn import Turn
 from hermes.ports.steps import Step
 from hermes.ports.turns import MessageRecord
@@ -133,6 +136,24 @@ async def test_w20_no_more_join_than_the_settings_allow(busy: BusySettings) -> N
     )
 
     assert (await join(make_turn(), ctx)).joined == ("m_2",)
+
+
+@pytest.mark.req("W20")
+@pytest.mark.parametrize(
+    "busy", [BusySettings(max_merged=3), BusySettings(max_merged_chars=len("hello12345678"))]
+)
+async def test_the_limits_are_those_of_the_turn_and_not_of_one_round(busy: BusySettings) -> None:
+    ctx = context(
+        make_record("m_3", make_event("5678")),
+        make_record("m_4", make_event("9")),
+        settings=Settings(busy=busy),
+    )
+    before = ChatMessage("user", (TextPart("1234"),))
+    turn = with_claimed(make_turn(), "m_2", before, ordinal=1)
+    arrivals = ctx.interrupt.gathering
+    assert arrivals is not None
+
+    assert [one.id for one in await gather(turn, ctx, arrivals)] == ["m_3"]
 
 
 @pytest.mark.req("W20")

@@ -1,7 +1,7 @@
 """Which text of HTML a person would see: what hides a whole element, and what its content may undo.
 
-Pure; it sits under `html_reader.py`. `display: none`, `opacity: 0` and the attribute `hidden` hide an
-element with all it holds. `font-size: 0` and `visibility: hidden` are inherited, and an element inside
+Pure; it sits under `html_reader.py`. `display: none`, an `opacity` of less than a tenth, the attribute
+`hidden` and a `dialog` that is not open hide an element with all it holds. `font-size: 0`, also in `font`, and `visibility: hidden` are inherited, and an element inside
 may set a size of its own: templates of mails wrap every column in a text of no size.
 """
 
@@ -24,14 +24,19 @@ OPEN_ENDED: Final = frozenset((
 ))  # fmt: skip
 _MAX_LAYERS: Final = 200
 _HIDES_TREE: Final = re.compile(
-    r"display\s*:\s*none|opacity\s*:\s*\+?\.?0(?![.\d]*[1-9])", re.IGNORECASE
+    r"display\s*:\s*none"
+    r"|opacity\s*:\s*\+?(?:(?:0+(?:\.(?:0\d*+)?)?|\.0\d*+)(?![.\d%])|\d?(?:\.\d*+)?(?<=[.\d])%)",
+    re.IGNORECASE,
 )
+# Style, weight and the like, before the size in `font`.
+_FONT: Final = r"font\s*:\s*(?:[\w-]+\s+){0,4}"
 _HIDES_TEXT: Final = re.compile(
-    r"visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*\+?\.?0(?![.\d]*[1-9])", re.IGNORECASE
+    rf"visibility\s*:\s*(?:hidden|collapse)|(?:font-size\s*:\s*|{_FONT})\+?\.?0(?![.\d]*[1-9])",
+    re.IGNORECASE,
 )
 # A size in em or per cent is zero inside an element of size zero.
 _SHOWS_TEXT: Final = re.compile(
-    r"visibility\s*:\s*visible|font-size\s*:\s*\+?(?:[.0]*+[1-9][\d.]*+\s*(?:px|pt|pc|cm|mm|in|q|rem|vw|vh)"
+    rf"visibility\s*:\s*visible|(?:font-size\s*:\s*|{_FONT})\+?(?:[.0]*+[1-9][\d.]*+\s*(?:px|pt|pc|cm|mm|in|q|rem|vw|vh)"
     r"|(?:xx?-|x{3}-)?(?:small|large)|medium)",
     re.IGNORECASE,
 )
@@ -39,6 +44,8 @@ _SHOWS_TEXT: Final = re.compile(
 
 def hides_all(tag: Start) -> bool:
     """Whether nobody sees the element, whatever is inside it."""
+    if tag.name == "dialog" and "open" not in tag.attributes:
+        return True
     return "hidden" in tag.attributes or _HIDES_TREE.search(_style(tag.attributes)) is not None
 
 

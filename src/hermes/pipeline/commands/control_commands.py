@@ -5,13 +5,14 @@ from typing import Protocol
 
 import msgspec
 
+from hermes.errors import SendingBegan
 from hermes.message.parts import TextPart
 from hermes.message.plain_answer import plain_answer
 from hermes.message.reply import Reply
 from hermes.message.session_key import base_lane
 from hermes.pipeline.admission import refusal_of, turned_away
 from hermes.pipeline.commands.approvals import approve, deny, effect_of
-from hermes.pipeline.commands.effect import Effect
+from hermes.pipeline.commands.effect import Effect, said_if_sending
 from hermes.pipeline.commands.help import unknown
 from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
@@ -51,16 +52,7 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
     effect = Effect(text="")
     if reply is None:
         reply, effect = await _act(turn, ctx, lane)
-    commit = msgspec.structs.replace(
-        build_commit(turn, reply, ctx),
-        interrupts=effect.interrupts,
-        reset_lane=effect.reset_lane,
-        end_reason=effect.end_reason,
-        stops_below=lane if effect.stops_below else None,
-        stops_sending=DeliveryStop(lane, target_of(turn.event)) if effect.stops_sending else None,
-    )
-    assert ctx.journal.lease is not None
-    await commit_patiently(ctx, ctx.journal.lease, commit)
+    reply, commit = await _committed(turn, ctx, reply, effect=effect)
     if effect.interrupts is not None:
         plane.interrupt(lane, turn.id, message_id=effect.interrupts)
     for record in await ctx.services.store.turns.below(lane) if effect.stops_below else ():
@@ -68,6 +60,38 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
         plane.wake(record.lane)
     plane.wake(effect.wakes or lane)
     return reply, commit
+
+
+async def _committed(
+    turn: Turn, ctx: TurnContext, reply: Reply, *, effect: Effect
+) -> tuple[Reply, Commit]:
+    """Commit a command; return its reply and the commit."""
+    lease, commit = ctx.journal.lease, _with_effect(turn, build_commit(turn, reply, ctx), effect)
+    assert lease is not None
+    try:
+        await commit_patiently(ctx, lease, commit)
+    except SendingBegan:
+        reply, effect = _ended(said_if_sending(effect))
+        again = _with_effect(turn, build_commit(turn, reply, ctx), effect)
+        # What the journal handed over for the first one is nowhere else.
+        commit = msgspec.structs.replace(
+            again, ended=commit.ended, spent=commit.spent, events=commit.events
+        )
+        await commit_patiently(ctx, lease, commit)
+    return reply, commit
+
+
+def _with_effect(turn: Turn, commit: Commit, effect: Effect) -> Commit:
+    lane = base_lane(turn.lane)
+    stop = DeliveryStop(lane, target_of(turn.event), is_expected=effect.text_if_sending is None)
+    return msgspec.structs.replace(
+        commit,
+        interrupts=effect.interrupts,
+        reset_lane=effect.reset_lane,
+        end_reason=effect.end_reason,
+        stops_below=lane if effect.stops_below else None,
+        stops_sending=stop if effect.stops_sending else None,
+    )
 
 
 async def _act(turn: Turn, ctx: TurnContext, lane: str) -> tuple[Reply, Effect]:

@@ -11,7 +11,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     `interrupts` is a running message that has to end, `reset_lane` a lane that starts over for the
     `end_reason`, `wakes` a lane that somebody has to look at. With `stops_below` all that runs
-    below the session has to end, too; with `stops_sending` its replies get no more messages.
+    below the session has to end, too; with `stops_sending` its replies get no more messages, and
+    `text_if_sending` is said if one began to be sent since the command looked.
     """
 
     text: str
@@ -21,7 +22,14 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     wakes: str | None = None
     stops_below: bool = False
     stops_sending: bool = False
+    text_if_sending: str | None = None
     outcome: Outcome = Outcome.ANSWERED
+
+
+def said_if_sending(effect: Effect) -> Effect:
+    """Return the end of a command that has met a reply which began to be sent."""
+    assert effect.text_if_sending is not None
+    return msgspec.structs.replace(effect, text=effect.text_if_sending, text_if_sending=None)
 
 
 def refused(text: str) -> Effect:

@@ -15,6 +15,7 @@ from hermes.ports.turns import LaneView, MessageRecord
 _MOST_SHOWN = 10
 _SHOWN_CHARS = 80
 _NO_PLACE = "This session waits for a free place to answer {}."
+_REST_STOPPED = "Stopped. The rest of the reply is not sent."
 _UNDER_WAY = (MessageState.RUNNING, MessageState.PARKED)
 
 
@@ -28,19 +29,23 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
     sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
-    nothing = "Stopped. The rest of the reply is not sent." if sending else "Nothing is running."
     effect = Effect(
-        text="Stopped." if stopped else nothing,
+        text="Stopped." if stopped else (_REST_STOPPED if sending else "Nothing is running."),
         interrupts=running,
         stops_below=is_all,
-        stops_sending=sending,
+        # A reply may begin to be sent before this is committed.
+        stops_sending=True,
+        text_if_sending=None if stopped or sending else _REST_STOPPED,
     )
     if running and ctx.services.settings.busy.stop_suspends:
         text = "Stopped. Your next message starts a new conversation."
         effect = msgspec.structs.replace(effect, text=text, reset_lane=lane, end_reason="stopped")
     if tasks and not is_all:
         left = f"{_count(len(tasks), 'background task')} left alone; /stop all stops everything."
-        effect = msgspec.structs.replace(effect, text=f"{effect.text} {left}")
+        other = effect.text_if_sending and f"{effect.text_if_sending} {left}"
+        effect = msgspec.structs.replace(
+            effect, text=f"{effect.text} {left}", text_if_sending=other
+        )
     return effect
 
 

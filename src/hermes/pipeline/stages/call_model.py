@@ -82,7 +82,7 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         return await call.run()
     except TurnInterrupted:
-        if ctx.interrupt.is_followed and ctx.interrupt.by is None:
+        if call.is_given_up():
             return await call.dropped()
         return call.so_far(stopped_reply(turn, call.shown.text, by=ctx.interrupt.by or ""))
     except ProviderError as error:
@@ -110,15 +110,16 @@ class _Call:
     def __init__(self, turn: Turn, ctx: _Context) -> None:
         self.shown = StreamedText(turn, ctx)
         self.costs = TryCosts(turn, ctx.journal)
-        self.costs.receipt.is_given_up = lambda: (
-            ctx.interrupt.is_followed and ctx.interrupt.by is None
-        )
         self._turn = turn
         self._ctx = ctx
         self._candidate: Candidate | None = None
         self._deployment = ""
         self._ordinal: int | None = None
         self._shown_chars = len(self.shown.text)
+
+    def is_given_up(self) -> bool:
+        """Return whether the call ends because a message follows that joins the turn."""
+        return self._ctx.interrupt.is_followed and self._ctx.interrupt.by is None
 
     async def run(self) -> Turn | Reply:
         """Return the turn with the answer, or the reply to an empty one."""
@@ -133,6 +134,7 @@ class _Call:
             remembers=turn.agent.settings.cache and turn.retry is None,
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
+            is_given_up=self.is_given_up,
         )
         run = ctx.services.calls.run(spec, turn.plan, receipt=self.costs.receipt)
         stoppable = ctx.interrupt.scope()

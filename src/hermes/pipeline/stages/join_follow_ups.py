@@ -78,6 +78,7 @@ async def join_follow_ups(turn: Turn, ctx: _Context) -> Turn | Reply:
         return turn
     names = tuple(record.id for record in joined)
     ctx.interrupt.joined = frozenset(names)
+    ctx.interrupt.last_at = joined[-1].received_at
     ctx.journal.join(names)
     ctx.journal.note("joined", messages=list(names))
     return with_joined(turn, joined)
@@ -133,7 +134,7 @@ def _window_s(
 ) -> float:
     """Return how long the next message may take; 0 if none is awaited."""
     busy = ctx.services.settings.busy
-    if 1 + len(joined) >= busy.max_merged:
+    if 1 + len(turn.joined) + len(joined) >= busy.max_merged:
         return 0.0
     newest = joined[-1].event if joined else turn.event
     assert newest is not None

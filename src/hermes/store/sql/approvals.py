@@ -182,15 +182,17 @@ class SqlApprovals:
             row = await self.get(str(question_id))
             bodies = await self._engine.reads.row(_SQL["bodies"], question_id)
             if row is not None and bodies is not None:
-                found.append(AskedQuestion(row, *[await self._body(body) for body in bodies]))
+                owner, *kept = bodies
+                texts = [await self._body(body, owner=owner) for body in kept]
+                found.append(AskedQuestion(row, *texts))
         return tuple(found)
 
-    async def _body(self, body: int | None) -> bytes | None:
+    async def _body(self, body: int | None, *, owner: str) -> bytes | None:
         """Return a body; one that cannot be decrypted must not keep a gateway from starting."""
         if body is None:
             return None
         try:
-            return await self._engine.sealer.get(self._engine.reads, body)
+            return await self._engine.sealer.get(self._engine.reads, body, owner=owner)
         except StoreError as error:
             _log.error("body_does_not_open", body=body, problem=str(error))
             return None

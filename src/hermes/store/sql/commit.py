@@ -2,11 +2,11 @@
 
 import msgspec
 
-from hermes.errors import GuardFailed, LeaseLost
+from hermes.errors import GuardFailed, LeaseLost, SendingBegan
 from hermes.message.chat import ChatMessage
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
-from hermes.ports.turns import Commit, Interaction
+from hermes.ports.turns import Commit, DeliveryStop, Interaction
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.jobs import put_job
 from hermes.store.sql.places import result_place
@@ -122,10 +122,14 @@ class CommitUnit:
         if commit.stops_below is not None:
             tx.put(_SQL["interrupt_below"], commit.stops_below, commit.message_id)
         if commit.stops_sending is not None:
-            lane, target = commit.stops_sending.lane, commit.stops_sending.target
-            where = (lane, target.platform, target.chat_id)
-            tx.put(_OUTBOX["stop_sending"], *where, commit.message_id, commit.at)
+            await self._stop_sending(tx, commit.stops_sending)
         return written
+
+    async def _stop_sending(self, tx: Tx, stop: DeliveryStop) -> None:
+        where = (stop.lane, stop.target.platform, stop.target.chat_id)
+        by = (self._commit.message_id, self._commit.at)
+        if await tx.changed(_OUTBOX["stop_sending"], *where, *by) and not stop.is_expected:
+            raise SendingBegan(f"a reply of {stop.lane} is being sent by now")
 
     async def _move_on(self, tx: Tx, head: int) -> GraphWrite | None:
         """Advance the session, if the turn has said anything."""

@@ -105,7 +105,7 @@ class ConversationPages:
         rows = db.rows(_SQL["messages"], bindings)
         found = []
         for row in rows[:limit]:
-            said = sealer.get_at_once(db, row[4], place=event_place(row[1]))
+            said = sealer.get_at_once(db, row[4], owner=row[3], place=event_place(row[1]))
             record = message_record(row, said)
             result = self._result(record.merged_into or record.id)
             found.append(ConversationMessage(record, result, epoch=row[16]))
@@ -117,8 +117,8 @@ class ConversationPages:
         row = db.row(_INBOX["result"], (message_id,))
         if row is None or row[1] is None:
             return None
-        content = sealer.get_at_once(db, row[1], place=result_place(message_id))
-        reply = None if row[0] is None else sealer.get_at_once(db, row[0])
+        content = sealer.get_at_once(db, row[1], owner=row[2], place=result_place(message_id))
+        reply = None if row[0] is None else sealer.get_at_once(db, row[0], owner=row[2])
         return decode_result(content, reply)
 
     def _remembered(

@@ -81,7 +81,9 @@ class SqlDreams:
         rows = await reads.rows(_SQL["said"], job.person_id, job.covered, limit)
         said = []
         for _, message_id, body, at in reversed(rows):
-            content = await sealer.get(reads, body, place=event_place(message_id))
+            content = await sealer.get(
+                reads, body, owner=job.person_id, place=event_place(message_id)
+            )
             event = None if content is None else decode_event(content)
             if event is None or event.internal or event.key is not None or event.history:
                 continue

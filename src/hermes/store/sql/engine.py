@@ -108,7 +108,7 @@ class Engine:
 
     async def message(self, row: Row) -> MessageRecord:
         """Convert an inbox row into a record, decrypting its body."""
-        content = await self.sealer.get(self.reads, row[4], place=event_place(row[1]))
+        content = await self.sealer.get(self.reads, row[4], owner=row[3], place=event_place(row[1]))
         return message_record(row, content)
 
 

@@ -49,7 +49,7 @@ async def take_missed(
     assert group.takes is not None
     rows = await tx.rows(_SQL["missed"], group.chat, *group.takes)
     bodies = [
-        await sealer.get(tx, row[2], place=event_place(row[1]))
+        await sealer.get(tx, row[2], owner=row[4], place=event_place(row[1]))
         for row in rows
         if row[3] >= at - KEPT_S
     ]

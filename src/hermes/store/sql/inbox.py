@@ -217,8 +217,8 @@ async def read_result(engine: Engine, message_id: str) -> TurnResult | None:
     row = await reads.row(_SQL["result"], message_id)
     if row is None or row[1] is None:
         return None
-    content = await sealer.get(reads, row[1], place=result_place(message_id))
-    reply = None if row[0] is None else await sealer.get(reads, row[0])
+    content = await sealer.get(reads, row[1], owner=row[2], place=result_place(message_id))
+    reply = None if row[0] is None else await sealer.get(reads, row[0], owner=row[2])
     return decode_result(content, reply)
 
 

@@ -108,10 +108,17 @@ class SqlOutbox:
         return None if row is None or row[0] is None else float(row[0])
 
     async def sending(
-        self, delivery_id: str, *, chunk: int, at: float, is_stopped: bool = False
+        self,
+        delivery_id: str,
+        *,
+        chunk: int,
+        at: float,
+        is_stopped: bool = False,
+        most: int | None = None,
     ) -> None:
         """Mark a chunk as being sent, before the platform call."""
-        await self._run("sending", delivery_id, chunk, at, self._engine.node, int(is_stopped))
+        how = (self._engine.node, int(is_stopped), most)
+        await self._run("sending", delivery_id, chunk, at, *how)
 
     async def chunk_sent(
         self,
@@ -241,12 +248,12 @@ class SqlOutbox:
             error=GuardFailed(f"delivery {bindings[0]} cannot become {name} in its current state"),
         )
 
-    async def _content(self, db: Reads, body: int | None) -> bytes | None:
+    async def _content(self, db: Reads, body: int | None, *, owner: str) -> bytes | None:
         """Return a body; one that cannot be decrypted must not block its platform."""
         if body is None:
             return None
         try:
-            return await self._engine.sealer.get(db, body)
+            return await self._engine.sealer.get(db, body, owner=owner)
         except StoreError as error:
             _log.error("body_does_not_open", body=body, problem=str(error))
             return None
@@ -256,7 +263,7 @@ class SqlOutbox:
 
     async def record(self, db: Reads, row: Row) -> DeliveryRecord:
         """Convert a row of the outbox into a delivery, decrypting its body."""
-        content = await self._content(db, row[5])
+        content = await self._content(db, row[5], owner=row[3])
         return DeliveryRecord(
             id=row[0],
             seq=row[1],
@@ -279,4 +286,5 @@ class SqlOutbox:
             story=await self.stories.read(db, row[3], row[18], delivery_id=row[0]),
             ended_at=row[19],
             stopped_by=row[20],
+            most=row[21],
         )

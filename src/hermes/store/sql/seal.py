@@ -201,19 +201,28 @@ class Sealer:
             cipher = self._found(person_id, db.row(_SQL["key"], (person_id,)), drops=drops)
         return _decrypt(cipher, person_id, sealed, place=place)
 
-    async def get(self, db: Reads, body_id: int, *, place: Place | None = None) -> bytes | None:
-        """Return the content of a body by its id, or None if it is gone."""
+    async def get(
+        self, db: Reads, body_id: int, *, owner: str, place: Place | None = None
+    ) -> bytes | None:
+        """Return the content of a body by its id, or None if it is gone.
+
+        `owner` is the person of the row that refers to it; raises `StoreError` if it is another's.
+        """
         row = await db.row(_SQL["body"], body_id)
         if row is None:
             return None
-        return await self.open(db, row[0], row[1], place=place or blob_place(body_id))
+        _check_owner(row[0], owner)
+        return await self.open(db, owner, row[1], place=place or blob_place(body_id))
 
-    def get_at_once(self, db: Rows, body_id: int, *, place: Place | None = None) -> bytes | None:
+    def get_at_once(
+        self, db: Rows, body_id: int, *, owner: str, place: Place | None = None
+    ) -> bytes | None:
         """Do the same as `get` for code that reads plainly."""
         row = db.row(_SQL["body"], (body_id,))
         if row is None:
             return None
-        return self.open_at_once(db, row[0], row[1], place=place or blob_place(body_id))
+        _check_owner(row[0], owner)
+        return self.open_at_once(db, owner, row[1], place=place or blob_place(body_id))
 
     def forget(self, person_id: str) -> None:
         """Drop a cached data key."""
@@ -284,6 +293,14 @@ class Sealer:
                 "the key file does not open this database's keys; "
                 "restore the key file that was made with it"
             ) from error
+
+
+def _check_owner(found: str, owner: str) -> None:
+    if found != owner:
+        raise StoreError(
+            f"a row of person {owner} refers to a body of person {found}: it was changed or moved on "
+            "disk; `hermes graph verify` lists what else is damaged, `hermes restore` restores a backup"
+        )
 
 
 def _encrypt(cipher: PersonCipher | None, person_id: str, content: bytes, *, place: Place) -> bytes:

@@ -5,6 +5,7 @@ from typing import Any
 
 from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
+from hermes.message.outcome import MessageState
 from hermes.message.session_key import SessionKey, depth_of, is_direct
 from hermes.ports.channel import Target
 from hermes.ports.outbox import NewDelivery
@@ -16,6 +17,7 @@ from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Tx
 
 _SQL = load("sends")
+_INBOX = load("inbox")
 _OUTBOX = load("outbox")
 _IN_A_GROUP = 20
 _NO_ACCOUNT = "default"
@@ -67,12 +69,13 @@ class SqlSends:
         return lanes is not None
 
     async def write(self, tx: Tx, send: NewSend) -> tuple[str, ...] | None:
-        """Write a delivery and its mirrors inside a transaction; None if its id exists already.
+        """Write a delivery and its mirrors inside a transaction; None if its id exists already, or it
+        comes too late.
 
         Each returned lane has one more open message: the caller counts them (`Engine.waiting`),
         clears `Engine.fresh` and wakes them.
         """
-        if await tx.row(_OUTBOX["get"], send.id) is not None:
+        if await tx.row(_OUTBOX["get"], send.id) is not None or await self._is_late(tx, send):
             return None
         said = ChatMessage("assistant", send.parts)
         delivery = NewDelivery(
@@ -92,6 +95,12 @@ class SqlSends:
         )
         delivered = DeliveredMessage(send.id, send.target.account, said, send.at)
         return await self._mirrors.write(tx, send.mirrors, delivered)
+
+    async def _is_late(self, tx: Tx, send: NewSend) -> bool:
+        if send.unless_ended is None:
+            return False
+        row = await tx.row(_INBOX["state"], send.unless_ended)
+        return row is None or row[0] == MessageState.DONE
 
 
 def _lane(agent: str, target: Target, *, kind: str) -> str:

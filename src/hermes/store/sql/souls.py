@@ -70,7 +70,7 @@ class SqlSouls:
         rows = await reads.rows(_SQL["said_before"], person_id, lane, epoch, limit)
         said = []
         for message_id, body, at in reversed(rows):
-            content = await sealer.get(reads, body, place=event_place(message_id))
+            content = await sealer.get(reads, body, owner=person_id, place=event_place(message_id))
             text = "" if content is None else decode_event(content).text
             if text:
                 said.append(SaidBefore(text, at))

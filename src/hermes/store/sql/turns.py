@@ -99,7 +99,7 @@ class SqlTurns:
                     arguments_hash=row[4],
                     body=None
                     if row[5] is None
-                    else await self._engine.sealer.get(self._engine.reads, row[5]),
+                    else await self._engine.sealer.get(self._engine.reads, row[5], owner=row[16]),
                     usage=Usage(*row[6:12]),
                     payer=row[12],
                     at=row[13],

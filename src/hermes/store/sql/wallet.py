@@ -198,7 +198,9 @@ class SqlWallets:
         """Return the newest lines of a person's ledger, newest first."""
         reads = self._engine.reads
         rows = await reads.rows(_SQL["lines"], person_id, limit)
-        return tuple([_line(row, await self._read_note(reads, row[5])) for row in rows])
+        return tuple(
+            [_line(row, await self._read_note(reads, row[5], owner=row[0])) for row in rows]
+        )
 
     async def grant(self, grant: NewGrant) -> BookedLine:
         """Book a grant, once; the same id for another person or amount raises `Conflict`."""
@@ -281,15 +283,15 @@ class SqlWallets:
                 f"{person_id} was erased or never existed: nothing can be booked for them."
             ) from error
 
-    async def _read_note(self, db: Reads, note: int | None) -> _Note:
-        content = None if note is None else await self._engine.sealer.get(db, note)
+    async def _read_note(self, db: Reads, note: int | None, *, owner: str) -> _Note:
+        content = None if note is None else await self._engine.sealer.get(db, note, owner=owner)
         return _Note() if content is None else _decode_note(content)
 
     async def _booked(self, tx: Tx, name: str, *, kind: str, changed: bool) -> BookedLine:
         row = await tx.row(_SQL["line"], name, kind)
         assert row is not None
         balance = int(await tx.one(_SQL["balance"], row[0]))
-        line = _line(row, await self._read_note(tx, row[5]))
+        line = _line(row, await self._read_note(tx, row[5], owner=row[0]))
         return BookedLine(person_id=row[0], line=line, balance=balance, changed=changed)
 
 

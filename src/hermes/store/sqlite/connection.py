@@ -1,6 +1,7 @@
 """Opens the database file: pragmas, migrations, and the translation of SQLite's errors."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +77,18 @@ class Database(apsw.Connection):
         return self.rows(sql, bindings)[0][0]
 
 
+class Reader(Database):
+    """A connection that only reads, beside a writer or while there is none."""
+
+    def close(self, force: bool = False) -> None:
+        """Close it. The WAL stays unless the last writer has stopped cleanly, also since the opening."""
+        with suppress(apsw.Error):
+            if self.in_transaction:
+                self.execute("ROLLBACK")
+            self.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(is_in_use(self)))
+        super().close(force)
+
+
 def open_database(
     path: Path | str,
     *,
@@ -131,17 +144,16 @@ def _keep_private(path: Path) -> None:
 
 def open_reader(
     path: Path | str, *, vfs: str | None, now: Callable[[], float] | None = None
-) -> Database:
+) -> Reader:
     """Open the database a second time, for reading beside the writer or while there is none.
 
     Closing it leaves the WAL of a process that was killed as it is: only a writer removes it.
     """
     try:
-        db = Database(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=512)
+        db = Reader(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs, statementcachesize=512)
+        keep_wal(db)
         db.set_busy_timeout(5_000)
         db.pragma("query_only", True)
-        if is_in_use(db):
-            keep_wal(db)
         db.pragma("cache_size", -_READER_CACHE_KIB)
         _set_clock(db, now)
     except apsw.Error as error:

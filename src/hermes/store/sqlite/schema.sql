@@ -323,7 +323,8 @@ CREATE TABLE outbox (
     story BLOB,
     owner TEXT,
     more INTEGER NOT NULL DEFAULT 0,
-    stopped_by TEXT
+    stopped_by TEXT,
+    most INTEGER
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');

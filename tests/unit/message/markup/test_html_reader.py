@@ -100,6 +100,9 @@ def test_links_lead_to_web_addresses_or_are_plain_text(page, text):
         "<span style='color:red;VISIBILITY:hidden'>X</span>",
         "<b style='font-size:0'>X</b>",
         "<b style='opacity: 0.0'>X</b>",
+        "<b style='opacity:.01'>X</b><b style='opacity:0.'>X</b><b style='opacity: 3%'>X</b>",
+        "<b style='font:0/0 a'>X</b><b style='font: bold 0px/1 serif'>X</b>",
+        "<dialog>X<p>X</p></dialog>",
         "<font style='font-size:0px'>X</font><x-y hidden>X</x-y>",
         "<blockquote style='display:none'>X</blockquote>",
         "<img alt=X hidden>",
@@ -127,6 +130,8 @@ COLUMN = (
         (COLUMN, "cancel booking 1234 x 5 yes"),
         ("<p style='visibility:hidden'>no<i style='visibility:visible'>yes</i>no</p>", "yes"),
         ("<div style='font-size:0'>no<i style='font-size:1em'>no</i></div>yes", "yes"),
+        ("<div style='font:0/0 a'>no<i style='font: italic 700 12px/1 a'>yes</i></div>", "yes"),
+        ("<dialog open>yes</dialog><dialog>no</dialog>", "yes"),
         ("<div style='display:none'>no<i style='font-size:9px'>no</i></div>yes", "yes"),
         ("a<svg width=1/>b<svg>no</svg>c", "abc"),
         ("a<textarea hidden>no</textarea>b<xmp style=display:none>no</xmp>c", "abc"),
@@ -144,7 +149,19 @@ def test_a_mail_grows_no_larger_than_its_limit() -> None:
     assert len(grown) < 2 * MAX_MAIL_TEXT
 
 
-@pytest.mark.parametrize("shown", ["opacity:0.5", "font-size:0.9em", "display:block"])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "opacity:0.5",
+        "opacity:.1",
+        "opacity:50%",
+        "opacity:inherit",
+        "font-size:0.9em",
+        "font:100 0.9em/1 a",
+        "font:inherit",
+        "display:block",
+    ],
+)
 def test_what_is_only_pale_is_shown(shown):
     assert text_of(f"<span style='{shown}'>x</span>") == "x"
 

@@ -61,8 +61,9 @@ WHERE state = 'waiting' AND id >= 'q_' AND id < 'q`' AND NOT EXISTS (
 ORDER BY asked_at, id;
 
 -- name: bodies
--- What a question asks, and what was answered.
-SELECT question, answer FROM approvals WHERE id = ?1;
+-- Whose message a question belongs to, what it asks, and what was answered.
+SELECT inbox.person_id, question, answer
+FROM approvals JOIN inbox ON inbox.id = approvals.message_id WHERE approvals.id = ?1;
 
 -- name: adopt
 -- A node runs the call again that had asked.

@@ -38,8 +38,8 @@ SELECT state FROM inbox WHERE id = ?1;
 SELECT id FROM inbox WHERE external_id = ?1 ORDER BY seq DESC LIMIT 1;
 
 -- name: result
--- The sealed result of a finished message.
-SELECT reply_body, result_body FROM inbox WHERE id = ?1;
+-- The sealed result of a finished message, and whose it is.
+SELECT reply_body, result_body, person_id FROM inbox WHERE id = ?1;
 
 -- name: open_shares
 -- Whose the messages are that have no outcome yet. Which are commands is not kept.

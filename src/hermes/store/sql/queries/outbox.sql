@@ -66,21 +66,21 @@ SELECT 1 FROM outbox WHERE id = ?1 AND platform_message_id IS NOT NULL;
 -- One delivery.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by
+    story, ended_at, stopped_by, most
 FROM outbox WHERE id = ?1;
 
 -- name: of_message
 -- The deliveries of a message.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by
+    story, ended_at, stopped_by, most
 FROM outbox WHERE message_id = ?1 ORDER BY seq;
 
 -- name: due
 -- What may be sent now: each chat's oldest open reply whose time has come, or is impossibly far away.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by
+    story, ended_at, stopped_by, most
 FROM outbox AS reply
 WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', 'retry')
     AND (next_at <= ?2 OR next_at > ?2 + ?4)
@@ -101,14 +101,16 @@ WHERE platform = ?1 AND state NOT IN ('sent', 'dead') AND state IN ('pending', '
 -- Replies of which nobody knows whether they arrived and which policy may still settle.
 SELECT id, seq, message_id, person_id, target, body, state, purpose, platform_message_id, chunk,
     attempts, next_at, created_at, sending_at, failure, more, fresh, failed,
-    story, ended_at, stopped_by
+    story, ended_at, stopped_by, most
 FROM outbox
 WHERE platform = ?1 AND state = 'unknown' AND held = 0 AND body IS NOT NULL
 ORDER BY seq LIMIT 100;
 
 -- name: sending
 -- A chunk is on the wire of this node from now on, unless the person stopped the reply unnoticed.
-UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4
+-- The limit of messages stays the one with which the first began.
+UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4,
+    most = coalesce(most, ?6)
 WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
     AND (stopped_by IS NULL OR ?5 = 1)
     AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ?4 AND nodes.buried_at IS NOT NULL);

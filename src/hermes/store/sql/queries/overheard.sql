@@ -16,7 +16,7 @@ WHERE chat = ?1 ORDER BY id DESC;
 
 -- name: missed
 -- What is at hand of a chat in two of its threads, in order.
-SELECT id, message_id, body, at FROM overheard INDEXED BY overheard_chat
+SELECT id, message_id, body, at, person_id FROM overheard INDEXED BY overheard_chat
 WHERE chat = ?1 AND thread IN (?2, ?3) ORDER BY id;
 
 -- name: of_person

@@ -160,7 +160,7 @@ WHERE message_id = ?1 AND ordinal = ?2 AND state = 'started';
 -- name: steps
 -- The steps of a turn, in order.
 SELECT ordinal, kind, state, name, arguments_hash, body, tokens_in, tokens_out, cached_in,
-    reasoning_out, cost_usd, unpriced, payer, started_at, ended_at, facts
+    reasoning_out, cost_usd, unpriced, payer, started_at, ended_at, facts, person_id
 FROM steps WHERE message_id = ?1 ORDER BY ordinal;
 
 -- name: step_body
