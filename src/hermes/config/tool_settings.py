@@ -42,6 +42,14 @@ Pattern = Annotated[
 ]
 
 
+def _from_own_folder(word: str) -> str:
+    """Replace a leading `~` by the user's own folder, as a shell would have done."""
+    return str(Path(word).expanduser()) if word == "~" or word.startswith("~/") else word
+
+
+ProgramWord = Annotated[str, AfterValidator(_from_own_folder)]
+
+
 class IntentSettings(Section):
     """One thing that people want, how they say it, and the tools for it."""
 
@@ -113,15 +121,16 @@ class McpServerSettings(Section):
 
     enabled: bool = True
     """Whether the server is used."""
-    command: Word | None = None
-    """The program to start; Hermes talks to it over stdin and stdout."""
-    args: tuple[str, ...] = ()
-    """The arguments of the program."""
+    command: Annotated[ProgramWord, Field(min_length=1)] | None = None
+    """The program to start; Hermes talks to it over stdin and stdout. `~/` is your own folder."""
+    args: tuple[ProgramWord, ...] = ()
+    """The arguments of the program. `~/` at the beginning of one is your own folder."""
     env: Headers = Field(default_factory=no_entries)
     """Environment variables of the program, in addition to PATH, HOME and the like. Their values
     are secret; `${NAME}` in a value is replaced by a variable of the gateway or of `.env`."""
     cwd: Path | None = None
-    """The working folder of the program; default: the gateway's."""
+    """The working folder of the program; default: the home folder. A relative path begins there,
+    and `~/` is your own folder."""
     url: Url | None = None
     """The HTTP address of the server."""
     transport: Literal["http", "sse"] = "http"
@@ -154,6 +163,10 @@ class McpServerSettings(Section):
     """At most this many tools are used; `hermes mcp list` shows if some are left out."""
     max_message_bytes: Count = 4_194_304
     """A larger message of the server ends the connection, or the call."""
+
+    def folder_in(self, home: Path) -> Path:
+        """Return the folder in which the program runs."""
+        return home / (self.cwd or Path()).expanduser()
 
 
 class McpSettings(Section):
