@@ -40,7 +40,7 @@ class Computer:
     async def start(self, *command: str, output: Path) -> Process:
         """Start a program in the home folder; it writes both its streams to `output`."""
         enter = ["nsenter", f"--net=/proc/{self.keeper}/ns/net", *_as_user(self.keeper)]
-        with output.open("wb") as file:  # noqa: ASYNC230  a local file
+        with output.open("wb") as file:
             return await asyncio.create_subprocess_exec(
                 *enter, "--", *command,
                 cwd=self.home, env=self.environ, stdin=DEVNULL, stdout=file, stderr=STDOUT,

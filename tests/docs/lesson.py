@@ -70,7 +70,7 @@ async def run_page(page: Path, folder: Path) -> None:
     start = max(own, default=0)
     async with _computer_for(page, folder) as reader:
         await _do(blocks[:start], reader, output=folder / "before.out")
-        async with _running_gateway(reader, folder / "gateway.out"):
+        async with running_gateway(reader, folder / "gateway.out"):
             await _do(blocks[start:], reader, output=folder / "terminal.out")
 
 
@@ -123,7 +123,7 @@ async def _typed(reader: Computer, script: str, *, output: Path) -> str:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    return output.read_text(encoding="utf-8")
+    return output.read_text(encoding="utf-8")  # noqa: ASYNC240  a local file
 
 
 def check_output(shown: str, printed: str, *, place: str) -> None:
@@ -158,7 +158,8 @@ async def _computer_for(page: Path, folder: Path) -> AsyncIterator[Computer]:
     # The first page is run with the program that was installed, the others with its warm twin.
     if page.name != "README.md":
         put_shell_command(programs)
-    packages = wheels_of(folder) if PIP in page.read_text(encoding="utf-8") else {}
+    text = page.read_text(encoding="utf-8")  # noqa: ASYNC240  a local file
+    packages = wheels_of(folder) if PIP in text else {}
     async with (
         computer(folder, programs, packages) as machine,
         ModelServer(answer, listener=machine.listener) as model,
@@ -167,7 +168,8 @@ async def _computer_for(page: Path, folder: Path) -> AsyncIterator[Computer]:
 
 
 @asynccontextmanager
-async def _running_gateway(reader: Computer, output: Path) -> AsyncIterator[None]:
+async def running_gateway(reader: Computer, output: Path) -> AsyncIterator[None]:
+    """Run `hermes up` on a computer."""
     gateway = await reader.start("hermes", "up", output=output)
     try:
         async with asyncio.timeout(START_S):

@@ -41,7 +41,9 @@ def _with_extra(name: str, extra: str, known: dict[str, Distribution]) -> None:
 
 
 def _write_wheel(found: Distribution, wheels: Path) -> None:
-    tag = next(line[5:] for line in (found.read_text("WHEEL") or "").splitlines() if "Tag: " in line)
+    tag = next(
+        line[5:] for line in (found.read_text("WHEEL") or "").splitlines() if "Tag: " in line
+    )
     name = found.metadata["Name"].replace("-", "_")
     with zipfile.ZipFile(wheels / f"{name}-{found.version}-{tag}.whl", "w") as wheel:
         for path, file in _contents(found):

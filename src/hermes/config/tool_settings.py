@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from hermes.config.entries import FACTS
 from hermes.config.section import (
     Count,
     Days,
@@ -221,8 +222,34 @@ class VisionSettings(Section):
     """What pictures are sent for, by name: your own intents, or other words for built-in ones."""
 
 
+PartOfLife = Annotated[
+    str,
+    Field(pattern=r"^([a-z0-9][a-z0-9 -]{0,49})?$"),
+    Means("up to 50 small letters, digits, spaces and '-'"),
+]
+
+
+class FactKeySettings(Section):
+    """One thing worth knowing about everyone."""
+
+    meaning: Annotated[str, Field(min_length=1, max_length=200)]
+    """What it means, for the model that learns facts."""
+    about: PartOfLife = ""
+    """The part of a person's life that it belongs to, such as fitness; facts about one part are one
+    block of the prompt."""
+    also: tuple[Word, ...] = ()
+    """Other names for the same key."""
+    enabled: bool = True
+    """Whether it is learnt and part of every session; false removes a built-in one."""
+
+
 class MemorySettings(Section):
     """What agents know about the people they talk to."""
+
+    facts: Named[FactKeySettings] = Field(default_factory=lambda: FACTS, validate_default=True)
+    """The facts that are part of every session, by their key; built in are name, language,
+    home_city, time_zone, diet and interests. All other facts are used when a message is about
+    them."""
 
     earlier_messages: Annotated[int, Field(ge=0, le=50)] = 5
     """How many messages of a person's earlier sessions a new session begins with; 0: none."""
