@@ -93,6 +93,17 @@ class PlatformTextEmbedder:
         return made.vectors
 
 
+def _souls(store: Store, memory: MemorySettings, *, keys: FactKeys, clock: Clock) -> SoulCache:
+    return SoulCache(
+        store.facts,
+        MemorySouls(clock),
+        sleep=asyncio.sleep,
+        ttl_s=memory.soul_cache_s,
+        pauses_s=memory.soul_retries_s,
+        keys=keys,
+    )
+
+
 def make_memory_layer(
     store: Store,
     settings: Settings,
@@ -109,14 +120,7 @@ def make_memory_layer(
     """
     memory = settings.memory
     keys = FactKeys(memory.facts)
-    souls = SoulCache(
-        store.facts,
-        MemorySouls(clock),
-        sleep=asyncio.sleep,
-        ttl_s=memory.soul_cache_s,
-        pauses_s=memory.soul_retries_s,
-        keys=keys,
-    )
+    souls = _souls(store, memory, keys=keys, clock=clock)
     provider = _embedder(settings.memory, providers)
     embed: TextEmbedder | None = None
     if own_embedder is not None:

@@ -82,7 +82,7 @@ memory:
 def test_a_preset_that_does_not_exist_is_refused(write, refusal):
     write(yaml="preset: bakery")
 
-    assert 'config.yaml: preset is "bakery", expected "concierge"' in refusal()
+    assert 'config.yaml: preset is "bakery", expected one of "concierge"' in refusal()
 
 
 @pytest.mark.req("A10")
