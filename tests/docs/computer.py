@@ -6,11 +6,12 @@ an empty one, and a network namespace has all ports free. Only the model behind 
 
 import asyncio
 import os
+import signal
 import socket
 import sys
 from asyncio.subprocess import DEVNULL, STDOUT, Process
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -46,6 +47,17 @@ class Computer:
                 cwd=self.home, env=self.environ, stdin=DEVNULL, stdout=file, stderr=STDOUT,
             )  # fmt: skip
 
+    def switch_off(self) -> None:
+        """End what a terminal left in the background: every process in this network."""
+        network = Path(f"/proc/{self.keeper}/ns/net").readlink()
+        for folder in Path("/proc").glob("[0-9]*"):
+            if folder.name == str(self.keeper):
+                continue
+            # It may have ended, or belong to somebody else.
+            with suppress(OSError):
+                if (folder / "ns" / "net").readlink() == network:
+                    os.kill(int(folder.name), signal.SIGKILL)
+
 
 @asynccontextmanager
 async def computer(
@@ -68,7 +80,11 @@ async def computer(
             listener = await asyncio.to_thread(_receive, mine)
             with listener:
                 environ = {**usual, **more, "HOME": str(home), "PATH": path}
-                yield Computer(home, environ, keeper.pid, listener)
+                made = Computer(home, environ, keeper.pid, listener)
+                try:
+                    yield made
+                finally:
+                    made.switch_off()
         finally:
             mine.close()
             await keeper.wait()
