@@ -50,6 +50,7 @@ class Computer:
     def switch_off(self) -> None:
         """End what a terminal left in the background: every process in this network."""
         network = Path(f"/proc/{self.keeper}/ns/net").readlink()
+        assert network != Path("/proc/self/ns/net").readlink(), _NEEDED
         for folder in Path("/proc").glob("[0-9]*"):
             if folder.name == str(self.keeper):
                 continue
