@@ -109,7 +109,7 @@ async def _until_it_answers(reader: Computer, folder: Path) -> None:
     async with asyncio.timeout(WAIT_S):
         # curl waits and tries again by itself.
         found = await typed(reader, folder, f"{CURL} --retry 100 --retry-all-errors {URL}/healthz")
-    assert "ok" in found, (folder / "proxy.out").read_text()
+    assert "alive" in found, (folder / "proxy.out").read_text()
 
 
 CURL = "curl -sk --resolve hermes.example.org:443:127.0.0.1"
