@@ -1,6 +1,7 @@
 """The examples of a reverse proxy are run: a real nginx, a real Caddy, and TLS in front of a gateway."""
 
 import asyncio
+import getpass
 import json
 import re
 import shutil
@@ -57,7 +58,9 @@ def nginx_command(folder: Path) -> list[str]:
     )
     file = folder / "nginx.conf"
     file.write_text(
-        f"pid {folder}/nginx.pid; error_log {folder}/error.log; daemon off;\n"
+        # Its workers write large bodies into the folder of this test.
+        f"user {getpass.getuser()}; pid {folder}/nginx.pid; error_log {folder}/error.log;\n"
+        "daemon off;\n"
         f"events {{}}\nhttp {{ access_log off; {places}\n{server}\n}}\n"
     )
     return ["nginx", "-e", str(folder / "error.log"), "-c", str(file)]
