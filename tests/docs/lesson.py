@@ -1,27 +1,25 @@
 """Runs a page as a reader would: its files are written, a gateway starts, its blocks are typed in.
 
-The gateway is the real `hermes up`; behind it the scripted model server says what the pages show.
+Everything runs as it is written, in an empty home folder (`tests/docs/computer.py`). The gateway is
+the real `hermes up`; behind it the scripted model server says what the pages show.
 """
 
 import asyncio
-import os
 import re
-import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse, answer_by_text
 from hermes.testing.model_server import ModelServer
+from tests.docs.computer import START_S, Computer, computer
 from tests.docs.markdown import Block, blocks_of, commands_of
-from tests.system.live import Live, environment, live_gateway, with_model
+from tests.docs.wheels import PIP, wheels_of
+from tests.system.live import with_model
 from tests.warm.python import put_shell_command
 
-BLOCK_S = 60.0
-ADDRESS = "http://127.0.0.1:8080"
-HOME = "~/.hermes"
-PLUGINS = "/opt/hermes-plugins"
+PAGE_S = 300.0
 ANSWERS = {
     "What is a gateway?": ScriptedTurn(
         text="A door with a good memory.", tokens_in=15, tokens_out=6
@@ -38,7 +36,14 @@ ANSWERS = {
         tools=(ToolUse("mcp_shop_opening_hours", '{"day":"Sunday"}'),)
     ),
 }
+# What is said once the tools that ANSWERS asks for have run.
+AFTERWARDS = {
+    "Do we have eggs and flour?": ScriptedTurn(text="Twelve eggs and two bags of flour."),
+    "Can I shop on Sunday?": ScriptedTurn(text="Yes, from 10 to 18."),
+}
 _MARK = "\x1e"
+# The place on the page, what is typed, and what the page shows of its output.
+Step = tuple[str, str, str | None]
 # What differs from run to run, and the one form in which it is compared.
 _VARYING = (
     (re.compile(r"\b([a-z])_[0-9a-v]{24}\b"), r"\1_ID"),
@@ -49,86 +54,76 @@ _VARYING = (
 )
 
 
-# What is said once the tools that ANSWERS asks for have run.
-AFTERWARDS = {
-    "Do we have eggs and flour?": ScriptedTurn(text="Twelve eggs and two bags of flour."),
-    "Can I shop on Sunday?": ScriptedTurn(text="Yes, from 10 to 18."),
-}
-
-
 def answer(seen: SeenConversation, number: int) -> ScriptedTurn:
     """Say what the pages show, and repeat everything else."""
     said = AFTERWARDS if seen.tool_results else ANSWERS
     return said.get(seen.last_text) or answer_by_text(seen, number)
 
 
-class Lesson:
-    """A running gateway, the reader's working folder, and what stands for what on the page."""
+async def run_page(page: Path, folder: Path) -> None:
+    """Do what a page says, from top to bottom, and compare what it prints.
 
-    def __init__(self, live: Live, folder: Path, *, programs: Path) -> None:
-        self._live = live
-        self._folder = folder
-        self._programs = programs
-        self._real = real_names(live.home, folder) | {ADDRESS: live.url}
-
-    async def run(self, block: Block) -> None:
-        """Run one block and compare what it prints with the page."""
-        if block.language == "console":
-            await self._type_in(block)
-        elif block.language == "python":
-            code, printed = await self._execute([sys.executable, "-c", self._made_real(block.text)])
-            assert code == 0, f"{block.place} failed:\n{printed}"
-            if block.output is not None:
-                check_output(block.output, printed, place=block.place)
-
-    async def _type_in(self, block: Block) -> None:
-        commands = commands_of(block)
-        script = "".join(f"{command.text}\nprintf '\\n{_MARK}%s\\n' $?\n" for command in commands)
-        _, printed = await self._execute(["bash", "-u", "-c", self._made_real(script)])
-        pieces = re.split(rf"\n{_MARK}(\d+)\n", printed)
-        for command, output, code in zip(commands, pieces[::2], pieces[1::2], strict=False):
-            assert code == "0", f"{block.place}: {command.text!r} ended with {code}:\n{output}"
-            if command.output:
-                check_output(command.output, output, place=f"{block.place}: {command.text}")
-        assert len(pieces) == 2 * len(commands) + 1, f"{block.place} broke off:\n{printed}"
-
-    async def _execute(self, command: list[str]) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=self._folder,
-            env=self._environment(),
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-        )
-        async with asyncio.timeout(BLOCK_S):
-            printed, _ = await process.communicate()
-        assert process.returncode is not None
-        return process.returncode, self._as_on_the_page(printed.decode())
-
-    def _environment(self) -> dict[str, str]:
-        usual = environment(self._live.home, with_model("http://127.0.0.1:9/v1"))
-        # The reader has chosen no port.
-        del usual["HERMES_SERVER__PORT"]
-        binaries = [self._programs, Path(sys.executable).parent, usual["PATH"]]
-        path = os.pathsep.join(str(folder) for folder in binaries)
-        return {**usual, "PATH": path, "TOKEN": self._live.token}
-
-    def _made_real(self, text: str) -> str:
-        for name, real in self._real.items():
-            text = text.replace(name, real)
-        return text
-
-    def _as_on_the_page(self, text: str) -> str:
-        for name, real in self._real.items():
-            text = text.replace(real, name)
-        return text
+    The gateway starts when the last file of its home is written; what comes before prepares it.
+    """
+    blocks = blocks_of(page)
+    own = [at for at, block in enumerate(blocks, 1) if (block.file or "").startswith("~/")]
+    start = max(own, default=0)
+    async with _computer_for(page, folder) as reader:
+        await _do(blocks[:start], reader, output=folder / "before.out")
+        async with running_gateway(reader, folder / "gateway.out"):
+            await _do(blocks[start:], reader, output=folder / "terminal.out")
 
 
-def real_names(home: Path, folder: Path) -> dict[str, str]:
-    """Return what stands for the reader's paths here."""
-    mine = str(Path(sys.executable).parent)
-    return {HOME: str(home), PLUGINS: str(folder / "plugins"), "/opt/mcp/bin": mine}
+async def _do(blocks: list[Block], reader: Computer, *, output: Path) -> None:
+    """Write the files of some blocks, and type the others into one terminal."""
+    steps = []
+    for block in blocks:
+        if block.file is None:
+            steps += _steps(block)
+        else:
+            write_file(block, home=reader.home)
+    if not steps:
+        return
+    printed = await _typed(reader, _script(steps), output=output)
+    pieces = re.split(rf"\n{_MARK}(\d+)\n", printed)
+    results = list(zip(pieces[::2], pieces[1::2], strict=False))
+    for (place, _, shown), (found, code) in zip(steps, results, strict=False):
+        assert code == "0", f"{place} ended with {code}:\n{found}"
+        if shown is not None:
+            check_output(shown, found, place=place)
+    assert len(results) == len(steps), f"{output.stem} broke off:\n{pieces[-1]}"
+
+
+def _steps(block: Block) -> list[Step]:
+    """Return what is typed for a block."""
+    if block.language == "console":
+        return [
+            (f"{block.place}: {command.text}", command.text, command.output or None)
+            for command in commands_of(block)
+        ]
+    if block.language == "python":
+        return [(block.place, f"python - <<'{_MARK}'\n{block.text}{_MARK}", block.output)]
+    return []
+
+
+def _script(steps: list[Step]) -> str:
+    """Return a script that types everything in and marks the end of each step."""
+    marked = f"code=$?; printf '\\n{_MARK}%s\\n' $code; [ $code = 0 ] || exit 1\n"
+    return "".join(f"{typed}\n{marked}" for _, typed, _ in steps)
+
+
+async def _typed(reader: Computer, script: str, *, output: Path) -> str:
+    file = output.with_suffix(".sh")
+    file.write_text(script, encoding="utf-8")
+    process = await reader.start("bash", "-u", str(file), output=output)
+    try:
+        async with asyncio.timeout(PAGE_S):
+            await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return output.read_text(encoding="utf-8")  # noqa: ASYNC240  a local file
 
 
 def check_output(shown: str, printed: str, *, place: str) -> None:
@@ -147,34 +142,42 @@ def _comparable(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
-def write_files(page: Path, *, home: Path, folder: Path) -> None:
-    """Write every block of a page that names its file."""
-    names = real_names(home, folder)
-    for block in blocks_of(page):
-        if block.file is None:
-            continue
-        path, text = block.file, block.text
-        for name, real in names.items():
-            path, text = path.replace(name, real), text.replace(name, real)
-        target = folder / path
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+def write_file(block: Block, *, home: Path) -> None:
+    """Write a block that names its file."""
+    assert block.file is not None
+    target = home / block.file.removeprefix("~/")
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target.write_text(block.text, encoding="utf-8")
 
 
 @asynccontextmanager
-async def lesson(page: Path, folder: Path) -> AsyncIterator[Lesson]:
-    """Prepare what a page needs and start its gateway."""
-    home = folder / "home"
-    home.mkdir(mode=0o700)
-    (folder / "plugins").mkdir()
-    write_files(page, home=home, folder=folder)
-    programs = folder.parent / f"{folder.name}-programs"
+async def _computer_for(page: Path, folder: Path) -> AsyncIterator[Computer]:
+    """Give the reader of a page a computer on which Hermes is installed, with a model."""
+    programs = folder / "programs"
     programs.mkdir()
     # The first page is run with the program that was installed, the others with its warm twin.
     if page.name != "README.md":
         put_shell_command(programs)
+    text = page.read_text(encoding="utf-8")  # noqa: ASYNC240  a local file
+    packages = wheels_of(folder) if PIP in text else {}
     async with (
-        ModelServer(answer) as model,
-        live_gateway(home, with_model(model.base_url)) as live,
+        computer(folder, programs, packages) as machine,
+        ModelServer(answer, listener=machine.listener) as model,
     ):
-        yield Lesson(live, folder, programs=programs)
+        yield machine.with_variables(with_model(model.base_url))
+
+
+@asynccontextmanager
+async def running_gateway(reader: Computer, output: Path) -> AsyncIterator[None]:
+    """Run `hermes up` on a computer."""
+    gateway = await reader.start("hermes", "up", output=output)
+    try:
+        async with asyncio.timeout(START_S):
+            while "Ctrl-C stops it" not in output.read_text():  # noqa: ASYNC240
+                assert gateway.returncode is None, output.read_text()  # noqa: ASYNC240
+                await asyncio.sleep(0.02)
+        yield
+    finally:
+        if gateway.returncode is None:
+            gateway.send_signal(signal.SIGTERM)
+        await gateway.wait()

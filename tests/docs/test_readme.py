@@ -10,6 +10,7 @@ from tests.docs.markdown import ROOT, blocks_of, headings_of, sections_of
 
 README = ROOT / "README.md"
 FIRST_SCREEN = 45
+MOST_LINES = 160
 SAID = "make test"
 
 
@@ -29,6 +30,32 @@ def test_the_first_screen_has_the_two_commands_the_promises_and_the_picture() ->
     assert [line.split("#")[0].strip() for line in commands.splitlines()] == ["make run", SAID]
     assert promises == list("1234567")
     assert 'src="docs/images/chat.png"' in screen
+
+
+def test_the_readme_is_short_and_names_what_a_newcomer_needs_next() -> None:
+    text = README.read_text(encoding="utf-8")
+    wanted = (
+        "docs/tutorial.md",
+        "docs/index.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "hermes backup",
+    )
+
+    assert len(text.splitlines()) <= MOST_LINES
+    assert [name for name in wanted if name not in text] == []
+
+
+def test_the_numbers_are_five_lines_and_a_link_to_the_page_that_has_them_all() -> None:
+    section = sections_of(README)["How fast it is"]
+    bench = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    lines = [line for line in section.splitlines() if line.startswith("- ")]
+
+    measured = [re.findall(r"\d+\.\d+|\d{2,}(?= ms| messages)", line) for line in lines]
+
+    assert len(lines) == 5
+    assert "(docs/benchmarks.md)" in section
+    assert [number for numbers in measured for number in numbers if number not in bench] == []
 
 
 def test_the_caption_says_who_answers_in_the_picture() -> None:

@@ -11,13 +11,16 @@ from typing import Any
 import aiohttp
 import pytest
 import typer
+import yaml
 from starlette.routing import Route
 
 import hermes
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.cli.commands import app
+from hermes.config import load
 from hermes.config.keys import dotted, known_keys, node_at
+from hermes.config.reference import ten_settings
 from hermes.control.orders import ORDERS
 from hermes.errors import HermesError
 from hermes.http.errors import status_of
@@ -75,6 +78,30 @@ def test_every_setting_has_a_heading() -> None:
 
     assert single
     assert missing == set()
+
+
+def test_ten_settings_come_first_and_their_examples_work_together(tmp_path: Path) -> None:
+    page = (DOCS / "settings.md").read_text(encoding="utf-8")
+    ten = ten_settings()
+    merged: dict[str, Any] = {}
+    for entry in ten.values():
+        merged |= yaml.safe_load(entry["example"])
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(merged), encoding="utf-8")
+
+    loaded = load({"ANTHROPIC_API_KEY": "k", "TELEGRAM_BOT_TOKEN": "123456:a"}, tmp_path)
+
+    first = page.partition("## General")[0]
+    origins = {
+        re.sub(r"^(\w+)\.(house|main|telegram)\.", r"\1.<name>.", key): origin
+        for key, origin in loaded.origins.items()
+    }
+    origins |= {
+        key.replace("platforms.telegram", "platforms.<name>"): origin
+        for key, origin in loaded.origins.items()
+    }
+    assert len(ten) == 10
+    assert [key for key, entry in ten.items() if entry["example"].strip() not in first] == []
+    assert {key: origins[key] for key in ten} == dict.fromkeys(ten, "config.yaml")
 
 
 _CHANNELS = ("hermes.channels.", "hermes.contrib.")

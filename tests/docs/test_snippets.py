@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.lesson import check_output, lesson
+from tests.docs.lesson import check_output, run_page
 from tests.docs.markdown import PAGES, ROOT, blocks_of, name_of
 
 RUN = ("console", "python")
@@ -15,10 +15,7 @@ TAUGHT = [page for page in PAGES if any(block.language in RUN for block in block
 @pytest.mark.req("W1", "W4", "W7", "W12", "P7", "J1")
 @pytest.mark.parametrize("page", TAUGHT, ids=name_of)
 async def test_what_a_page_shows_is_what_happens(page: Path, tmp_path: Path) -> None:
-    async with lesson(page, tmp_path) as reader:
-        for block in blocks_of(page):
-            if block.file is None:
-                await reader.run(block)
+    await run_page(page, tmp_path)
 
 
 def test_the_pages_that_must_be_run_are_run() -> None:

@@ -317,7 +317,7 @@ def _unsafe_code(loaded: LoadedConfig) -> Iterator[str]:
         if name.endswith(".py")
     ]
     found += [
-        program_problem(one.command, one.args, cwd=one.cwd, home=home)
+        program_problem(one.command, one.args, cwd=one.folder_in(home), home=home)
         for one in settings.mcp.servers.values()
         if one.enabled and one.command is not None
     ]

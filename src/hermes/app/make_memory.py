@@ -15,6 +15,7 @@ from hermes.memory.facts import PeoplesFacts
 from hermes.memory.recall import Recall
 from hermes.memory.sanitiser import TextLimits
 from hermes.memory.soul_cache import MemorySouls, SoulCache
+from hermes.memory.structural import FactKeys
 from hermes.message.ids import MakeId
 from hermes.message.trivial import is_trivial
 from hermes.ports.clock import Clock
@@ -92,6 +93,17 @@ class PlatformTextEmbedder:
         return made.vectors
 
 
+def _souls(store: Store, memory: MemorySettings, *, keys: FactKeys, clock: Clock) -> SoulCache:
+    return SoulCache(
+        store.facts,
+        MemorySouls(clock),
+        sleep=asyncio.sleep,
+        ttl_s=memory.soul_cache_s,
+        pauses_s=memory.soul_retries_s,
+        keys=keys,
+    )
+
+
 def make_memory_layer(
     store: Store,
     settings: Settings,
@@ -107,13 +119,8 @@ def make_memory_layer(
     `own_embedder` makes the vectors of recall; without one a provider does.
     """
     memory = settings.memory
-    souls = SoulCache(
-        store.facts,
-        MemorySouls(clock),
-        sleep=asyncio.sleep,
-        ttl_s=memory.soul_cache_s,
-        pauses_s=memory.soul_retries_s,
-    )
+    keys = FactKeys(memory.facts)
+    souls = _souls(store, memory, keys=keys, clock=clock)
     provider = _embedder(settings.memory, providers)
     embed: TextEmbedder | None = None
     if own_embedder is not None:
@@ -130,6 +137,7 @@ def make_memory_layer(
         clock=clock,
         make_id=make_id,
         limits=TextLimits(memory.value_chars, memory.key_chars),
+        keys=keys,
     )
     return MemoryLayer(
         souls=souls,

@@ -20,6 +20,7 @@ from hermes.control.order import local_actor
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.memory.sanitiser import TextLimits
+from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
@@ -104,6 +105,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             clock=SystemClock(),
             make_id=make_id,
             limits=TextLimits(settings.memory.value_chars, settings.memory.key_chars),
+            keys=FactKeys(settings.memory.facts),
         ),
         tiers=tier_names(settings),
         credit_settings=settings.credits,

@@ -22,7 +22,7 @@ EPILOG = examples(
     'hermes route "What time is it in Lima?"',
     'hermes route "Refactor this function" --tools',
     'hermes route "Sum this up" --capability summarization',
-    'hermes route "Hello" --tier venue-growth --json',
+    'hermes route "Hello" --tier starter --json',
     'hermes route "Hello" --model claude-sonnet',
 )
 _CAPABILITIES: tuple[Capability, ...] = get_args(Capability)

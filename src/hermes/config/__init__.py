@@ -54,6 +54,7 @@ from hermes.config.server_settings import (
 from hermes.config.settings import Settings
 from hermes.config.tool_settings import (
     NO_MCP,
+    FactKeySettings,
     GateSettings,
     IntentSettings,
     McpServerSettings,
@@ -81,6 +82,7 @@ __all__ = [
     "CronSettings",
     "DebugSettings",
     "DeploymentSettings",
+    "FactKeySettings",
     "Finding",
     "GateSettings",
     "InboxSettings",

@@ -82,7 +82,6 @@ TIERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "free": ("claude-haiku",),
         "starter": ("claude-haiku", LOCAL),
         "pro": ("claude-sonnet",),
-        "venue-growth": ("claude-sonnet", "claude-haiku"),
     }
 )
 MODELS: Mapping[str, str] = MappingProxyType(
@@ -100,6 +99,20 @@ ALIASES: Mapping[str, Any] = MappingProxyType(
 CLOUD_PRIORITY = ("hermes", "openrouter", "anthropic", "gemini", "openai")
 DAY_TOKENS: Mapping[str, int] = MappingProxyType(
     {"free": 50_000, "starter": 200_000, "pro": 1_000_000}
+)
+# Any: plain values, which the settings validate.
+FACTS: Mapping[str, Any] = MappingProxyType(
+    {
+        "name": {"meaning": "how they want to be called", "also": ("first_name",)},
+        "language": {
+            "meaning": "the language they want to be answered in",
+            "also": ("preferred_language",),
+        },
+        "home_city": {"meaning": "where they live", "also": ("city",)},
+        "time_zone": {"meaning": "their time zone", "also": ("timezone",)},
+        "diet": {"meaning": "how they eat, such as vegan"},
+        "interests": {"meaning": "what they like to do", "also": ("hobbies",)},
+    }
 )
 BUSY_PLATFORMS: Mapping[str, BusyPolicy] = MappingProxyType({"rest": "queue"})
 
@@ -126,6 +139,7 @@ def built_in_tables() -> dict[str, dict[str, Any]]:
     """Return the built-in entries of the tables in sections, for files and variables to change."""
     return {
         "busy": {"platforms": dict(BUSY_PLATFORMS)},
+        "memory": {"facts": {name: dict(entry) for name, entry in FACTS.items()}},
         "budgets": {"person_day_tokens": dict(DAY_TOKENS)},
         "routing": {
             "tiers": dict(TIERS),

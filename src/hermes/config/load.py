@@ -21,12 +21,20 @@ from hermes.config.findings import Finding, masked, printed, raise_all, wrong_va
 from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
-from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
+from hermes.config.layers import (
+    ENVIRONMENT,
+    Layer,
+    LayerValue,
+    layer_of_tree,
+    layer_of_variables,
+)
 from hermes.config.named_variables import fill, has_named
+from hermes.config.presets import preset_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
 
+_PRESET: Key = ("preset",)
 # Any: a file's values can be anything until they are validated.
 Tree = dict[str, Any]
 
@@ -58,7 +66,7 @@ def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
     layers = _read_layers(environ, folder)
     problems = [problem for layer in layers for problem in layer.problems]
     warnings = [warning for layer in layers for warning in layer.warnings]
-    winners = _merge(layers)
+    winners = _merge([_preset(layers), *layers])
     warnings += _shadowed(layers, winners) + _exposed(layers, folder)
     if has_named(winners):
         fill(winners, {**dotenv_values(folder), **environ})
@@ -113,6 +121,13 @@ def _read_layers(environ: Mapping[str, str], home: Path) -> list[Layer]:
     layers = [legacy, implied, dotenv, file, layer_of_variables(ENVIRONMENT, environ, known=known)]
     _enable(implied, layers)
     return layers
+
+
+def _preset(layers: list[Layer]) -> Layer:
+    """Return the layer below all others: the preset that the strongest one chooses."""
+    chosen = [layer.leaves[_PRESET].value for layer in layers if _PRESET in layer.leaves]
+    name = str(chosen[-1]) if chosen else ""
+    return layer_of_tree(f"preset {name}", preset_tree(name))
 
 
 def _enable(implied: Layer, layers: list[Layer]) -> None:

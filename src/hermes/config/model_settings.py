@@ -381,7 +381,7 @@ class RoutingSettings(Section):
     by_tier: bool = False
     """Whether the sender's tier chooses the models; an agent's own tier always does."""
     tiers: Named[Chain] = Field(default_factory=lambda: TIERS)
-    """The models of a tier, in order; built in are free, starter, pro and venue-growth."""
+    """The models of a tier, in order; built in are free, starter and pro."""
     models: Named[Word] = Field(default_factory=lambda: MODELS)
     """What a short name means: a model id or provider:model; built in are claude-haiku and
     claude-sonnet."""

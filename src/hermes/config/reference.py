@@ -4,8 +4,10 @@ Part of config; generated from the settings themselves, so the page always match
 """
 
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.resources import files
 
 from hermes.config.entries import ALWAYS_THERE, EMBEDDER, PROVIDERS
 from hermes.config.findings import printed
@@ -16,7 +18,8 @@ from hermes.config.variables import ENVIRONMENT_ONLY, OF_PLATFORMS, WELL_KNOWN, 
 _INTRODUCTION = """\
 # Settings
 
-Every setting, its default and how to set it. This page is generated from the code.
+First [the ten that matter](#the-ten-that-matter), then every setting, its default and how to set it. Most gateways need no
+other than the ten. This page is generated from the code.
 
 Hermes reads, each over the one before: its defaults, `gateway.json` (of an older gateway), `.env`,
 `config.yaml`, and the environment. The files are in the home folder: `HERMES_HOME`, else
@@ -33,8 +36,24 @@ Hermes reads, each over the one before: its defaults, `gateway.json` (of an olde
 
 def settings_reference() -> str:
     """The page as Markdown, with a heading for every setting."""
-    parts = [_INTRODUCTION, *_sections(), _well_known(), _of_platforms(), _providers()]
+    parts = [_INTRODUCTION, *_ten(), *_sections(), _well_known(), _of_platforms(), _providers()]
     return "\n".join(parts)
+
+
+def ten_settings() -> Mapping[str, Mapping[str, str]]:
+    """Return the settings that most operators change, each with what it is for and an example."""
+    text = files(__package__).joinpath("ten_settings.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _ten() -> Iterator[str]:
+    yield _title("The ten that matter", "Write them into `config.yaml` in the home folder.")
+    for number, (key, entry) in enumerate(ten_settings().items(), start=1):
+        anchor = "".join(char for char in key if char.isalnum() or char == "_")
+        yield (
+            f"**{number}. [`{key}`](#{anchor})** {entry['about']}\n\n"
+            f"```yaml\n{entry['example'].strip()}\n```\n"
+        )
 
 
 def _sections() -> Iterator[str]:

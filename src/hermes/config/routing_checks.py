@@ -10,6 +10,7 @@ from hermes.config.aliases import alias_path, is_cycle, provider_meant
 from hermes.config.entries import LOCAL, PROVIDERS
 from hermes.config.keys import nearest
 from hermes.config.model_settings import TASKS
+from hermes.config.presets import tiers_of_presets
 from hermes.config.settings import Key, Settings
 from hermes.config.variables import variable_for
 
@@ -121,7 +122,8 @@ def _tiers(settings: Settings) -> Iterator[Fault]:
 def _tiers_of_agents(settings: Settings) -> Iterator[Fault]:
     known = settings.routing.tiers
     for name, agent in settings.agents.items():
-        if agent.tier is not None and agent.tier not in known:
+        is_known = agent.tier in known or agent.tier in tiers_of_presets()
+        if agent.tier is not None and not is_known:
             likely = nearest(agent.tier, list(known))
             guess = f"did you mean {likely}? Otherwise " if likely else ""
             text = f"expected one of the tiers: {', '.join(known)}"
@@ -156,7 +158,7 @@ def _short_names(settings: Settings) -> Iterator[Fault]:
 def _tiers_of_budgets(settings: Settings) -> Iterator[Fault]:
     tiers = settings.routing.tiers
     for tier, tokens in settings.budgets.person_day_tokens.items():
-        if tier not in tiers:
+        if tier not in tiers and tier not in tiers_of_presets():
             known = ", ".join(tiers)
             yield (
                 ("budgets", "person_day_tokens", tier),

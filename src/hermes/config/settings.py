@@ -36,6 +36,7 @@ from hermes.config.model_settings import (
     RoutingSettings,
     TurnSettings,
 )
+from hermes.config.presets import PresetName
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word, no_entries
 from hermes.config.server_settings import (
     AlertSettings,
@@ -93,6 +94,9 @@ class Settings(Section):
         default_factory=partial(agent_tables, {}), validate_default=True
     )
     """The agents that answer, by name."""
+    preset: PresetName | None = None
+    """The defaults of one kind of business, over which your own settings count: `concierge` adds the
+    facts and the tier of an agent that books places for people."""
     default_agent: Name = "main"
     """The agent that answers if no rule names another."""
     agent_rules: Named[AgentRuleSettings] = Field(default_factory=no_entries)

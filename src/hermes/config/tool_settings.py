@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from hermes.config.entries import FACTS
 from hermes.config.section import (
     Count,
     Days,
@@ -40,6 +41,14 @@ def _compiles(pattern: str) -> str:
 Pattern = Annotated[
     str, Field(min_length=1), AfterValidator(_compiles), Means("a regular expression")
 ]
+
+
+def _from_own_folder(word: str) -> str:
+    """Replace a leading `~` by the user's own folder, as a shell would have done."""
+    return str(Path(word).expanduser()) if word == "~" or word.startswith("~/") else word
+
+
+ProgramWord = Annotated[str, AfterValidator(_from_own_folder)]
 
 
 class IntentSettings(Section):
@@ -113,15 +122,16 @@ class McpServerSettings(Section):
 
     enabled: bool = True
     """Whether the server is used."""
-    command: Word | None = None
-    """The program to start; Hermes talks to it over stdin and stdout."""
-    args: tuple[str, ...] = ()
-    """The arguments of the program."""
+    command: Annotated[ProgramWord, Field(min_length=1)] | None = None
+    """The program to start; Hermes talks to it over stdin and stdout. `~/` is your own folder."""
+    args: tuple[ProgramWord, ...] = ()
+    """The arguments of the program. `~/` at the beginning of one is your own folder."""
     env: Headers = Field(default_factory=no_entries)
     """Environment variables of the program, in addition to PATH, HOME and the like. Their values
     are secret; `${NAME}` in a value is replaced by a variable of the gateway or of `.env`."""
     cwd: Path | None = None
-    """The working folder of the program; default: the gateway's."""
+    """The working folder of the program; default: the home folder. A relative path begins there,
+    and `~/` is your own folder."""
     url: Url | None = None
     """The HTTP address of the server."""
     transport: Literal["http", "sse"] = "http"
@@ -154,6 +164,10 @@ class McpServerSettings(Section):
     """At most this many tools are used; `hermes mcp list` shows if some are left out."""
     max_message_bytes: Count = 4_194_304
     """A larger message of the server ends the connection, or the call."""
+
+    def folder_in(self, home: Path) -> Path:
+        """Return the folder in which the program runs."""
+        return home / (self.cwd or Path()).expanduser()
 
 
 class McpSettings(Section):
@@ -208,8 +222,34 @@ class VisionSettings(Section):
     """What pictures are sent for, by name: your own intents, or other words for built-in ones."""
 
 
+PartOfLife = Annotated[
+    str,
+    Field(pattern=r"^([a-z0-9][a-z0-9 -]{0,49})?$"),
+    Means("up to 50 small letters, digits, spaces and '-'"),
+]
+
+
+class FactKeySettings(Section):
+    """One thing worth knowing about everyone."""
+
+    meaning: Annotated[str, Field(min_length=1, max_length=200)]
+    """What it means, for the model that learns facts."""
+    about: PartOfLife = ""
+    """The part of a person's life that it belongs to, such as fitness; facts about one part are one
+    block of the prompt."""
+    also: tuple[Word, ...] = ()
+    """Other names for the same key."""
+    enabled: bool = True
+    """Whether it is learnt and part of every session; false removes a built-in one."""
+
+
 class MemorySettings(Section):
     """What agents know about the people they talk to."""
+
+    facts: Named[FactKeySettings] = Field(default_factory=lambda: FACTS, validate_default=True)
+    """The facts that are part of every session, by their key; built in are name, language,
+    home_city, time_zone, diet and interests. All other facts are used when a message is about
+    them."""
 
     earlier_messages: Annotated[int, Field(ge=0, le=50)] = 5
     """How many messages of a person's earlier sessions a new session begins with; 0: none."""

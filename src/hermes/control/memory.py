@@ -12,7 +12,6 @@ from hermes.control.consent import find_person
 from hermes.control.person_record import PersonRecord, person_record
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.memory.facts import PeoplesFacts
-from hermes.memory.structural import common_key
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import EarlierValue, Fact
 from hermes.ports.store import Store
@@ -173,7 +172,7 @@ class MemoryOperations:
     async def _unknown(self, person_id: str, key: str) -> NotFound:
         known = ", ".join(sorted(fact.key for fact in await self._facts.of(person_id))) or "nothing"
         return NotFound(
-            f"Nothing is known under {common_key(key)[:50]!r}. What is known: {known[:500]}."
+            f"Nothing is known under {self._facts.keys.common(key)[:50]!r}. What is known: {known[:500]}."
         )
 
 

@@ -32,6 +32,7 @@ from hermes.control.why import WhyAsk, WhyReport, explain
 from hermes.memory.facts import PeoplesFacts
 from hermes.memory.sanitiser import TextLimits
 from hermes.memory.soul_cache import MemorySouls, SoulCache
+from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.ids import MakeId
 from hermes.people.pairing import pairing_limits
 from hermes.ports.clock import Clock
@@ -41,11 +42,18 @@ _AS_REQUIRED = TextLimits()
 
 
 def uncached_facts(
-    store: Store, *, clock: Clock, make_id: MakeId, limits: TextLimits = _AS_REQUIRED
+    store: Store,
+    *,
+    clock: Clock,
+    make_id: MakeId,
+    limits: TextLimits = _AS_REQUIRED,
+    keys: FactKeys = BUILT_IN,
 ) -> PeoplesFacts:
     """Return what changes facts where no gateway runs, and so no soul is cached."""
     souls = SoulCache(store.facts, MemorySouls(clock), sleep=asyncio.sleep)
-    return PeoplesFacts(store.facts, souls=souls, clock=clock, make_id=make_id, limits=limits)
+    return PeoplesFacts(
+        store.facts, souls=souls, clock=clock, make_id=make_id, limits=limits, keys=keys
+    )
 
 
 class Operations:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from hermes.memory.structural import BY_NAME, common_key
+from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.ports.memory import EarlierValue, Fact, FactChange
 
 MOST_FACTS = 10_000
@@ -31,26 +31,29 @@ def merge(
     forget: Iterable[str] = (),
     is_order: bool = False,
     most: int = MOST_FACTS,
+    keys: FactKeys = BUILT_IN,
 ) -> FactChange:
     """Return the changes that new facts make to the known ones; the last value of a key counts.
 
     Known facts change nothing, however they are worded; an operator's order may repeat one under
-    another key. A replaced value is kept beside the new one with its source. If there are too many
+    another key, and equal values of a structural key and another are two facts. A replaced value is kept beside the new one with its source. If there are too many
     facts, the oldest are dropped.
     """
     facts = {fact.key: fact for fact in current}
-    gone = {key for key in map(common_key, forget) if facts.pop(key, None) is not None}
+    gone = {key for key in map(keys.common, forget) if facts.pop(key, None) is not None}
     meanings = {_meaning(fact.value): fact.key for fact in facts.values()}
     changed: dict[str, Fact] = {}
     for one in learnt:
         known, meaning = facts.get(one.key), _meaning(one.value)
         twin = one.key if is_order else meanings.get(meaning, one.key)
-        if _is_known(known, meaning) or (twin != one.key and not _stands_alone(twin, one.key)):
+        if _is_known(known, meaning) or (
+            twin != one.key and twin not in keys and one.key not in keys
+        ):
             continue
         if known is None:
-            fact = _new(one, person_id, at=at, make_id=make_id)
+            fact = _new(one, person_id, at=at, make_id=make_id, keys=keys)
         else:
-            fact = _next(known, one, at)
+            fact = _next(known, one, at=at, keys=keys)
             meanings.pop(_meaning(known.value), None)
         facts[one.key] = changed[one.key] = fact
         meanings[meaning] = one.key
@@ -65,12 +68,9 @@ def _is_known(fact: Fact | None, meaning: str) -> bool:
     return fact is not None and _meaning(fact.value) == meaning
 
 
-def _stands_alone(one: str, other: str) -> bool:
-    """Return whether equal values of two keys are two facts, as for structural keys."""
-    return one in BY_NAME or other in BY_NAME
-
-
-def _new(one: LearntFact, person_id: str, *, at: float, make_id: Callable[[], str]) -> Fact:
+def _new(
+    one: LearntFact, person_id: str, *, at: float, make_id: Callable[[], str], keys: FactKeys
+) -> Fact:
     return Fact(
         id=make_id(),
         person_id=person_id,
@@ -79,15 +79,20 @@ def _new(one: LearntFact, person_id: str, *, at: float, make_id: Callable[[], st
         source=one.source,
         at=at,
         updated_at=at,
-        is_structural=one.key in BY_NAME,
+        is_structural=one.key in keys,
     )
 
 
-def _next(known: Fact, one: LearntFact, at: float) -> Fact:
+def _next(known: Fact, one: LearntFact, *, at: float, keys: FactKeys) -> Fact:
     before = EarlierValue(known.value, known.source, known.updated_at)
     earlier = (before, *known.earlier)[:_EARLIER_KEPT]
     return msgspec.structs.replace(
-        known, value=one.value, source=one.source, updated_at=at, earlier=earlier
+        known,
+        value=one.value,
+        source=one.source,
+        updated_at=at,
+        earlier=earlier,
+        is_structural=known.is_structural or one.key in keys,
     )
 
 

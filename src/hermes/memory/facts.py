@@ -12,7 +12,7 @@ from hermes.errors import BadRequest
 from hermes.memory.fact_merge import LearntFact, merge
 from hermes.memory.sanitiser import TextLimits, clean_key, clean_value
 from hermes.memory.soul_cache import SoulCache
-from hermes.memory.structural import common_key
+from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
 from hermes.ports.memory import Decide, Fact, FactChange, FactStore
@@ -41,12 +41,19 @@ class PeoplesFacts:
         clock: Clock,
         make_id: MakeId,
         limits: TextLimits = _AS_REQUIRED,
+        keys: FactKeys = BUILT_IN,
     ) -> None:
         self.limits = limits
+        self._keys = keys
         self._store = store
         self._souls = souls
         self._clock = clock
         self._make_id = make_id
+
+    @property
+    def keys(self) -> FactKeys:
+        """The structural keys."""
+        return self._keys
 
     async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return what is known of a person, oldest first."""
@@ -54,7 +61,7 @@ class PeoplesFacts:
 
     async def set(self, person_id: str, key: str, *, value: str, source: str) -> FactOutcome:
         """Store a fact; raises `BadRequest` if nothing is left of it after cleaning."""
-        learnt, removed = learnt_from(key, value, source=source, limits=self.limits)
+        learnt, removed = learnt_from(key, value, source=source, limits=self.limits, keys=self.keys)
         decide = self.merging(person_id, (learnt,), is_order=True)
         change = await self._store.change(person_id, decide)
         await self._souls.invalidate(person_id)
@@ -66,7 +73,7 @@ class PeoplesFacts:
 
     async def forget(self, person_id: str, key: str) -> tuple[Fact, ...]:
         """Delete what is known under a key; return what it was."""
-        wanted = common_key(key)
+        wanted = self.keys.common(key)
         return await self._drop(person_id, lambda fact: fact.key == wanted)
 
     async def forget_all(self, person_id: str) -> tuple[Fact, ...]:
@@ -106,6 +113,7 @@ class PeoplesFacts:
                 make_id=lambda: self._make_id("f"),
                 forget=forget,
                 is_order=is_order,
+                keys=self.keys,
             )
 
         return decide
@@ -116,13 +124,18 @@ class PeoplesFacts:
 
 
 def learnt_from(
-    key: str, value: str, *, source: str, limits: TextLimits = _AS_REQUIRED
+    key: str,
+    value: str,
+    *,
+    source: str,
+    limits: TextLimits = _AS_REQUIRED,
+    keys: FactKeys = BUILT_IN,
 ) -> tuple[LearntFact, tuple[str, ...]]:
     """Return a fact as it may be stored, and the families of what was removed from it."""
     if len(key) > _LONGEST or len(value) > _LONGEST:
         raise BadRequest(f"A fact is a short key and a value of at most {_LONGEST:,} characters.")
     name, text = clean_key(key, limits.key), clean_value(value, limits.value)
-    kept = common_key(name.text)
+    kept = keys.common(name.text)
     if not kept or not text.text:
         which = "key" if not kept else "value"
         raise BadRequest(

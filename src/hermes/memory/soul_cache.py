@@ -12,6 +12,7 @@ import structlog
 
 from hermes.errors import HermesError
 from hermes.memory.soul import person_blocks
+from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.ports.clock import Clock
 from hermes.ports.memory import FactStore
 
@@ -83,7 +84,9 @@ class SoulCache:
         alert: Alert = tell_log,
         ttl_s: float = TTL_S,
         pauses_s: Sequence[float] = PAUSES_S,
+        keys: FactKeys = BUILT_IN,
     ) -> None:
+        self._keys = keys
         self._ttl_s = ttl_s
         self._pauses_s = pauses_s
         self._facts = facts
@@ -98,11 +101,11 @@ class SoulCache:
             known = await self._backend.get(person_id)
         except HermesError as error:
             _log.warning("soul_cache_failed", problem=str(error))
-            return person_blocks(await self._facts.of(person_id))
+            return person_blocks(await self._facts.of(person_id), self._keys)
         if known is not None:
             return known
         before = self._dropped
-        blocks = person_blocks(await self._facts.of(person_id))
+        blocks = person_blocks(await self._facts.of(person_id), self._keys)
         try:
             await self._backend.put(person_id, blocks, ttl_s=self._ttl_s)
             if before != self._dropped:

@@ -1,53 +1,45 @@
-"""The structural keys: facts worth knowing about everyone, always in the soul. Pure."""
+"""The structural keys: facts worth knowing about everyone, always in the soul. Pure.
 
-from typing import Literal
+Which keys these are is configuration (`memory.facts`). A fact that was stored under a key that is
+none any more stays structural, so that nothing disappears from a person's sessions.
+"""
 
-import msgspec
+from collections.abc import Iterator, Mapping
 
-Layer = Literal["person", "fitness"]
-
-
-class StructuralKey(msgspec.Struct, frozen=True):
-    """One key: its meaning, for the model that looks for it, and its layer in the soul."""
-
-    name: str
-    meaning: str
-    layer: Layer = "person"
+from hermes.config import FactKeySettings, MemorySettings
 
 
-KEYS = (
-    StructuralKey("name", "how they want to be called"),
-    StructuralKey("language", "the language they want to be answered in"),
-    StructuralKey("home_city", "where they live"),
-    StructuralKey("time_zone", "their time zone"),
-    StructuralKey("diet", "how they eat, such as vegan"),
-    StructuralKey("interests", "what they like to do"),
-    StructuralKey("favourite_areas", "the places and quarters they like"),
-    StructuralKey("favourite_venue", "the one place they like best"),
-    StructuralKey("favourite_category", "the kind of place they like best"),
-    StructuralKey("last_booking", "what they booked last"),
-    StructuralKey("typical_party_size", "how many they usually are"),
-    StructuralKey("preferred_booking_hour", "the hour they like to book for"),
-    StructuralKey("preferred_booking_day", "the day they like to book for"),
-    StructuralKey("calorie_target", "how many calories they want to eat a day", "fitness"),
-    StructuralKey("dietary_restrictions", "what they must not eat", "fitness"),
-    StructuralKey("fitness_goal", "what they train for", "fitness"),
-)
-BY_NAME = {key.name: key for key in KEYS}
-# Other names for a key, in its common form.
-_ALIASES = {
-    "first_name": "name",
-    "preferred_language": "language",
-    "timezone": "time_zone",
-    "city": "home_city",
-    "allergies": "dietary_restrictions",
-    "party_size": "typical_party_size",
-    "hobbies": "interests",
-}
+class FactKeys:
+    """The structural keys of a gateway, in their order."""
+
+    def __init__(self, settings: Mapping[str, FactKeySettings]) -> None:
+        self._keys = {name: key for name, key in settings.items() if key.enabled}
+        self._names = {_plain(also): name for name, key in settings.items() for also in key.also}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def about(self, key: str) -> str:
+        """Return what a key is about, such as fitness; empty for the person as a whole."""
+        return self._keys[key].about if key in self._keys else ""
+
+    def meanings(self) -> Iterator[tuple[str, str]]:
+        """Return each key with its meaning, for the model that looks for facts."""
+        return ((name, key.meaning) for name, key in self._keys.items())
+
+    def common(self, text: str) -> str:
+        """Return a key in the form in which it is stored: lower case, one word for one thing."""
+        key = _plain(text)
+        return self._names.get(key, key)
 
 
-def common_key(text: str) -> str:
-    """Return a key in the form in which it is stored: lower case, one word for one thing."""
+def _plain(text: str) -> str:
     key = "_".join(text.casefold().replace("-", " ").replace("_", " ").split())
-    key = key.replace("favorite", "favourite")
-    return _ALIASES.get(key, key)
+    return key.replace("favorite", "favourite")
+
+
+BUILT_IN = FactKeys(MemorySettings().facts)
+"""The keys of a gateway whose operator set none."""

@@ -194,7 +194,7 @@ def _unknown_task(task: str) -> Decision:
 
 
 def _unknown_tier(tier: str, policy: Policy) -> Decision:
-    known = ", ".join(policy.tiers)
+    known = ", ".join(policy.shown_tiers)
     text = f"the tier {tier!r} is not one of routing.tiers: {known}; add routing.tiers.{tier}"
     return Decision(plan=Plan(()), problem=f"{text}, or change the person's tier")
 

@@ -8,6 +8,7 @@ import msgspec
 from hermes.config import ProviderSettings, Settings
 from hermes.config.aliases import has_credential, provider_meant
 from hermes.config.model_settings import ComplexitySettings
+from hermes.config.presets import tiers_of_presets
 from hermes.routing.keywords import WordFinder
 from hermes.routing.model_facts import ModelFacts
 from hermes.routing.tasks import Keywords, keywords_of
@@ -38,6 +39,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     words: WordFinder
     complexity: ComplexitySettings
     tiers: Mapping[str, tuple[ChainStep, ...]]
+    shown_tiers: tuple[str, ...]
+    """Without those that only a preset brings."""
     models: Mapping[str, str]
     providers: Mapping[str, ProviderSettings]
     provider_of: Callable[[str], str]
@@ -85,6 +88,7 @@ def policy_of(settings: Settings, facts: ModelFacts | None = None) -> Policy:
         words=WordFinder(listed),
         complexity=routing.complexity,
         tiers={},
+        shown_tiers=tuple(routing.tiers),
         models=routing.models,
         providers=settings.providers,
         provider_of=provider_of,
@@ -115,7 +119,7 @@ def _with_rules(policy: Policy, settings: Settings) -> Policy:
                 ChainStep(target, f"tier {tier}, {place} of {len(chain)}: {policy.told(target)}")
                 for place, target in enumerate(chain, start=1)
             )
-            for tier, chain in routing.tiers.items()
+            for tier, chain in {**tiers_of_presets(), **routing.tiers}.items()
         },
     )
 

@@ -148,10 +148,14 @@ class JobWorker:
         lessons = await shop.jobs.lessons(job, limit=_EXCHANGES_AT_ONCE)
         found = ExtractedFacts()
         if lessons.heard:
-            request = extraction_request(lessons.heard, await shop.facts.of(job.person_id))
+            request = extraction_request(
+                lessons.heard, await shop.facts.of(job.person_id), shop.facts.keys
+            )
             model = shop.settings.memory.extract_model
             text = await ask_model(shop, request, kind=job.kind, model=model, receipt=receipt)
-            found = read_extraction(text, lessons.heard, limits=shop.facts.limits)
+            found = read_extraction(
+                text, lessons.heard, limits=shop.facts.limits, keys=shop.facts.keys
+            )
         decide = shop.facts.merging(job.person_id, found.learnt, forget=found.forget)
         change = await shop.jobs.finish(job, decide, covered=lessons.covered, spent=receipt.take())
         if change:

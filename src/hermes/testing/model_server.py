@@ -9,11 +9,12 @@ import argparse
 import asyncio
 import hashlib
 import os
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import httptools
 import msgspec
@@ -89,8 +90,10 @@ class ModelServer:
         sleep: Sleep = asyncio.sleep,
         created: int = 1_700_000_000,
         context_tokens: int | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
         self._script = script
+        self._listener = listener
         self._authorization = f"Bearer {key}".encode() if key else None
         self._count_fd = -1
         if count_file is not None:
@@ -112,8 +115,14 @@ class ModelServer:
     async def start(self, port: int = 0) -> None:
         """Listen on loopback."""
         loop = asyncio.get_running_loop()
+        # A given socket may listen in another network namespace.
+        place: dict[str, Any] = (
+            {"host": "127.0.0.1", "port": port}
+            if self._listener is None
+            else {"sock": self._listener}
+        )
         self._server = await loop.create_server(
-            lambda: _Connection(self, self._connections), "127.0.0.1", port, backlog=1024
+            lambda: _Connection(self, self._connections), backlog=1024, **place
         )
         self.port = self._server.sockets[0].getsockname()[1]
 

@@ -84,7 +84,7 @@ def test_a_route_without_a_candidate_is_exit_code_1_with_the_reasons(hermes):
 
     assert done.returncode == 1
     assert done.stderr == (
-        "hermes: the tier 'gold' is not one of routing.tiers: free, starter, pro, venue-growth; "
+        "hermes: the tier 'gold' is not one of routing.tiers: free, starter, pro; "
         "add routing.tiers.gold, or change the person's tier\n"
     )
 

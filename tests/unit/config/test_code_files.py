@@ -252,6 +252,22 @@ def test_a_program_in_the_home_that_others_can_change_is_found(home: Path, place
     assert problem.startswith(f"{script} can be changed by other users (mode 0766)")
 
 
+@pytest.mark.req("W37")
+async def test_an_mcp_server_runs_in_the_home(home: Path) -> None:
+    (home / "server.py").write_text("import os, sys; sys.exit(os.getcwd())")
+    server = McpServerSettings(command=sys.executable, args=("server.py",))
+    servers = McpServers(
+        McpSettings(servers={"own": server}, start_wait_s=30), clock=SystemClock(), home=home
+    )
+    try:
+        await servers.start()
+        (status,) = servers.status().servers
+    finally:
+        await servers.stop()
+
+    assert f"({home})" in str(status.problem)
+
+
 @pytest.mark.req("W12", "W36")
 async def test_an_mcp_server_that_others_can_change_is_not_started(
     tmp_path: Path, home: Path

@@ -30,6 +30,7 @@ READ_ELSEWHERE = MappingProxyType(
         "TaskKeywordSettings": "routing.tasks.keywords_of, by the names of the task types",
         "AliasSettings": "config.aliases.provider_meant, which routing calls",
         "AgentRuleSettings": "config.chat_settings.conditions, which hermes.agents calls",
+        "Settings.preset": "config.load, which reads the preset below the other layers",
     }
 )
 # What `.settings` is on these objects; on any other it is the root.
@@ -239,6 +240,7 @@ def fields() -> list[tuple[str, str]]:
         for one in ordered
         if one.__name__ not in READ_ELSEWHERE
         for field in own_fields(one)
+        if f"{one.__name__}.{field}" not in READ_ELSEWHERE
     ]
 
 

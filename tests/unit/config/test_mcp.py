@@ -1,6 +1,7 @@
 """MCP servers in the configuration: one way to each, secrets by name, platforms that name servers."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,29 @@ def test_nothing_is_expanded_elsewhere(write, load_home):
     server = load_home(HOME="/root").settings.mcp.servers["a"]
 
     assert (server.command, server.args) == ("${HOME}/x", ("${HOME}",))
+
+
+@pytest.mark.req("W37")
+def test_a_path_may_begin_in_the_own_folder_and_the_program_runs_in_the_home(
+    write, load_home, home
+):
+    write(
+        yaml="""\
+mcp:
+  servers:
+    a: {command: ~/bin/x, args: [~/y.py, "--z=~/z", "~", "a~/b"]}
+    b: {command: x, cwd: shop}
+    c: {command: x, cwd: ~/shop}
+"""
+    )
+    own = Path.home()
+
+    servers = load_home().settings.mcp.servers
+
+    assert servers["a"].command == f"{own}/bin/x"
+    assert servers["a"].args == (f"{own}/y.py", "--z=~/z", str(own), "a~/b")
+    folders = [servers[name].folder_in(home) for name in "abc"]
+    assert folders == [home, home / "shop", own / "shop"]
 
 
 @pytest.mark.req("W37")

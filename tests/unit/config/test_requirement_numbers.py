@@ -30,7 +30,6 @@ NUMBERS: list[tuple[str, str, Any]] = [
     ("A19", "routing.tiers.free", ("claude-haiku",)),
     ("A19", "routing.tiers.starter", ("claude-haiku", "local")),
     ("A19", "routing.tiers.pro", ("claude-sonnet",)),
-    ("A19", "routing.tiers.venue-growth", ("claude-sonnet", "claude-haiku")),
     ("A19", "routing.models.claude-haiku", "claude-haiku-4-5-20251001"),
     ("A19", "routing.models.claude-sonnet", "claude-sonnet-4-6"),
     ("A21", "turns.max_concurrent_calls", 30),

@@ -14,7 +14,6 @@ def test_the_built_in_tiers_models_and_aliases(load_home):
         "free": ("claude-haiku",),
         "starter": ("claude-haiku", "local"),
         "pro": ("claude-sonnet",),
-        "venue-growth": ("claude-sonnet", "claude-haiku"),
     }
     assert dict(routing.models) == {
         "claude-haiku": "claude-haiku-4-5-20251001",
@@ -55,7 +54,7 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
         (
             "agents: {main: {tier: prro}}",
             'config.yaml: agents.main.tier is "prro", expected one of the tiers: free, starter, '
-            "pro, venue-growth; did you mean pro? Otherwise add routing.tiers.prro",
+            "pro; did you mean pro? Otherwise add routing.tiers.prro",
         ),
         (
             "routing: {tiers: {gold: [openai, opnai]}}",
@@ -104,7 +103,7 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
         (
             "budgets: {person_day_tokens: {gold: 5}}",
             "config.yaml: budgets.person_day_tokens.gold is 5, but routing.tiers has no tier "
-            "'gold'; known are: free, starter, pro, venue-growth; add routing.tiers.gold, or name "
+            "'gold'; known are: free, starter, pro; add routing.tiers.gold, or name "
             "one of them",
         ),
         (

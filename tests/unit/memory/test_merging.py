@@ -89,12 +89,12 @@ def test_a_structural_key_and_an_order_stand_for_themselves() -> None:
 
 @pytest.mark.req("A14")
 def test_what_was_said_to_be_forgotten_goes_and_can_be_learnt_anew() -> None:
-    known = [fact("dog", "Rex"), fact("favourite_venue", "Bar", structural=True)]
+    known = [fact("dog", "Rex"), fact("home_city", "Bari", structural=True)]
 
-    gone = merged(known, forget=("Favorite Venue", "cat"))
+    gone = merged(known, forget=("Home City", "cat"))
     anew = merged(known, LearntFact("dog", "Rex", "m_2"), forget=("dog",))
 
-    assert gone == FactChange(forget=("f_favourite_venue",))
+    assert gone == FactChange(forget=("f_home_city",))
     assert anew.forget == ("f_dog",)
     assert [(one.id, one.value) for one in anew.put] == [("new0", "Rex")]
 

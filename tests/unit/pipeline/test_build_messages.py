@@ -7,6 +7,7 @@ import pytest
 
 from hermes.config import SessionSettings, Settings
 from hermes.memory.recall import RecalledFacts, Why
+from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.chat import ChatMessage
 from hermes.message.event import ReplyContext
 from hermes.message.parts import NotePart, TextPart
@@ -44,6 +45,7 @@ class Memory:
 @dataclass(frozen=True)
 class Facts:
     facts: tuple[Fact, ...] = ()
+    keys: FactKeys = BUILT_IN
 
     async def of(self, person_id: str) -> tuple[Fact, ...]:
         return self.facts

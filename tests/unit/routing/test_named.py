@@ -142,7 +142,7 @@ def test_an_unknown_tier_is_an_error_with_its_fix(offer, policy):
         make_plan(CallNeeds(tier="gold"), [offer("openai")], policy=policy())
 
     assert str(refused.value) == (
-        "the tier 'gold' is not one of routing.tiers: free, starter, pro, venue-growth; "
+        "the tier 'gold' is not one of routing.tiers: free, starter, pro; "
         "add routing.tiers.gold, or change the person's tier"
     )
 

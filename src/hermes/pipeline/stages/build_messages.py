@@ -10,6 +10,7 @@ import msgspec
 from hermes.memory.recall import RECALLED, RecalledFacts
 from hermes.memory.session_context import place_news
 from hermes.memory.soul import CHANGED, changed_lines
+from hermes.memory.structural import FactKeys
 from hermes.message.chat import ChatMessage, is_unanswered
 from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
@@ -27,8 +28,10 @@ class RecallsFacts(Protocol):
 
 
 class KnowsFacts(Protocol):
-    """Lists what is known of a person."""
+    """Lists what is known of a person, and which keys are always part of a session."""
 
+    @property
+    def keys(self) -> FactKeys: ...
     async def of(self, person_id: str) -> tuple[Fact, ...]: ...
 
 
@@ -79,8 +82,9 @@ def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
 
 async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:
     """Return what has changed of what is known of the person, and what was recalled."""
+    facts = ctx.services.facts
     changed = changed_lines(
-        turn.system, _notes(turn), facts=await ctx.services.facts.of(turn.person_id)
+        turn.system, _notes(turn), facts=await facts.of(turn.person_id), keys=facts.keys
     )
     sections = ("\n".join((CHANGED, *changed)),) if changed else ()
     return (*sections, "\n".join((RECALLED, *recalled.lines))) if recalled.lines else sections

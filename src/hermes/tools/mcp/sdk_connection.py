@@ -147,7 +147,7 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
             command=settings.command or "",
             args=settings.args,
             env={name: value.get_secret_value() for name, value in settings.env.items()},
-            cwd=settings.cwd,
+            cwd=settings.cwd if plan.home is None else settings.folder_in(plan.home),
             home=plan.home,
             max_message_bytes=settings.max_message_bytes,
         )
