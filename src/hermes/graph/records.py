@@ -3,19 +3,51 @@
 Frozen values that a storage keeps whole; ids are bytes as the graph's hasher made them.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
 
 EditKind = Literal[
     "start", "branch", "append", "insert", "set", "delete", "replace", "answer", "undo", "squish",
-    "expand", "retry", "switch",
+    "expand", "retry", "switch", "redo",
 ]  # fmt: skip
 # What calls did with a run of messages: (mark, count). See marks.py.
 Runs = tuple[tuple[int, int], ...]
+Rating = Literal["up", "down", "none"]
+_SHOWN_BYTES = 6
 
 
-class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
+class Record(msgspec.Struct, frozen=True):
+    """A stored value; its text for people leaves out defaults and shortens names to hex."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(_told(self))})"
+
+    def __rich_repr__(self) -> Iterator[str]:
+        return _told(self)
+
+
+def short_name(name: bytes | None) -> str:
+    """Return the first letters of a name of a message or context, in hex."""
+    return "None" if name is None else f"<{name[:_SHOWN_BYTES].hex()}>"
+
+
+def _told(record: Record) -> Iterator[str]:
+    for field in msgspec.structs.fields(record):
+        value = getattr(record, field.name)
+        if not _is_default(value, field):
+            text = short_name(value) if isinstance(value, bytes) else repr(value)
+            yield f"{field.name}={text}"
+
+
+def _is_default(value: object, field: msgspec.structs.FieldInfo) -> bool:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return bool(value == field.default_factory())
+    return field.default is not msgspec.NODEFAULT and bool(value == field.default)
+
+
+class Summary(Record, frozen=True, omit_defaults=True):
     """What a summary blob replaces: messages `start` to `stop` of the context `source`."""
 
     blob: bytes
@@ -25,7 +57,7 @@ class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
     call: str | None = None
 
 
-class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
+class Edit(Record, frozen=True, omit_defaults=True):
     """A change of `removed` messages at `start` into `added` others.
 
     `was` and `now` are the marks of the removed and the added messages. `parallel` is true if and
@@ -45,14 +77,14 @@ class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
     summary: Summary | None = None
 
 
-class Origin(msgspec.Struct, frozen=True):
+class Origin(Record, frozen=True):
     """Where a branch began: a version of another branch."""
 
     branch: str
     version: int
 
 
-class Move(msgspec.Struct, frozen=True, omit_defaults=True):
+class Move(Record, frozen=True, omit_defaults=True):
     """One row of a ref's log: version `number` of a branch, and the edit that made it.
 
     `content` is the version whose messages these are: itself, or an earlier one for an undo or a
@@ -71,7 +103,7 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float | None = None
 
 
-class Ref(msgspec.Struct, frozen=True):
+class Ref(Record, frozen=True):
     """The head of a branch: the root of its messages, their number and the version."""
 
     root: bytes
@@ -79,7 +111,7 @@ class Ref(msgspec.Struct, frozen=True):
     version: int
 
 
-class Call(msgspec.Struct, frozen=True, omit_defaults=True):
+class Call(Record, frozen=True, omit_defaults=True):
     """One model call: the context it saw, its parameters, and the blob it wrote.
 
     The context is `lead` messages that are not in the branch, such as system prompts, then messages
@@ -108,7 +140,7 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float | None = None
 
 
-class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+class Link(Record, frozen=True, omit_defaults=True):
     """A tool call of `call` that another graph answered, and what is known about its result."""
 
     graph: str
@@ -118,7 +150,18 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] = {}  # Any: JSON as the caller passed it
 
 
-class Edge(msgspec.Struct, frozen=True):
+class Feedback(Record, frozen=True, omit_defaults=True):
+    """A thumb for the answer of `call`; the latest of an actor counts, and `none` takes it back."""
+
+    graph: str
+    call: str
+    rating: Rating
+    actor: str = ""
+    reason: str = ""
+    at: float | None = None
+
+
+class Edge(Record, frozen=True):
     """A parallel edge: at `version`, `after` (if any) replaced the blob `before` at `index`."""
 
     version: int

@@ -44,6 +44,11 @@ def verify(history: History) -> VerifyReport:
         for link in history.family.links
         if link.call not in known
     )
+    check.problems.extend(
+        Problem("missing", "a thumb", f"there is no call {thumb.call}")
+        for thumb in history.family.feedback
+        if thumb.call not in known
+    )
     return VerifyReport(
         versions=len(history.versions),
         chunks=check.chunks,

@@ -20,7 +20,7 @@ from hermes.graph.records import Call, Edge, Edit
 from hermes.graph.roots import message_id
 from hermes.graph.sequence import Sequence as Blobs
 
-_NO_REWRITING = frozenset({"undo", "squish", "expand", "switch"})
+_NO_REWRITING = frozenset({"undo", "redo", "squish", "expand", "switch"})
 # A person who undoes an answer, or leaves it for an earlier state, has not chosen it.
 _NO_CHOICE = frozenset({"delete", "switch"})
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
-from hermes.graph.records import Call, Edit, Link, Move, Origin, Ref
+from hermes.graph.records import Call, Edit, Feedback, Link, Move, Origin, Ref
 from hermes.graph.storage import Batch
 from hermes.store.sql.graph_rows import GraphRows
 from hermes.store.sql.places import NO_PLACE, Place, blob_place
@@ -46,6 +46,7 @@ class CallTokens(msgspec.Struct, frozen=True, array_like=True):
 _decode_line = msgspec.msgpack.Decoder(MoveLine).decode
 _decode_call = msgspec.msgpack.Decoder(Call).decode
 _decode_link = msgspec.msgpack.Decoder(Link).decode
+_decode_feedback = msgspec.msgpack.Decoder(Feedback).decode
 _decode_tokens = msgspec.msgpack.Decoder(CallTokens).decode
 
 
@@ -195,6 +196,20 @@ class SqlGraphStorage:
             for number, data in rows
         )
         return tuple(msgspec.structs.replace(link, graph=graph) for link in found)
+
+    def feedback(self, graph: str) -> Sequence[Feedback]:
+        """Return the thumbs of a graph, oldest first."""
+        if graph != self._name:
+            return ()
+        return tuple(map(self._read_feedback, self._connection.rows(_SQL["feedback"], (self.number,))))
+
+    def _read_feedback(self, row: Row) -> Feedback:
+        number, data, person_id, sealed = row
+        beside = (number, person_id, sealed)
+        found = self._packed.unpack("thumb", beside, data, decode=_decode_feedback)
+        secret = None if sealed is None else self._open(person_id, sealed, NO_PLACE)
+        reason = "" if secret is None else secret.decode()
+        return msgspec.structs.replace(found, graph=self._name, reason=reason)
 
     def _read_move(self, branch: str, row: Row) -> Move:
         line = self._packed.unpack("version", (branch, row[0]), row[1], decode=_decode_line)

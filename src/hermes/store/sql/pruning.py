@@ -35,6 +35,7 @@ _OF_A_GRAPH = (
     "drop_chunks",
     "drop_calls",
     "drop_links",
+    "drop_feedback",
     "drop_blobs",
     "drop_graph",
 )

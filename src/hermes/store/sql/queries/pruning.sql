@@ -71,6 +71,10 @@ DELETE FROM calls WHERE graph = ?1;
 -- Forget what a graph says of other graphs.
 DELETE FROM links WHERE graph = ?1;
 
+-- name: drop_feedback
+-- Forget the thumbs of a graph.
+DELETE FROM feedback WHERE graph = ?1;
+
 -- name: drop_blobs
 -- Forget the messages of a graph.
 DELETE FROM blobs WHERE graph = ?1 AND name IS NOT NULL;
