@@ -124,7 +124,9 @@ class _Replay:
             one, before = new[offset], old[offset]
             was = one.was if are_known else before.was
             # A message that comes back may name the one that it replaces already.
-            is_new = former is not None and not (are_known and former.birth in {f.birth for f in was})
+            is_new = former is not None and not (
+                are_known and former.birth in {f.birth for f in was}
+            )
             was += (former,) if former is not None and is_new else ()
             follower = msgspec.structs.replace(one, was=was, gone=before.gone)
             slots.append(before if offset in same else follower)

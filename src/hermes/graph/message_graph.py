@@ -239,9 +239,7 @@ class MessageGraph(MessageList):
         return sorted({*family.branches, *family.storage.branches(family.name)})
 
     @one_at_a_time
-    def save(
-        self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False
-    ) -> None:
+    def save(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> None:
         """Write what is new to the storage; raises Conflict if another writer was first.
 
         With `path`, write all branches into that file; later saves go there, too. `overwrite`
@@ -464,8 +462,8 @@ class MessageGraph(MessageList):
                 )
 
 
-def _unpickled(*packed_graph: Any) -> MessageGraph:  # Any: what `packed` returned
-    return MessageGraph._of(unpacked(*packed_graph))
+def _unpickled(*parts: Any) -> MessageGraph:  # Any: what `packed` returned
+    return MessageGraph._of(unpacked(parts))
 
 
 def _check_names(name: object, branch: object, actor: object) -> None:

@@ -70,7 +70,9 @@ def _load_records(family: GraphFamily) -> None:
         family.links[:] = family.storage.links(family.name)
         family.feedback[:] = family.storage.feedback(family.name)
         return
-    family.calls += [one for one in family.storage.calls(family.name) if not family.has_call(one.id)]
+    family.calls += [
+        one for one in family.storage.calls(family.name) if not family.has_call(one.id)
+    ]
     family.links += [one for one in family.storage.links(family.name) if one not in family.links]
     family.feedback += [
         one for one in family.storage.feedback(family.name) if one not in family.feedback

@@ -25,9 +25,7 @@ def rate(history: History, call: Call, rating: Rating, *, actor: str, reason: st
             f"Call {call.id} is not a call of graph {family.name!r} with an answer, so there is "
             "nothing to rate. calls() lists them."
         )
-    thumb = Feedback(
-        family.name, call.id, rating, actor=actor, reason=reason, at=family.time()
-    )
+    thumb = Feedback(family.name, call.id, rating, actor=actor, reason=reason, at=family.time())
     family.feedback.append(thumb)
     history.new_feedback.append(thumb)
     return thumb

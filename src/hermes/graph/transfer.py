@@ -5,7 +5,6 @@ Used for copies and pickles, and to save a graph into a file.
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -25,6 +24,8 @@ from hermes.graph.storage import Batch, GraphStorage, MemoryStorage
 
 _Item = TypeVar("_Item", Link, Feedback)
 _LISTED = 20
+# A branch with its graph: the names of both, who edits, the clock, and everything as one batch.
+PackedGraph = tuple[str, str, str, Now | None, bytes]
 
 
 class WholeGraph(msgspec.Struct, eq=False):
@@ -62,7 +63,7 @@ def copied(history: History, known: dict[int, object]) -> History:
     return _resumed(family, history.branch, history.actor)
 
 
-def packed(history: History) -> tuple[str, str, str, Now | None, bytes]:
+def packed(history: History) -> PackedGraph:
     """Return a branch and its whole graph in a form that can be pickled."""
     family = history.family
     if family.reader.hasher.blob(b"") != PLAIN.blob(b""):
@@ -74,8 +75,9 @@ def packed(history: History) -> tuple[str, str, str, Now | None, bytes]:
     return family.name, history.branch, history.actor, family.now, batch
 
 
-def unpacked(name: str, branch: str, actor: str, now: Now | None, batch: bytes) -> History:
+def unpacked(parts: PackedGraph) -> History:
     """Return the branch that was packed."""
+    name, branch, actor, now, batch = parts
     like = GraphFamily(name, MemoryStorage(), ObjectReader(None, PLAIN), now)
     family = _in_memory(msgspec.msgpack.decode(batch, type=Batch), like)
     return _resumed(family, branch, actor)
@@ -87,11 +89,10 @@ def save_into(history: History, path: str | os.PathLike[str], *, overwrite: bool
     Raises Conflict if the file has another graph of this name.
     """
     family, storage = history.family, FileStorage(path, hasher=history.family.reader.hasher)
-    if isinstance(family.storage, FileStorage) and not overwrite:
-        if family.storage.path.absolute() == storage.path.absolute():
-            for branch in (history, *histories(family).values()):
-                save(branch)
-            return
+    if not overwrite and _is_same(family.storage, storage):
+        for branch in (history, *histories(family).values()):
+            save(branch)
+        return
     whole = whole_graph(family)
     if overwrite:
         storage.replace(family.name, whole.batch)
@@ -104,6 +105,10 @@ def save_into(history: History, path: str | os.PathLike[str], *, overwrite: bool
         note_saved(branch)
 
 
+def _is_same(one: GraphStorage, other: FileStorage) -> bool:
+    return isinstance(one, FileStorage) and one.path.absolute() == other.path.absolute()
+
+
 def graph_in(storage: FileStorage, name: str | None) -> str:
     """Return the name of the graph to open in a file: the one that is named, or the only one."""
     path, found = str(storage.path), list(storage.graphs())
@@ -112,7 +117,9 @@ def graph_in(storage: FileStorage, name: str | None) -> str:
     if not found:
         raise NotFound(f"{path!r} holds no graph yet. save({path!r}) writes one into it.")
     if name is None and len(found) > 1:
-        raise BadRequest(f"{path!r} holds several graphs: {_listed(found)}. Choose one with graph=...")
+        raise BadRequest(
+            f"{path!r} holds several graphs: {_listed(found)}. Choose one with graph=..."
+        )
     if name is not None and name not in found:
         raise NotFound(f"{path!r} has no graph {name!r}; it holds: {_listed(found)}.")
     return found[0] if name is None else name

@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
-from hermes.graph.clients.recorded_call import ReadAnswer, RecordedCall, chosen, plain
+from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.open_call import OpenCall
 
@@ -64,7 +64,13 @@ class _Messages:
         self._graph = graph
 
     def create(
-        self, *, model: str, max_tokens: int, messages: Any = None, system: Any = None, **options: Any
+        self,
+        *,
+        model: str,
+        max_tokens: int,
+        messages: Any = None,
+        system: Any = None,
+        **options: Any,
     ) -> Any:
         """Make a message and record it."""
         graph, above = self._graph, _count_system(self._graph)
@@ -85,7 +91,7 @@ class _Messages:
             sampling=chosen(options, _SAMPLING),
             lead=lead,
         )
-        recorded = RecordedCall(
+        recorded = SdkCall(
             call=call,
             read=_read,
             reader=_Stream(),

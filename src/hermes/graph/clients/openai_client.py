@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
-from hermes.graph.clients.recorded_call import ReadAnswer, RecordedCall, chosen, plain
+from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.open_call import OpenCall
 
@@ -72,7 +72,7 @@ class _Completions:
             tools=tools if isinstance(tools, list) else None,
             sampling=chosen(options, _SAMPLING),
         )
-        recorded = RecordedCall(
+        recorded = SdkCall(
             call=call,
             read=_read,
             reader=_Stream(),
@@ -89,7 +89,11 @@ class _Completions:
         """Record further choices of a request: answers that are not part of the conversation."""
         for message in others:
             self._graph.record_call(
-                message, model=call.model, context=call.context, sampling=call.sampling, append=False
+                message,
+                model=call.model,
+                context=call.context,
+                sampling=call.sampling,
+                append=False,
             )
 
 

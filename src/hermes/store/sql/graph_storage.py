@@ -201,7 +201,9 @@ class SqlGraphStorage:
         """Return the thumbs of a graph, oldest first."""
         if graph != self._name:
             return ()
-        return tuple(map(self._read_feedback, self._connection.rows(_SQL["feedback"], (self.number,))))
+        return tuple(
+            map(self._read_feedback, self._connection.rows(_SQL["feedback"], (self.number,)))
+        )
 
     def _read_feedback(self, row: Row) -> Feedback:
         number, data, person_id, sealed = row

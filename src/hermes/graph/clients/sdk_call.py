@@ -41,7 +41,7 @@ class StreamReader(Protocol):
         """Return what arrived so far; None if nothing did."""
 
 
-class RecordedCall(msgspec.Struct):
+class SdkCall(msgspec.Struct):
     """A call under way, and how its response is read."""
 
     call: OpenCall
@@ -90,7 +90,7 @@ class RecordedCall(msgspec.Struct):
 class RecordedStream:
     """A stream of an SDK that records its call when it ends; everything else is the SDK's."""
 
-    def __init__(self, stream: Any, recorded: RecordedCall) -> None:
+    def __init__(self, stream: Any, recorded: SdkCall) -> None:
         self._stream = stream
         self._recorded = recorded
         self._is_settled = False
