@@ -41,6 +41,9 @@ class GraphFamily:
     # An unsaved branch must not disappear because nobody holds it for a while. Graphs of one branch
     # stay out of here, so that they are freed as soon as they are let go.
     kept: list[FamilyBranch] = field(default_factory=list)
+    # Of calls that are not saved yet: what they saw by its root, what they wrote and their tools.
+    unsaved_contexts: dict[bytes, Sequence] = field(default_factory=dict)
+    unsaved_blobs: dict[bytes, bytes] = field(default_factory=dict)
     lock: RLock = field(default_factory=RLock)
     # False if the storage ends with the process and nobody else has it.
     is_stored: bool = True

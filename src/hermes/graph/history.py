@@ -140,6 +140,7 @@ class History:
             mark_survivors(marks, seen, edits=edits, length=version.length)
         self.family.calls.append(call)
         self.new_calls.append((call, context))
+        self.family.unsaved_contexts[call.context] = context
         self.family.tell(self, call, context)
 
     def hear(self, call: Call, context: Sequence) -> None:
@@ -149,9 +150,9 @@ class History:
 
     def find(self, root: bytes) -> Sequence:
         """Return the messages of a root, from memory or from the storage."""
-        for call, context in self.new_calls:
-            if call.context == root:
-                return context
+        unsaved = self.family.unsaved_contexts.get(root)
+        if unsaved is not None:
+            return unsaved
         # What was saved is in the storage; searching a long past for each call would take too long.
         for version in self.versions[self.saved :]:
             if version.root == root:
@@ -227,7 +228,7 @@ class History:
     def _hear_of_others(self, marks: bytearray) -> None:
         for call in self.family.calls:
             if call.branch != self.branch:
-                self._mark_heard(marks, call, Sequence.read(call.context, self.family.reader))
+                self._mark_heard(marks, call, self.find(call.context))
 
     def _mark_heard(self, marks: bytearray, call: Call, context: Sequence) -> None:
         alike = context.common_prefix(self.sequence, call.lead, other_start=call.start)

@@ -133,7 +133,7 @@ def _line(line: SketchLine) -> Iterator[str]:
 def _former(word: str, former: FormerVersion) -> str:
     by = f" by {former.actor}" if former.actor else ""
     why = f": {former.reason}" if former.reason else ""
-    note = f"{former.edit} at version {former.version}{by}{why}"
+    note = f"{_by(former.by)} {former.edit} at version {former.version}{by}{why}".strip()
     return _row("", f"{word}:", former.text, color=_GREY, note=note)
 
 

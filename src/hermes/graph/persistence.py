@@ -109,6 +109,10 @@ def note_saved(history: History) -> None:
     """Record that the storage has all of a branch."""
     history.saved = len(history.versions)
     history.lost_race = False
+    for name in history.new_blobs:
+        history.family.unsaved_blobs.pop(name, None)
+    for call, _ in history.new_calls:
+        history.family.unsaved_contexts.pop(call.context, None)
     history.new_blobs.clear()
     history.new_calls.clear()
     history.new_links.clear()

@@ -40,14 +40,15 @@ def whole_graph(family: GraphFamily) -> WholeGraph:
     """Return everything of a graph, from memory and from its storage."""
     names = sorted({*family.branches, *family.storage.branches(family.name)})
     whole = WholeGraph(Batch(blobs={}, chunks={}), [checkout(family, one) for one in names], [])
-    unsaved = {call.id: seen for one in whole.branches for call, seen in one.new_calls}
     for history in whole.branches:
         for version in history.versions:
             if version.root not in whole.batch.chunks:
                 _take(whole, version.sequence(family.reader))
     for call in family.calls:
-        _take(whole, unsaved.get(call.id) or Sequence.read(call.context, family.reader))
-    whole.batch.blobs |= _answers(whole.branches, family)
+        if call.context not in whole.batch.chunks:
+            unsaved = family.unsaved_contexts.get(call.context)
+            _take(whole, unsaved or Sequence.read(call.context, family.reader))
+    whole.batch.blobs |= _answers(family)
     whole.batch.moves = [move for history in whole.branches for move in moves_of(history)]
     whole.batch.calls = list(family.calls)
     whole.batch.links, whole.batch.feedback = list(family.links), list(family.feedback)
@@ -161,9 +162,9 @@ def _take(whole: WholeGraph, sequence: Sequence) -> None:
         whole.chunks.append(chunk)
 
 
-def _answers(branches: Iterable[History], family: GraphFamily) -> dict[bytes, bytes]:
+def _answers(family: GraphFamily) -> dict[bytes, bytes]:
     """Return the answers and tools of all calls."""
-    found = {name: data for one in branches for name, data in one.new_blobs.items()}
+    found = dict(family.unsaved_blobs)
     named = {name for call in family.calls for name in (call.response, call.tools) if name}
     missing = [Blob(name, None) for name in named if name not in found]
     family.reader.read_blobs(missing)

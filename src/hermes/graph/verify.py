@@ -148,7 +148,7 @@ class _CallCheck:
             ):
                 if name is None:
                     continue
-                blob = Blob(name, self._history.new_blobs.get(name))
+                blob = Blob(name, self._history.family.unsaved_blobs.get(name))
                 reader.read_blobs((blob,))
                 if blob.data is None or digest(blob.data) != name:
                     text = f"blob {name.hex()} does not match its name"
