@@ -1,10 +1,12 @@
 """What the branches of one graph share: its name, storage, calls, links and thumbs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import RLock
 from typing import Protocol
 from weakref import WeakValueDictionary
+
+import msgspec
+from msgspec import field
 
 from hermes.graph.reader import ObjectReader
 from hermes.graph.records import Call, Feedback, Link
@@ -25,8 +27,7 @@ class FamilyBranch(Protocol):
         """Record that a call on another branch saw `context`."""
 
 
-@dataclass(eq=False)
-class GraphFamily:
+class GraphFamily(msgspec.Struct, eq=False):
     """One graph, shared by its branches; it notifies each branch of the calls on the others."""
 
     name: str

@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 from hermes.errors import BadRequest, Conflict, NotFound
-from hermes.graph import compaction, persistence
+from hermes.graph import persistence
 from hermes.graph.arguments import check_text
 from hermes.graph.blob import Message, freeze
 from hermes.graph.context import Context, place_of
-from hermes.graph.diff import Change, diff
 from hermes.graph.family import GraphFamily, Now
 from hermes.graph.hasher import PLAIN, Hasher
 from hermes.graph.history import History
@@ -33,11 +32,18 @@ from hermes.lazy import lazy
 
 # What is not needed to begin with, so that the library is imported in no time.
 if TYPE_CHECKING:
+    from hermes.graph.compaction import expand_summary, originals, squish, summaries
+    from hermes.graph.diff import Change, diff
     from hermes.graph.files import FileStorage
     from hermes.graph.notebook import DrawnGraph, draw_graph, preview_html, preview_text
     from hermes.graph.transfer import copied, graph_in, packed, save_into, unpacked
     from hermes.graph.verify import VerifyReport, verify
 else:
+    diff = lazy("hermes.graph.diff:diff")
+    expand_summary = lazy("hermes.graph.compaction:expand_summary")
+    originals = lazy("hermes.graph.compaction:originals")
+    squish = lazy("hermes.graph.compaction:squish")
+    summaries = lazy("hermes.graph.compaction:summaries")
     FileStorage = lazy("hermes.graph.files:FileStorage")
     draw_graph = lazy("hermes.graph.notebook:draw_graph")
     preview_html = lazy("hermes.graph.notebook:preview_html")
@@ -205,7 +211,7 @@ class MessageGraph(MessageList):
             )
         return Context(history.versions[number].sequence(history.family.reader), version=number)
 
-    def diff(self, before: State, after: State | None = None) -> list[Change]:
+    def diff(self, before: State, after: State | None = None) -> "list[Change]":
         """Return the changes between two versions or calls; up to now if only one is named."""
         end = self.sequence if after is None else self.at(after).sequence
         return diff(self.at(before).sequence, end)
@@ -414,20 +420,20 @@ class MessageGraph(MessageList):
         """
         (blob,) = self._frozen((summary,), start)
         first, last, _ = slice(start, stop).indices(len(self))
-        return compaction.squish(self._history, first, last, summary=blob, call=call)
+        return squish(self._history, first, last, summary=blob, call=call)
 
     @one_at_a_time
     def expand(self, index: int) -> Version:
         """Restore the messages that the summary at `index` replaces."""
-        return compaction.expand_summary(self._history, place_of(index, len(self)))
+        return expand_summary(self._history, place_of(index, len(self)))
 
     def originals(self, index: int) -> list[Message]:
         """Return the messages that the summary at `index` replaces."""
-        return compaction.originals(self._history, place_of(index, len(self)))
+        return originals(self._history, place_of(index, len(self)))
 
     def summaries(self) -> dict[int, Summary]:
         """Return the summaries among the messages, by index."""
-        return compaction.summaries(self._history)
+        return summaries(self._history)
 
     def _writer_of(self, index: int) -> Call:
         return writer_of(self._history, place_of(index, len(self)))

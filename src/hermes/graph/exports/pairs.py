@@ -43,7 +43,7 @@ def pair_rows(
     for liked, rejected in rated_pairs(calls, verdicts):
         told.add((liked.context, liked.response, rejected.response))
         try:
-            row = write(pair_sheet(branches, blank, liked, rejected))
+            row = write(pair_sheet(branches, blank, liked=liked, rejected=rejected))
         except UnfitRow as problem:
             report.refuse(liked.id, problem)
             continue

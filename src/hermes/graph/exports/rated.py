@@ -61,7 +61,7 @@ def rated_pairs(calls: Sequence[Call], verdicts: Verdicts) -> Iterator[tuple[Cal
 
 
 def pair_sheet(
-    branches: Sequence[MessageGraph], blank: TrainingSheet, liked: Call, rejected: Call
+    branches: Sequence[MessageGraph], blank: TrainingSheet, *, liked: Call, rejected: Call
 ) -> TrainingSheet:
     """Return both answers after what they answer."""
     kept = open_call(branches, liked)
