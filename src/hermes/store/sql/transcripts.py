@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from hermes.errors import NotFound, StoreError
+from hermes.graph import Feedback, Rating
 from hermes.graph.growth import Growth, Tip, grow
 from hermes.graph.rewind import ChangeAuthor
 from hermes.graph.storage import Batch
@@ -33,6 +34,7 @@ from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("transcripts")
 _INBOX = load("inbox")
+_GRAPH = load("graph")
 _log = structlog.get_logger(__name__)
 _TITLE_CHARS = 80
 
@@ -258,6 +260,36 @@ class SqlTranscripts:
             lane, entries, tip=tip, written=(written.graph, written.calls, written.head)
         )
         self._on_commit(commit, written)
+
+    async def rate_call(
+        self, call_id: str, rating: Rating, *, actor: str, reason: str, at: float
+    ) -> bool:
+        """Keep a thumb for what a call wrote; False if no call of this id wrote anything."""
+        # Looked for before the transaction: calls are found by their graph, not by their id.
+        row = await self._engine.reads.row(_GRAPH["place_of_call"], call_id)
+        if row is None:
+            return False
+        name, person_id = str(row[0]), str(row[1])
+
+        async def unit(tx: Tx) -> bool:
+            if not await tx.look(lambda db: self._wrote(db, name, call_id)):
+                return False
+            writer = GraphWriter(
+                tx,
+                name,
+                sealer=self._engine.sealer,
+                numbers=self._engine.graph_numbers,
+                person_id=person_id,
+            )
+            thumb = Feedback(name, call_id, rating, actor=actor, reason=reason, at=at)
+            await writer.put(Batch(feedback=[thumb]))
+            return True
+
+        return await self._engine.writer.run("rate_call", unit)
+
+    def _wrote(self, db: Rows, name: str, call_id: str) -> bool:
+        calls = self._reader(db).storage(name).calls(name)
+        return any(call.id == call_id and call.response is not None for call in calls)
 
     def drop(self, lane: str) -> None:
         """Drop a session that has ended from the cache."""

@@ -99,6 +99,11 @@ WHERE graph = ?1 AND branch = ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4;
 -- The graph that a call belongs to.
 SELECT graphs.name FROM calls JOIN graphs ON graphs.id = calls.graph WHERE calls.id = ?1 LIMIT 1;
 
+-- name: place_of_call
+-- The graph that a call belongs to, and whose call it is.
+SELECT graphs.name, calls.person_id FROM calls JOIN graphs ON graphs.id = calls.graph
+WHERE calls.id = ?1 LIMIT 1;
+
 -- name: count_link
 -- One more link of a graph.
 UPDATE graphs SET links = links + 1 WHERE id = ?1 RETURNING links;
