@@ -22,6 +22,8 @@ _PEOPLE = load("people")
 _encode_json = msgspec.json.Encoder().encode
 _AT_ONCE = 1_000
 _BACK_AT_ONCE = 32
+# In the place of the number of a graph.
+TOOLS, TOOLS_ASIDE = 0, -1
 
 
 class MoveLine(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -76,9 +78,10 @@ class SqlGraphStorage:
             raise PersonErased(f"blob {name.hex()} was person {person_id}'s, who was erased")
         missing = [name for name in ids if name not in found]
         if missing:
-            # Tools belong to no graph.
-            rows = self._rows("blobs", 0, missing)
-            found |= {name: data for name, _, data, _ in rows if isinstance(data, bytes)}
+            # Tools belong to no graph; pruning puts them aside while it looks who uses them.
+            for place in (TOOLS, TOOLS_ASIDE):
+                rows = self._rows("blobs", place, missing)
+                found |= {name: data for name, _, data, _ in rows if isinstance(data, bytes)}
         return found
 
     def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:

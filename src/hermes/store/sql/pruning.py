@@ -16,6 +16,7 @@ from hermes.ports.sessions import OldConversation
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.queries import load
+from hermes.store.sql.tool_pruning import collect_tools
 from hermes.store.sql.tx import Reads, Row, Rows, Tx
 
 _SQL = load("pruning")
@@ -163,6 +164,10 @@ class SqlPruning:
         tx.put(_SQL["drop_jobs"], f"{EXTRACT}:{old.name}")
         self._drop_children(tx, old.children)
         return True
+
+    async def collect(self) -> int:
+        """Delete what only deleted conversations used; return how many sets of tools."""
+        return await collect_tools(self._engine)
 
     def _drop_children(self, tx: Tx, children: Sequence[str]) -> None:
         for child in children:

@@ -65,7 +65,6 @@ class SqlTranscripts:
         self._recent = RecentTranscripts()
         engine.feed.on("erasure", lambda _key: self._recent.clear())
         self._names = GraphNames(engine.sealer.hasher())
-        self._tools_kept: set[bytes] = set()
 
     def _reader(self, db: Rows) -> TranscriptReader:
         return TranscriptReader(db, sealer=self._engine.sealer, hasher=self._names.hasher)
@@ -148,7 +147,7 @@ class SqlTranscripts:
             growth = await tx.look(lambda _db: self._replace(past, commit))
         else:
             return None
-        self._put_tools(tx, commit)
+        await self._put_tools(tx, commit)
         await writer.put(growth.batch)
         return GraphWrite(growth, await writer.number(), None, head)
 
@@ -187,7 +186,7 @@ class SqlTranscripts:
             tip = known.tip
         writer = self._writer(tx, lane, commit, known=known)
         growth = await tx.look(lambda _db: self._grow(tip, commit))
-        self._put_tools(tx, commit)
+        await self._put_tools(tx, commit)
         await writer.put(growth.batch)
         calls = None
         if known is not None and known.calls is not None:
@@ -242,16 +241,16 @@ class SqlTranscripts:
         growth.batch.links.extend(commit.links)
         return growth
 
-    def _put_tools(self, tx: Tx, commit: Commit) -> None:
-        for call in commit.calls:
-            if call.tools:
-                name, data = self._names.tools(call.tools)
-                if name not in self._tools_kept:
-                    self._engine.sealer.put_tools(tx, name, data)
+    async def _put_tools(self, tx: Tx, commit: Commit) -> None:
+        # Asked each time: pruning may have removed what an earlier turn stored.
+        for name, data in dict(
+            self._names.tools(one.tools) for one in commit.calls if one.tools
+        ).items():
+            if await tx.row(_GRAPH["has_tools"], name) is None:
+                self._engine.sealer.put_tools(tx, name, data)
 
     def extend(self, lane: str, commit: Commit, written: GraphWrite) -> None:
         """Record that what `write` wrote is on disk."""
-        self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()
         if commit.rewind is not None or commit.compaction is not None:
             self._recent.drop(lane)

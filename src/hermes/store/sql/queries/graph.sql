@@ -80,6 +80,10 @@ SELECT name, data FROM json_each(?2) CROSS JOIN chunks ON graph = ?1 AND name = 
 SELECT name, person_id, sealed, blobs.id FROM json_each(?2)
 CROSS JOIN blobs ON graph = ?1 AND name = unhex(value) AND name IS NOT NULL;
 
+-- name: has_tools
+-- Whether tools are stored.
+SELECT 1 FROM blobs WHERE graph = 0 AND name = ?1;
+
 -- name: add_call
 -- One model call.
 INSERT INTO calls (graph, branch, number, id, data, person_id, tokens)
