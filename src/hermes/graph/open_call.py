@@ -4,9 +4,9 @@ It pins what is sent when the block begins, and records the call when the block 
 block fails.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -15,14 +15,6 @@ from hermes.graph.blob import Message
 from hermes.graph.context import Context
 from hermes.graph.recorder import check_sent
 from hermes.graph.records import Call
-
-
-class RecordCall(Protocol):
-    """The graph's `record_call`."""
-
-    def __call__(
-        self, response: Mapping[str, Any] | None, /, *, context: Context, model: str, **facts: Any
-    ) -> Call: ...
 
 
 class _Answer(msgspec.Struct):
@@ -35,7 +27,7 @@ class OpenCall:
     """A call that is not recorded yet; send `messages` to the model, then call `answer()`."""
 
     def __init__(
-        self, context: Context, record: RecordCall, *, model: str, facts: Mapping[str, Any]
+        self, context: Context, record: Callable[..., Call], *, model: str, facts: Mapping[str, Any]
     ) -> None:
         self.context = context
         self.messages: list[Message] = context.to_list()

@@ -22,23 +22,32 @@ class Record(msgspec.Struct, frozen=True):
     """A stored value; its text for people leaves out defaults and shortens names to hex."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(_told(self))})"
+        return f"{type(self).__name__}({', '.join(map('='.join, _told(self)))})"
 
-    def __rich_repr__(self) -> Iterator[str]:
-        return _told(self)
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        # Rich prints the value of each by its own text.
+        return [(name, _ShownText(text)) for name, text in _told(self)]
 
 
-def short_name(name: bytes | None) -> str:
+class _ShownText(str):
+    """A text that is shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def short_name(name: bytes) -> str:
     """Return the first letters of a name of a message or context, in hex."""
-    return "None" if name is None else f"<{name[:_SHOWN_BYTES].hex()}>"
+    return f"<{name[:_SHOWN_BYTES].hex()}>"
 
 
-def _told(record: Record) -> Iterator[str]:
+def _told(record: Record) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(record):
         value = getattr(record, field.name)
         if not _is_default(value, field):
-            text = short_name(value) if isinstance(value, bytes) else repr(value)
-            yield f"{field.name}={text}"
+            yield field.name, short_name(value) if isinstance(value, bytes) else repr(value)
 
 
 def _is_default(value: object, field: msgspec.structs.FieldInfo) -> bool:

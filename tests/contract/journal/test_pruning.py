@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -259,7 +260,7 @@ async def test_w24_thumbs_go_with_their_conversation(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=NEVER) as rig:
         await rig.answer("rate me")
         (call,) = rig.store.graphs.open(graph_name(rig.lane(), 0)).calls()
-        thumb = {"actor": "ann", "reason": "xylophone", "at": 1.0}
+        thumb: dict[str, Any] = {"actor": "ann", "reason": "xylophone", "at": 1.0}
         assert await rig.store.transcripts.rate_call(call.id, "down", **thumb)
         assert counts(tmp_path)["feedback"] == 1
         await rig.answer("/new")

@@ -88,7 +88,7 @@ async def test_a_thumb_that_was_changed_on_disk_is_found(tmp_path: Path, damage:
         (call,) = graph_of(rig).calls()
         for rating in ("up", "down"):
             note = f"because {rating}"
-            await orders(rig).rate(RatingOrder(call=call.id, rating=rating, note=note))  # type: ignore[arg-type]
+            await orders(rig).rate(RatingOrder(call=call.id, rating=rating, note=note))
         name = graph_of(rig).name
         assert rig.store.graphs.check(name) == []
     with tables(tmp_path) as db:

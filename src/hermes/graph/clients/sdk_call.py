@@ -32,7 +32,9 @@ class ReadAnswer(msgspec.Struct, kw_only=True):
 class StreamReader(Protocol):
     """Puts the events of one stream together."""
 
-    is_whole: bool
+    @property
+    def is_whole(self) -> bool:
+        """Whether the stream said that the answer has ended."""
 
     def take(self, event: dict[str, Any]) -> None:
         """Take one event, as plain data."""

@@ -50,7 +50,8 @@ class Verdicts:
 
     def __init__(self, branches: Sequence[MessageGraph]) -> None:
         # Branches have the thumbs of their whole graph; one may have been opened later than another.
-        by_call = verdicts(max((graph.feedback() for graph in branches), key=len))
+        thumbs = [graph.feedback() for graph in branches]
+        by_call = verdicts(max(thumbs, key=len))
         self._of: dict[Pair, bool] = {}
         for call in calls_of(branches):
             if call.id in by_call:

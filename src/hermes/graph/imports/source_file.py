@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import msgspec
 
@@ -42,7 +42,7 @@ def decoded(data: bytes, place: str) -> Any:  # Any: JSON
         raise BadRequest(f"{place} is nested too deep.") from problem
 
 
-def read_whole(stream: BinaryIO, name: str) -> bytes:
+def read_whole(stream: IO[bytes], name: str) -> bytes:
     """Return the content of a file of at most `MAX_FILE_BYTES`."""
     data = stream.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:

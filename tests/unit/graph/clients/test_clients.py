@@ -216,7 +216,7 @@ async def test_anthropics_client_is_recorded(
     claude: AnthropicServer, *, streamed: bool, in_loop: bool
 ) -> None:
     graph = talk()
-    options = {"model": "claude", "max_tokens": 99, "stream": streamed}
+    options: dict[str, Any] = {"model": "claude", "max_tokens": 99, "stream": streamed}
 
     async def ask(**more: Any) -> None:
         if in_loop:

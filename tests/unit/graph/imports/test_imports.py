@@ -10,6 +10,7 @@ import pytest
 
 from hermes.errors import BadRequest, HermesError, NotFound, TooLarge
 from hermes.graph import MessageGraph
+from hermes.graph.exports import FormatName
 from hermes.graph.imports import read_chatgpt, read_jsonl, read_sharegpt
 from hermes.graph.imports.source_file import MAX_LINE_BYTES
 from tests.unit.graph.exports.taken import take, weights
@@ -64,7 +65,8 @@ def test_what_was_exported_is_read_back(tmp_path: Path) -> None:
     graph.append(tool_result("call_1"))
     graph.record_call(assistant("Cool."), model="m", tools=[{"name": "weather"}])
 
-    for format_name, read in (("openai", read_jsonl), ("sharegpt", read_sharegpt)):
+    formats: list[tuple[FormatName, Read]] = [("openai", read_jsonl), ("sharegpt", read_sharegpt)]
+    for format_name, read in formats:
         file = tmp_path / f"{format_name}.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in take(graph, format_name)[0]))
         (again,) = read(file, model="m")
