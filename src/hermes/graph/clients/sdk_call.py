@@ -56,7 +56,7 @@ class SdkCall(msgspec.Struct):
         """Make the call; return what the SDK returns, or a stream that records itself."""
         try:
             result = create(**options)
-        except BaseException as problem:
+        except BaseException as problem:  # boundary: the call is recorded, the error goes on
             self.call.fail(type(problem))
             raise
         return self._later(result) if isawaitable(result) else self._taken(result)
@@ -64,7 +64,7 @@ class SdkCall(msgspec.Struct):
     async def _later(self, result: Awaitable[Any]) -> Any:
         try:
             response = await result
-        except BaseException as problem:
+        except BaseException as problem:  # boundary: the call is recorded, the error goes on
             self.call.fail(type(problem))
             raise
         return self._taken(response)
@@ -106,7 +106,7 @@ class RecordedStream:
     def __next__(self) -> Any:
         try:
             return self._seen(next(self._stream))
-        except BaseException as problem:
+        except BaseException as problem:  # boundary: what arrived is recorded, the error goes on
             self._settle(type(problem))
             raise
 
@@ -116,7 +116,7 @@ class RecordedStream:
     async def __anext__(self) -> Any:
         try:
             return self._seen(await anext(self._stream))
-        except BaseException as problem:
+        except BaseException as problem:  # boundary: what arrived is recorded, the error goes on
             self._settle(type(problem))
             raise
 

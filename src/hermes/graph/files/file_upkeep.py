@@ -1,7 +1,6 @@
 """Removes graphs from a file, and messages and chunks that nothing refers to any more."""
 
 import sqlite3
-from collections.abc import Iterator
 
 import msgspec
 
@@ -47,18 +46,13 @@ def _roots(db: sqlite3.Connection) -> tuple[set[bytes], set[bytes]]:
     chunks: set[bytes] = set()
     blobs: set[bytes] = set()
     for (data,) in db.execute(SQL["all_moves"]):
-        chunks.update(_contexts(_move(data)))
+        # What a summary replaces is the version before it.
+        chunks.add(_move(data).after)
     for (data,) in db.execute(SQL["all_calls"]):
         call = _call(data)
         chunks.add(call.context)
         blobs.update(name for name in (call.response, call.tools) if name is not None)
     return chunks, blobs
-
-
-def _contexts(move: Move) -> Iterator[bytes]:
-    yield move.after
-    if move.edit.summary is not None:
-        yield move.edit.summary.source
 
 
 def _reached(

@@ -54,8 +54,9 @@ class GraphFile:
                     self._prepare(db)
                 yield db
                 db.execute("COMMIT")
-            except BaseException:
-                db.execute("ROLLBACK") if db.in_transaction else None
+            except BaseException:  # boundary: the transaction ends, the error goes on
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
                 raise
 
     def shrink(self) -> None:

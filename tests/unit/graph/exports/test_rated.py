@@ -126,7 +126,7 @@ def test_equal_answers_to_equal_contexts_share_a_thumb_down() -> None:
     seen = graph.context()
     for name in ("one", "two"):
         graph.record_call(assistant("x"), model="m", context=seen, call_id=name, append=False)
-    rate(graph, one="up", two="down")
+    rate(graph, one="down", two="up")
 
     assert take(graph)[0] == []
     ((row,), _) = take(graph, "trl-kto")
