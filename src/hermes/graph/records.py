@@ -18,7 +18,7 @@ Rating = Literal["up", "down", "none"]
 _SHOWN_BYTES = 6
 
 
-class Record(msgspec.Struct, frozen=True):
+class GraphRecord(msgspec.Struct, frozen=True):
     """A stored value; its text for people leaves out defaults and shortens names to hex."""
 
     def __repr__(self) -> str:
@@ -43,7 +43,7 @@ def short_name(name: bytes) -> str:
     return f"<{name[:_SHOWN_BYTES].hex()}>"
 
 
-def _told(record: Record) -> Iterator[tuple[str, str]]:
+def _told(record: GraphRecord) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(record):
         value = getattr(record, field.name)
         if not _is_default(value, field):
@@ -56,7 +56,7 @@ def _is_default(value: object, field: msgspec.structs.FieldInfo) -> bool:
     return field.default is not msgspec.NODEFAULT and bool(value == field.default)
 
 
-class Summary(Record, frozen=True, omit_defaults=True):
+class Summary(GraphRecord, frozen=True, omit_defaults=True):
     """What a summary blob replaces: messages `start` to `stop` of the context `source`."""
 
     blob: bytes
@@ -66,7 +66,7 @@ class Summary(Record, frozen=True, omit_defaults=True):
     call: str | None = None
 
 
-class Edit(Record, frozen=True, omit_defaults=True):
+class Edit(GraphRecord, frozen=True, omit_defaults=True):
     """A change of `removed` messages at `start` into `added` others.
 
     `was` and `now` are the marks of the removed and the added messages. `parallel` is true if and
@@ -86,14 +86,14 @@ class Edit(Record, frozen=True, omit_defaults=True):
     summary: Summary | None = None
 
 
-class Origin(Record, frozen=True):
+class Origin(GraphRecord, frozen=True):
     """Where a branch began: a version of another branch."""
 
     branch: str
     version: int
 
 
-class Move(Record, frozen=True, omit_defaults=True):
+class Move(GraphRecord, frozen=True, omit_defaults=True):
     """One row of a ref's log: version `number` of a branch, and the edit that made it.
 
     `content` is the version whose messages these are: itself, or an earlier one for an undo or a
@@ -112,7 +112,7 @@ class Move(Record, frozen=True, omit_defaults=True):
     at: float | None = None
 
 
-class Ref(Record, frozen=True):
+class Ref(GraphRecord, frozen=True):
     """The head of a branch: the root of its messages, their number and the version."""
 
     root: bytes
@@ -120,7 +120,7 @@ class Ref(Record, frozen=True):
     version: int
 
 
-class Call(Record, frozen=True, omit_defaults=True):
+class Call(GraphRecord, frozen=True, omit_defaults=True):
     """One model call: the context it saw, its parameters, and the blob it wrote.
 
     The context is `lead` messages that are not in the branch, such as system prompts, then messages
@@ -149,7 +149,7 @@ class Call(Record, frozen=True, omit_defaults=True):
     at: float | None = None
 
 
-class Link(Record, frozen=True, omit_defaults=True):
+class Link(GraphRecord, frozen=True, omit_defaults=True):
     """A tool call of `call` that another graph answered, and what is known about its result."""
 
     graph: str
@@ -159,7 +159,7 @@ class Link(Record, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] = {}  # Any: JSON as the caller passed it
 
 
-class Feedback(Record, frozen=True, omit_defaults=True):
+class Feedback(GraphRecord, frozen=True, omit_defaults=True):
     """A thumb for the answer of `call`; the latest of an actor counts, and `none` takes it back."""
 
     graph: str
@@ -170,7 +170,7 @@ class Feedback(Record, frozen=True, omit_defaults=True):
     at: float | None = None
 
 
-class Edge(Record, frozen=True):
+class Edge(GraphRecord, frozen=True):
     """A parallel edge: at `version`, `after` (if any) replaced the blob `before` at `index`."""
 
     version: int

@@ -20,7 +20,7 @@ from hermes.graph.exports.kept_calls import (
     open_call,
     unreadable,
 )
-from hermes.graph.exports.rated import pair_sheet, rated_pairs
+from hermes.graph.exports.rated_answers import pair_sheet, rated_pairs
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, TrainingSheet

@@ -15,7 +15,7 @@ from hermes.errors import BadRequest
 from hermes.graph.exports.certificate import certified
 from hermes.graph.exports.kept_calls import calls_of
 from hermes.graph.exports.pairs import pair_rows
-from hermes.graph.exports.rated import labelled_rows
+from hermes.graph.exports.rated_answers import labelled_rows
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
 from hermes.graph.exports.shapes import FormatName, shape_of

@@ -14,7 +14,7 @@ import msgspec
 
 from hermes.errors import Conflict, StoreDamaged
 from hermes.graph.chunk import decode
-from hermes.graph.files.file_upkeep import Collected, collect, drop_graph
+from hermes.graph.files.file_upkeep import FreedSpace, collect, drop_graph
 from hermes.graph.files.graph_file import SQL, GraphFile
 from hermes.graph.hasher import PLAIN, Hasher
 from hermes.graph.records import Call, Feedback, Link, Move, Ref
@@ -93,7 +93,7 @@ class FileStorage:
             self._write(db, batch)
             collect(db, self._hasher)
 
-    def delete(self, graph: str) -> Collected:
+    def delete(self, graph: str) -> FreedSpace:
         """Remove a graph with all its branches, and what no other graph refers to."""
         with self._file.writing() as db:
             drop_graph(db, graph)
@@ -101,7 +101,7 @@ class FileStorage:
         self._file.shrink()
         return found
 
-    def collect(self) -> Collected:
+    def collect(self) -> FreedSpace:
         """Remove messages and chunks that no version, call or summary refers to."""
         with self._file.writing() as db:
             found = collect(db, self._hasher)

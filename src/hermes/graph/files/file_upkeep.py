@@ -14,7 +14,7 @@ _move = msgspec.msgpack.Decoder(Move).decode
 _call = msgspec.msgpack.Decoder(Call).decode
 
 
-class Collected(msgspec.Struct, frozen=True):
+class FreedSpace(msgspec.Struct, frozen=True):
     """What was removed because nothing referred to it; `bytes` are those of its content."""
 
     blobs: int = 0
@@ -28,13 +28,13 @@ def drop_graph(db: sqlite3.Connection, graph: str) -> None:
         db.execute(SQL[query], (graph,))
 
 
-def collect(db: sqlite3.Connection, hasher: Hasher) -> Collected:
+def collect(db: sqlite3.Connection, hasher: Hasher) -> FreedSpace:
     """Remove messages and chunks that no version, call or summary refers to."""
     roots, blobs = _roots(db)
     chunks = _reached(db, roots, blobs, hasher=hasher)
     gone_chunks = _unused(db, "chunk", chunks)
     gone_blobs = _unused(db, "blob", blobs)
-    return Collected(
+    return FreedSpace(
         blobs=len(gone_blobs),
         chunks=len(gone_chunks),
         bytes=sum(gone_blobs.values()) + sum(gone_chunks.values()),

@@ -16,8 +16,8 @@ from hermes.ports.sessions import OldConversation
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.queries import load
-from hermes.store.sql.tool_pruning import collect_tools
 from hermes.store.sql.tx import Reads, Row, Rows, Tx
+from hermes.store.sql.unused_tools import collect_tools
 
 _SQL = load("pruning")
 _UPKEEP = load("upkeep")

@@ -7,7 +7,7 @@ import pytest
 
 from hermes.errors import BadRequest, Conflict, HermesError, NotFound, StoreDamaged, StoreError
 from hermes.graph import MessageGraph, keyed_hasher
-from hermes.graph.files import Collected, FileStorage
+from hermes.graph.files import FileStorage, FreedSpace
 from tests.unit.graph.said import assistant, tool_call, tool_result, user
 
 _MAGIC_AT, _VERSION_AT = 68, 60
@@ -216,7 +216,7 @@ def test_what_no_graph_refers_to_is_collected(tmp_path: Path) -> None:
     file = tmp_path / "talks.db"
     storage = FileStorage(file)
     talk("ann").save(file)
-    assert storage.collect() == Collected()
+    assert storage.collect() == FreedSpace()
     size = file.stat().st_size
     large = talk("bob")
     large.extend(user(f"{n} " + "x" * 500) for n in range(1_000))
@@ -240,7 +240,7 @@ def test_a_summary_keeps_what_it_replaces(tmp_path: Path) -> None:
     graph.squish(0, 2, assistant("a summary"))
     graph.save(file)
 
-    assert FileStorage(file).collect() == Collected()
+    assert FileStorage(file).collect() == FreedSpace()
     assert MessageGraph.open(file).originals(0) == [user("a"), assistant("b")]
 
 
