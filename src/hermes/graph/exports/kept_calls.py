@@ -51,7 +51,8 @@ class Verdicts:
     def __init__(self, branches: Sequence[MessageGraph]) -> None:
         # Branches have the thumbs of their whole graph; one may have been opened later than another.
         thumbs = [graph.feedback() for graph in branches]
-        by_call = verdicts(max(thumbs, key=len))
+        longest = max(thumbs, key=len)
+        by_call = verdicts(longest)
         self._of: dict[Pair, bool] = {}
         for call in calls_of(branches):
             if call.id in by_call:
