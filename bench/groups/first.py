@@ -1,6 +1,7 @@
 """The first reply: what a newcomer waits for who has neither a key nor a configuration.
 
-And what everybody waits for while one client attacks the gateway.
+And what everybody waits for while one client attacks the gateway, and what the graph library costs a
+notebook.
 """
 
 import http.client
@@ -13,7 +14,7 @@ from time import monotonic
 
 import msgspec
 
-from bench import attacks
+from bench import attacks, import_cost
 from bench.calm import Rounds, ratio_number
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
@@ -92,6 +93,7 @@ def questions() -> tuple[str, ...]:
 
 def measure(say: Say) -> Iterator[dict[str, float]]:
     """Run the whole group."""
+    yield from import_cost.measure(say)
     with gateway(None) as running:
         asked: Rounds[Asked] = Rounds()
         for number, text in enumerate(questions(), 1):
@@ -227,6 +229,7 @@ GROUP = Group(
         "later_reply_demo_s": Target(at_most=15),
         "later_reply_cut": Target(at_most=0),
         **attacks.TARGETS,
+        **import_cost.TARGETS,
     },
     settings=effective_settings,
     run=measure,

@@ -1,4 +1,4 @@
-"""Functions that are imported when they are first called: a start pays only for what it uses.
+"""Functions and names that are imported when they are first used: a start pays only for what it uses.
 
 The module that is named must also be imported under `TYPE_CHECKING`, so that mypy knows the
 function's type and import-linter the dependency; a test compares the two.
@@ -24,3 +24,15 @@ def lazy(name: str) -> Callable[..., Any]:
         return loaded()(*arguments, **named)
 
     return call
+
+
+def late_names(module: dict[str, Any], **homes: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module, whose globals are given, for names from other modules."""
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {module['__name__']!r} has no attribute {name!r}")
+        module[name] = getattr(import_module(homes[name]), name)
+        return module[name]
+
+    return find

@@ -89,6 +89,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "cron.remove": ("POST", "cron/remove", {"id": "j_1"}),
     "search.find": ("GET", f"search?text={SECRET}", {"text": SECRET}),
     "graphs.show": ("POST", "graphs/show", {"people": [SECRET, "p_1"]}),
+    "graphs.rate": ("POST", "graphs/rate", {"call": f"m_{SECRET}", "rating": "up"}),
     "graphs.export": ("POST", "graphs/export", {"people": ["all"]}),
     "search.state": ("GET", "search/index", None),
     "search.rebuild": ("POST", "search/rebuild", None),

@@ -26,6 +26,7 @@ from hermes.cli import (
     graph_consent,
     graph_diff,
     graph_export,
+    graph_rate,
     graph_show,
     graph_verify,
     hooks,
@@ -340,6 +341,7 @@ graph_app.command("verify", epilog=graph_verify.VERIFY_EPILOG)(graph_verify.veri
 graph_app.command("diff", epilog=graph_diff.EPILOG)(graph_diff.command)
 graph_app.command("verify-export", epilog=graph_verify.FILE_EPILOG)(graph_verify.verify_export)
 graph_app.command("consent", epilog=graph_consent.EPILOG)(graph_consent.command)
+graph_app.command("rate", epilog=graph_rate.EPILOG)(graph_rate.command)
 app.add_typer(graph_app, name="graph")
 memory_app.command("show", epilog=memory.SHOW_EPILOG)(memory.show)
 memory_app.command("set", epilog=memory.SET_EPILOG)(memory.set_fact)

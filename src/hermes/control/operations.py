@@ -21,6 +21,7 @@ from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
 from hermes.control.pairing import PairingOperations, Wake, wake_nobody
+from hermes.control.ratings import RatingOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
 from hermes.control.search import SearchOperations
 from hermes.control.sends import SendOperations
@@ -129,6 +130,7 @@ class Operations:
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
         self.graphs = GraphOperations()
+        self.ratings = RatingOperations(store.transcripts, clock=clock)
 
     @property
     def cron(self) -> CronOperations:

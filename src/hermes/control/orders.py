@@ -23,6 +23,7 @@ from hermes.control import (
     keys,
     memory,
     pairing,
+    ratings,
     runtime,
     sends,
     sessions,
@@ -371,6 +372,10 @@ GRAPHS_EXPORT = _row(
     "graphs.export", "operator", graph_access.GraphOperations.export, post="/control/graphs/export",
     shows=True, targets=("people",),
     summary="Record that conversations are exported; the command reads the files itself.")
+GRAPHS_RATE = _row(
+    "graphs.rate", "operator", ratings.RatingOperations.rate, post="/control/graphs/rate",
+    changes=True, targets=("call", "rating"),
+    summary="Give an answer a thumb up or down, or take it back.")
 SEARCH_STATE = _row(
     "search.state", "viewer", SearchOperations.state, get="/control/search/index",
     summary="Show the size of the search index and how much it lacks.")

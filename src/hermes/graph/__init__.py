@@ -4,17 +4,44 @@ Pure: no I/O of its own. A store implements `GraphStorage`; exporters and sender
 `Call`. It knows messages as dicts and nothing about platforms, models or turns.
 """
 
+from typing import TYPE_CHECKING
+
 from hermes.graph.blob import MAX_MESSAGE_BYTES, Message, canonical
 from hermes.graph.context import Context
-from hermes.graph.diff import Change
 from hermes.graph.hasher import PLAIN, Hasher, keyed_hasher, plain_hasher
 from hermes.graph.message_graph import MessageGraph
-from hermes.graph.records import Call, Edge, Edit, Link, Move, Origin, Ref, Summary
+from hermes.graph.open_call import OpenCall
+from hermes.graph.records import (
+    Call,
+    Edge,
+    Edit,
+    Feedback,
+    Link,
+    Move,
+    Origin,
+    Rating,
+    Ref,
+    Summary,
+)
 from hermes.graph.roots import context_root, message_id
 from hermes.graph.storage import Batch, GraphStorage, MemoryStorage, ObjectStorage
-from hermes.graph.tree_check import Problem
-from hermes.graph.verify import VerifyReport
 from hermes.graph.version import Version
+from hermes.lazy import late_names
+
+# The library is imported in no time: what few programs use is loaded when it is used.
+if TYPE_CHECKING:
+    from hermes.graph.diff import Change
+    from hermes.graph.files import FileStorage
+    from hermes.graph.tree_check import Problem
+    from hermes.graph.verify import VerifyReport
+else:
+    __getattr__ = late_names(
+        globals(),
+        Change="hermes.graph.diff",
+        FileStorage="hermes.graph.files",
+        Problem="hermes.graph.tree_check",
+        VerifyReport="hermes.graph.verify",
+    )
 
 __all__ = [
     "MAX_MESSAGE_BYTES",
@@ -25,6 +52,8 @@ __all__ = [
     "Context",
     "Edge",
     "Edit",
+    "Feedback",
+    "FileStorage",
     "GraphStorage",
     "Hasher",
     "Link",
@@ -33,8 +62,10 @@ __all__ = [
     "MessageGraph",
     "Move",
     "ObjectStorage",
+    "OpenCall",
     "Origin",
     "Problem",
+    "Rating",
     "Ref",
     "Summary",
     "VerifyReport",

@@ -1,15 +1,20 @@
 """A context: messages as they were at one moment, read-only; what a model call sees.
 
-It reads like a list of plain dicts, which belong to the caller: changing one changes nothing here.
+It reads like a list of dicts that cannot be written to; `to_list()` returns plain data that belongs
+to the caller.
 """
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Sequence as Many
+from contextlib import AbstractContextManager, nullcontext
 from itertools import zip_longest
-from typing import overload
+from operator import index as as_number
+from typing import Any, NoReturn, SupportsIndex, overload
 
-from hermes.graph.blob import Message
+from hermes.errors import BadRequest
+from hermes.graph.blob import Blob, Message
 from hermes.graph.sequence import Sequence
+from hermes.graph.tracked_values import tie
 
 
 class Context(Many[Message]):
@@ -48,7 +53,7 @@ class Context(Many[Message]):
         return len(self.sequence)
 
     def __iter__(self) -> Iterator[Message]:
-        return (blob.message() for blob in self.sequence.blobs())
+        return map(_past, self.sequence.blobs())
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
@@ -57,7 +62,7 @@ class Context(Many[Message]):
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self[one] for one in range(*index.indices(len(self)))]
-        return self.sequence.blob(place_of(index, len(self))).message()
+        return _past(self.sequence.blob(place_of(index, len(self))))
 
     def __eq__(self, other: object) -> bool:
         found = same_messages(self.sequence, other)
@@ -69,14 +74,42 @@ class Context(Many[Message]):
         return f"<Context {self.root.hex()[:12]} of {len(self)} messages>"
 
 
+class _Past:
+    """The owner of messages that were: it refuses every write into them."""
+
+    def _written(self) -> NoReturn:
+        raise BadRequest(
+            "This message belongs to the past or to a call, and does not change. Write into the graph "
+            "itself, as in graph[0]['content'] = ..., or take to_list() for a copy of your own."
+        )
+
+    def _guard(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+
+_PAST = _Past()
+
+
+def _past(blob: Blob) -> Message:
+    message: Message = tie(blob.message(), _PAST)
+    return message
+
+
 def plain(sequence: Sequence) -> list[Message]:
     """Return the messages of a sequence as plain data."""
     return [blob.message() for blob in sequence.blobs()]
 
 
-def place_of(index: int, length: int) -> int:
-    """Return an index counted from 0; raises IndexError like a list."""
-    place = index + length if index < 0 else index
+def place_of(index: SupportsIndex, length: int) -> int:
+    """Return an index counted from 0; raises IndexError or TypeError like a list."""
+    try:
+        number = as_number(index)
+    except TypeError as problem:
+        raise TypeError(
+            f"messages have numbers, as in h[0], and {index!r} is of type {type(index).__name__}; "
+            "the keys of a message come second, as in h[0]['role']"
+        ) from problem
+    place = number + length if number < 0 else number
     if not 0 <= place < length:
         raise IndexError(f"message index {index} is out of range: there are {length} messages")
     return place

@@ -10,9 +10,9 @@ from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, reads_the_same
 from hermes.graph.family import GraphFamily
 from hermes.graph.marks import apply_edit, expand, mark_seen, mark_survivors, runs_of
-from hermes.graph.records import Call, Edge, Edit, EditKind, Link, Summary
+from hermes.graph.records import Call, Edge, Edit, EditKind, Feedback, Link, Summary
 from hermes.graph.sequence import Sequence
-from hermes.graph.version import Version
+from hermes.graph.version import Version, undo_to_redo
 
 
 class History:
@@ -32,7 +32,8 @@ class History:
         self.new_blobs: dict[bytes, bytes] = {}
         self.new_calls: list[tuple[Call, Sequence]] = []
         self.new_links: list[Link] = []
-        family.branches.add(self)
+        self.new_feedback: list[Feedback] = []
+        family.branches[branch] = self
 
     @property
     def sequence(self) -> Sequence:
@@ -95,13 +96,27 @@ class History:
                 f"Branch {self.branch!r} of graph {self.family.name!r} is at its beginning: there "
                 "is nothing to undo. versions() lists the changes."
             )
+        return self._reverse(undone, kind="undo")
+
+    def redo(self) -> Version:
+        """Make the last undone change again, unless something else changed since."""
+        undone = undo_to_redo(self.versions)
+        if undone is None:
+            raise BadRequest(
+                f"Branch {self.branch!r} of graph {self.family.name!r} has nothing to redo: its last "
+                "change was no undo. versions() lists the changes."
+            )
+        return self._reverse(undone, kind="redo")
+
+    def _reverse(self, undone: Version, *, kind: EditKind) -> Version:
+        """Return to the messages before a version, whose own are the current ones."""
         back = self.versions[undone.number - 1]
         start, removed, added = undone.edit.start, undone.edit.added, undone.edit.removed
         was = bytes(self.known_marks()[start : start + removed])
         old = list(self.sequence.blobs(start, start + removed)) if any(was) else []
         new = list(back.sequence(self.family.reader).blobs(start, start + added))
         edit = Edit(
-            kind="undo",
+            kind=kind,
             start=start,
             removed=removed,
             added=added,
@@ -125,6 +140,7 @@ class History:
             mark_survivors(marks, seen, edits=edits, length=version.length)
         self.family.calls.append(call)
         self.new_calls.append((call, context))
+        self.family.unsaved_contexts[call.context] = context
         self.family.tell(self, call, context)
 
     def hear(self, call: Call, context: Sequence) -> None:
@@ -134,9 +150,9 @@ class History:
 
     def find(self, root: bytes) -> Sequence:
         """Return the messages of a root, from memory or from the storage."""
-        for call, context in self.new_calls:
-            if call.context == root:
-                return context
+        unsaved = self.family.unsaved_contexts.get(root)
+        if unsaved is not None:
+            return unsaved
         # What was saved is in the storage; searching a long past for each call would take too long.
         for version in self.versions[self.saved :]:
             if version.root == root:
@@ -212,7 +228,7 @@ class History:
     def _hear_of_others(self, marks: bytearray) -> None:
         for call in self.family.calls:
             if call.branch != self.branch:
-                self._mark_heard(marks, call, Sequence.read(call.context, self.family.reader))
+                self._mark_heard(marks, call, self.find(call.context))
 
     def _mark_heard(self, marks: bytearray, call: Call, context: Sequence) -> None:
         alike = context.common_prefix(self.sequence, call.lead, other_start=call.start)

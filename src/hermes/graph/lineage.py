@@ -12,7 +12,7 @@ import msgspec
 from hermes.graph.marks import WRITTEN, expand
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.records import Summary
-from hermes.graph.version import Version
+from hermes.graph.version import Version, undo_to_redo
 
 # An edit of one message that leaves it unchanged is not an edit.
 _FEWEST_WITH_SAME = 2
@@ -123,7 +123,11 @@ class _Replay:
         for offset, former in enumerate(self._formers(version, old)):
             one, before = new[offset], old[offset]
             was = one.was if are_known else before.was
-            was += () if former is None else (former,)
+            # A message that comes back may name the one that it replaces already.
+            is_new = former is not None and not (
+                are_known and former.birth in {f.birth for f in was}
+            )
+            was += (former,) if former is not None and is_new else ()
             follower = msgspec.structs.replace(one, was=was, gone=before.gone)
             slots.append(before if offset in same else follower)
         return slots
@@ -134,6 +138,9 @@ class _Replay:
         if edit.kind == "undo":
             undone = self._versions[self._versions[version.number - 1].content]
             found = self._taken.get(undone.number, [])
+        elif edit.kind == "redo":
+            redone = undo_to_redo(self._versions[: version.number])
+            found = self._taken.get(redone.number, []) if redone else []
         elif edit.kind == "switch" and version.content != version.number:
             then = self._lineage.earlier.get(version.content, [])
             found = then[edit.start : edit.start + edit.added]

@@ -4,28 +4,56 @@ Reading and editing work as with a list; every change is a version. Calls, branc
 compaction and saving have methods here; the work is done in the modules below.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 
 from hermes.errors import BadRequest, Conflict, NotFound
-from hermes.graph import compaction, persistence
+from hermes.graph import persistence
 from hermes.graph.arguments import check_text
 from hermes.graph.blob import Message, freeze
 from hermes.graph.context import Context, place_of
-from hermes.graph.diff import Change, diff
 from hermes.graph.family import GraphFamily, Now
 from hermes.graph.hasher import PLAIN, Hasher
+from hermes.graph.history import History
 from hermes.graph.lock import one_at_a_time
 from hermes.graph.marks import SEEN, WRITTEN
 from hermes.graph.message_list import MessageList, freeze_all
+from hermes.graph.open_call import OpenCall
+from hermes.graph.ratings import rate, writer_of
 from hermes.graph.reader import ObjectReader
 from hermes.graph.recorder import CallFacts, check_sent, make_link, read_kept, record_call
-from hermes.graph.records import Call, Edge, Link, Summary
+from hermes.graph.records import Call, Edge, Feedback, Link, Rating, Summary
 from hermes.graph.storage import GraphStorage, MemoryStorage
 from hermes.graph.tool_groups import check_answer, cuts_of
-from hermes.graph.verify import VerifyReport, verify
 from hermes.graph.version import Version
+from hermes.lazy import lazy
+
+# What is not needed to begin with, so that the library is imported in no time.
+if TYPE_CHECKING:
+    from hermes.graph.compaction import expand_summary, originals, squish, summaries
+    from hermes.graph.diff import Change, diff
+    from hermes.graph.files import FileStorage
+    from hermes.graph.notebook import DrawnGraph, draw_graph, preview_html, preview_text
+    from hermes.graph.transfer import copied, graph_in, packed, save_into, unpacked
+    from hermes.graph.verify import VerifyReport, verify
+else:
+    diff = lazy("hermes.graph.diff:diff")
+    expand_summary = lazy("hermes.graph.compaction:expand_summary")
+    originals = lazy("hermes.graph.compaction:originals")
+    squish = lazy("hermes.graph.compaction:squish")
+    summaries = lazy("hermes.graph.compaction:summaries")
+    FileStorage = lazy("hermes.graph.files:FileStorage")
+    draw_graph = lazy("hermes.graph.notebook:draw_graph")
+    preview_html = lazy("hermes.graph.notebook:preview_html")
+    preview_text = lazy("hermes.graph.notebook:preview_text")
+    copied = lazy("hermes.graph.transfer:copied")
+    graph_in = lazy("hermes.graph.transfer:graph_in")
+    packed = lazy("hermes.graph.transfer:packed")
+    save_into = lazy("hermes.graph.transfer:save_into")
+    unpacked = lazy("hermes.graph.transfer:unpacked")
+    verify = lazy("hermes.graph.verify:verify")
 
 State = int | Version | Context | Call
 
@@ -48,27 +76,42 @@ class MessageGraph(MessageList):
     ) -> None:
         _check_names(name, branch, actor)
         kept_in = MemoryStorage() if storage is None else storage
-        family = GraphFamily(name, kept_in, ObjectReader(kept_in, hasher), now)
+        reader = ObjectReader(kept_in, hasher)
+        family = GraphFamily(name, kept_in, reader, now, is_stored=storage is not None)
         super().__init__(persistence.start_history(family, branch, freeze_all(messages, hasher)))
         self._history.actor = actor
 
     @classmethod
     def open(
         cls,
-        name: str,
-        storage: GraphStorage,
+        name: str | os.PathLike[str],
+        storage: GraphStorage | None = None,
         *,
+        graph: str | None = None,
         branch: str = "main",
         hasher: Hasher = PLAIN,
         actor: str = "",
         now: Now | None = None,
     ) -> "MessageGraph":
-        """Return a graph that was saved; its messages are read when they are needed."""
+        """Return a graph that was saved; its messages are read when they are needed.
+
+        `name` is its name in `storage` or, without one, the path of a file; `graph` chooses among
+        several in the file.
+        """
+        if storage is None:
+            storage = FileStorage(name, hasher=hasher)
+            name = graph_in(storage, graph)
+        name = os.fspath(name)
         _check_names(name, branch, actor)
         family = GraphFamily(name, storage, ObjectReader(storage, hasher), now)
-        made = cls.__new__(cls)
-        MessageList.__init__(made, persistence.open_history(family, branch))
+        made = cls._of(persistence.open_history(family, branch))
         made._history.actor = actor
+        return made
+
+    @classmethod
+    def _of(cls, history: History) -> Self:
+        made = cls.__new__(cls)
+        MessageList.__init__(made, history)
         return made
 
     @property
@@ -92,8 +135,28 @@ class MessageGraph(MessageList):
         return self._history.number
 
     def __repr__(self) -> str:
-        place = f"{self.name!r}, branch {self.branch_name!r}, version {self.version}"
-        return f"<MessageGraph {place}: {len(self)} messages>"
+        return preview_text(self)
+
+    def _repr_html_(self) -> str:
+        return preview_html(self)
+
+    def draw(self, *, last: int | None = None, width: int = 72) -> "DrawnGraph":
+        """Return all branches drawn: versions, calls, branches; `str()` of it is the text.
+
+        With `last`, only that many messages at the end of each branch are drawn.
+        """
+        return draw_graph([self.checkout(name) for name in self.branches()], last=last, width=width)
+
+    def __copy__(self) -> Self:
+        return self.__deepcopy__({})
+
+    @one_at_a_time
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self._of(copied(self._history, memo))
+
+    @one_at_a_time
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:  # Any: as in object
+        return _unpickled, packed(self._history)
 
     @contextmanager
     def editing(self, actor: str, reason: str = "") -> Iterator["MessageGraph"]:
@@ -148,7 +211,7 @@ class MessageGraph(MessageList):
             )
         return Context(history.versions[number].sequence(history.family.reader), version=number)
 
-    def diff(self, before: State, after: State | None = None) -> list[Change]:
+    def diff(self, before: State, after: State | None = None) -> "list[Change]":
         """Return the changes between two versions or calls; up to now if only one is named."""
         end = self.sequence if after is None else self.at(after).sequence
         return diff(self.at(before).sequence, end)
@@ -159,27 +222,42 @@ class MessageGraph(MessageList):
         return self._history.undo()
 
     @one_at_a_time
+    def redo(self) -> Version:
+        """Make the last undone change again; this makes a version too."""
+        return self._history.redo()
+
+    @one_at_a_time
     def branch(self, name: str) -> "MessageGraph":
         """Return a new branch that begins here; this one is unchanged."""
         check_text(name, "The name of a branch")
-        made = MessageGraph.__new__(MessageGraph)
-        MessageList.__init__(made, persistence.branch_off(self._history, name))
-        return made
+        return self._of(persistence.branch_off(self._history, name))
+
+    @one_at_a_time
+    def checkout(self, branch: str) -> "MessageGraph":
+        """Return another branch of this graph; this one is unchanged."""
+        check_text(branch, "The name of a branch")
+        return self._of(persistence.checkout(self._history.family, branch))
 
     @one_at_a_time
     def branches(self) -> list[str]:
         """Return the names of all branches, saved or in memory."""
         family = self._history.family
-        alive = {branch.branch for branch in family.branches}
-        return sorted(alive | set(family.storage.branches(family.name)))
+        return sorted({*family.branches, *family.storage.branches(family.name)})
 
     @one_at_a_time
-    def save(self) -> None:
-        """Write what is new to the storage; raises Conflict if another writer was first."""
-        persistence.save(self._history)
+    def save(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> None:
+        """Write what is new to the storage; raises Conflict if another writer was first.
+
+        With `path`, write all branches into that file; later saves go there, too. `overwrite`
+        replaces another graph of this name in the file.
+        """
+        if path is None:
+            persistence.save(self._history)
+        else:
+            save_into(self._history, path, overwrite=overwrite)
 
     @one_at_a_time
-    def verify(self) -> VerifyReport:
+    def verify(self) -> "VerifyReport":
         """Check every version, blob and call; nothing is changed."""
         return verify(self._history)
 
@@ -246,6 +324,45 @@ class MessageGraph(MessageList):
             self._history.change(len(self), len(self), (blob,), kind="answer", marked=mark)
         return call
 
+    def call(
+        self,
+        *,
+        model: str,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        sampling: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        extra: Iterable[Mapping[str, Any]] = (),
+        lead: Iterable[Mapping[str, Any]] = (),
+        start: int = 0,
+        append: bool = True,
+    ) -> OpenCall:
+        """Return a model call to be made in a `with` block, which records it at its end.
+
+        Send its `messages`, and pass what the model wrote to its `answer()`. If the block raises, the
+        call is recorded without an answer. The other arguments are those of `context()` and
+        `record_call()`.
+        """
+        check_text(model, "The model of a call")
+        facts = {"tools": tools, "sampling": sampling, "metadata": metadata, "append": append}
+        seen = self.context(extra, lead=lead, start=start)
+        return OpenCall(seen, self.record_call, model=model, facts=facts)
+
+    @one_at_a_time
+    def rate(
+        self, answer: int | Call, rating: Rating, *, actor: str = "", reason: str = ""
+    ) -> Feedback:
+        """Give the answer of a call a thumb, "up" or "down"; "none" takes it back.
+
+        `answer` is the number of a message, or its call. The latest thumb of each actor counts.
+        """
+        call = answer if isinstance(answer, Call) else self._writer_of(answer)
+        actor = actor or self._history.actor
+        return rate(self._history, call, rating, actor=actor, reason=reason)
+
+    def feedback(self) -> list[Feedback]:
+        """Return the thumbs of all branches, oldest first."""
+        return list(self._history.family.feedback)
+
     def calls(self) -> list[Call]:
         """Return the calls of all branches, oldest first."""
         return list(self._history.family.calls)
@@ -303,20 +420,23 @@ class MessageGraph(MessageList):
         """
         (blob,) = self._frozen((summary,), start)
         first, last, _ = slice(start, stop).indices(len(self))
-        return compaction.squish(self._history, first, last, summary=blob, call=call)
+        return squish(self._history, first, last, summary=blob, call=call)
 
     @one_at_a_time
     def expand(self, index: int) -> Version:
         """Restore the messages that the summary at `index` replaces."""
-        return compaction.expand_summary(self._history, place_of(index, len(self)))
+        return expand_summary(self._history, place_of(index, len(self)))
 
     def originals(self, index: int) -> list[Message]:
         """Return the messages that the summary at `index` replaces."""
-        return compaction.originals(self._history, place_of(index, len(self)))
+        return originals(self._history, place_of(index, len(self)))
 
     def summaries(self) -> dict[int, Summary]:
         """Return the summaries among the messages, by index."""
-        return compaction.summaries(self._history)
+        return summaries(self._history)
+
+    def _writer_of(self, index: int) -> Call:
+        return writer_of(self._history, place_of(index, len(self)))
 
     def _own(self, context: Context) -> Context:
         if not isinstance(context, Context):
@@ -346,6 +466,10 @@ class MessageGraph(MessageList):
                     f"(blob {view.blob.id.hex()}). The graph is unchanged; to change it, write "
                     f"graph[{index}][...] = ... and use a fresh message from it."
                 )
+
+
+def _unpickled(*parts: Any) -> MessageGraph:  # Any: what `packed` returned
+    return MessageGraph._of(unpacked(parts))
 
 
 def _check_names(name: object, branch: object, actor: object) -> None:

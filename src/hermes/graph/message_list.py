@@ -6,7 +6,7 @@ changes nothing; the output is views that write through, or plain data.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from threading import RLock
-from typing import Any, Self, SupportsIndex, overload
+from typing import Any, Self, overload
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, Message, freeze
@@ -131,6 +131,22 @@ class MessageList(MutableSequence[Message]):
         """Add messages, as one version."""
         self._add(len(self), values, kind="append")
 
+    def system(self, content: Any) -> Message:
+        """Add a system message; `content` is a text or a list of parts."""
+        return self._say({"role": "system", "content": content})
+
+    def user(self, content: Any) -> Message:
+        """Add a message of a person."""
+        return self._say({"role": "user", "content": content})
+
+    def assistant(self, content: Any) -> Message:
+        """Add an answer that no recorded call wrote; `record_call()` adds those of a model."""
+        return self._say({"role": "assistant", "content": content})
+
+    def tool(self, tool_call_id: str, content: Any) -> Message:
+        """Add the result of a tool call."""
+        return self._say({"role": "tool", "tool_call_id": tool_call_id, "content": content})
+
     @one_at_a_time
     def insert(self, index: int, value: Mapping[str, Any]) -> None:
         """Add one message before `index`."""
@@ -204,17 +220,13 @@ class MessageList(MutableSequence[Message]):
         if self._history.change(index, index + 1, (blob,), kind="set"):
             self._views.moved(view, blob)
 
-    def __copy__(self) -> list[Message]:
-        return self.to_list()
-
-    def __deepcopy__(self, memo: dict[int, object]) -> list[Message]:
-        return self.to_list()
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:  # Any: as in object
-        return list, (self.to_list(),)
-
     def _view(self, index: int) -> MessageView:
         return self._views.of(self.sequence.blob(index), index)
+
+    @one_at_a_time
+    def _say(self, message: Message) -> Message:
+        self.append(message)
+        return self._view(len(self) - 1)
 
     def _add(self, place: int, values: Iterable[Mapping[str, Any]], *, kind: EditKind) -> None:
         self._history.change(place, place, self._frozen(values, place), kind=kind)

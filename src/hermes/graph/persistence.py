@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from hermes.errors import Conflict, NotFound, StoreError
+from hermes.errors import BadRequest, Conflict, NotFound, StoreError
 from hermes.graph.blob import Blob
 from hermes.graph.chunk import Chunk, blobs_of, chunks_of, encode
 from hermes.graph.family import GraphFamily
@@ -46,15 +46,46 @@ def open_history(family: GraphFamily, branch: str) -> History:
                 f"The log of branch {branch!r} of graph {family.name!r} lacks version {number}: it "
                 "was removed. Run `hermes graph verify`, and restore a backup with `hermes restore`."
             )
-    family.calls[:] = family.storage.calls(family.name)
-    family.links[:] = family.storage.links(family.name)
+    _load_records(family)
     history = History(family, branch, [version_of(move) for move in moves])
     history.saved = len(moves)
     return history
 
 
+def histories(family: GraphFamily) -> dict[str, History]:
+    """Return the branches of a graph that are open, by name."""
+    return {name: one for name, one in family.branches.items() if isinstance(one, History)}
+
+
+def checkout(family: GraphFamily, branch: str) -> History:
+    """Return a branch that is open, or else as the storage has it."""
+    return histories(family).get(branch) or open_history(family, branch)
+
+
+def _load_records(family: GraphFamily) -> None:
+    """Add the calls, links and thumbs that the storage has and this graph does not know yet."""
+    known = len(family.calls), len(family.links), len(family.feedback)
+    if not any(known):
+        family.calls[:] = family.storage.calls(family.name)
+        family.links[:] = family.storage.links(family.name)
+        family.feedback[:] = family.storage.feedback(family.name)
+        return
+    family.calls += [
+        one for one in family.storage.calls(family.name) if not family.has_call(one.id)
+    ]
+    family.links += [one for one in family.storage.links(family.name) if one not in family.links]
+    family.feedback += [
+        one for one in family.storage.feedback(family.name) if one not in family.feedback
+    ]
+
+
 def save(history: History) -> None:
     """Write what is new in one transaction; raises Conflict and changes nothing otherwise."""
+    if not history.family.is_stored:
+        raise BadRequest(
+            f"Graph {history.family.name!r} is only in memory, so there is no place to save it. Name "
+            "a file, as in save('talk.db'), or make the graph with MessageGraph(storage=...)."
+        )
     batch = Batch(blobs=dict(history.new_blobs), chunks={}, calls=[])
     fresh: list[Chunk] = []
     for version in history.versions[history.saved :]:
@@ -63,17 +94,29 @@ def save(history: History) -> None:
     for call, context in history.new_calls:
         collect(context, batch, fresh)
         batch.calls.append(call)
-    batch.moves, batch.links = _moves(history), list(history.new_links)
+    batch.moves = moves_of(history, history.saved)
+    batch.links, batch.feedback = list(history.new_links), list(history.new_feedback)
     try:
         history.family.storage.write(batch)
     except Conflict:
         history.lost_race = True
         raise
     mark_kept(fresh)
+    note_saved(history)
+
+
+def note_saved(history: History) -> None:
+    """Record that the storage has all of a branch."""
     history.saved = len(history.versions)
+    history.lost_race = False
+    for name in history.new_blobs:
+        history.family.unsaved_blobs.pop(name, None)
+    for call, _ in history.new_calls:
+        history.family.unsaved_contexts.pop(call.context, None)
     history.new_blobs.clear()
     history.new_calls.clear()
     history.new_links.clear()
+    history.new_feedback.clear()
 
 
 def branch_off(history: History, name: str) -> History:
@@ -83,9 +126,7 @@ def branch_off(history: History, name: str) -> History:
     the last saved version and includes the later ones.
     """
     family = history.family
-    taken = {branch.branch for branch in family.branches} | set(
-        family.storage.branches(family.name)
-    )
+    taken = {*family.branches, *family.storage.branches(family.name)}
     if name in taken:
         raise Conflict(
             f"Graph {family.name!r} has a branch {name!r} already. Choose another name, or open it "
@@ -104,6 +145,7 @@ def branch_off(history: History, name: str) -> History:
     )
     later = [_moved_version(version, point) for version in history.versions[point + 1 :]]
     made = History(family, name, [first, *later])
+    family.kept += [one for one in (history, made) if one not in family.kept]
     made.actor, made.reason = history.actor, history.reason
     made.marks = bytearray(history.known_marks())
     if history.lost_race:
@@ -114,6 +156,7 @@ def branch_off(history: History, name: str) -> History:
 def _take_along(history: History, made: History, point: int) -> None:
     made.new_blobs.update(history.new_blobs)
     made.new_links.extend(history.new_links)
+    made.new_feedback.extend(history.new_feedback)
     for call, context in history.new_calls:
         moved = msgspec.structs.replace(
             call, branch=made.branch, version=max(0, call.version - point)
@@ -127,10 +170,11 @@ def _moved_version(version: Version, point: int) -> Version:
     return msgspec.structs.replace(version, number=number, content=content)
 
 
-def _moves(history: History) -> list[Move]:
-    before = history.versions[history.saved - 1].root if history.saved else None
+def moves_of(history: History, first: int = 0) -> list[Move]:
+    """Return the log of a branch from a version on."""
+    before = history.versions[first - 1].root if first else None
     moves = []
-    for version in history.versions[history.saved :]:
+    for version in history.versions[first:]:
         after = version.root
         moves.append(
             Move(

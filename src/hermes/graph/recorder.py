@@ -67,11 +67,15 @@ def record_call(
     )
     call = _named(call, history, hasher)
     if call.tools and tools is not None:
-        history.new_blobs[call.tools] = tools
+        _keep(history, call.tools, tools)
     if response and response.data is not None:
-        history.new_blobs[response.id] = response.data
+        _keep(history, response.id, response.data)
     history.record(call, context.sequence)
     return call
+
+
+def _keep(history: History, name: bytes, data: bytes) -> None:
+    history.new_blobs[name] = history.family.unsaved_blobs[name] = data
 
 
 def _check_facts(facts: CallFacts) -> None:
@@ -129,7 +133,7 @@ def read_kept(history: History, name: bytes | None) -> Any:  # Any: JSON read ba
     """Return the answer or the tools that a call names, as plain data; None if there are none."""
     if name is None:
         return None
-    blob = Blob(name, history.new_blobs.get(name))
+    blob = Blob(name, history.family.unsaved_blobs.get(name))
     history.family.reader.read_blobs((blob,))
     try:
         return blob.message()

@@ -109,6 +109,12 @@ def draw(
     return Drawing(name=ordered[0].name, calls=len(calls), branches=sketches)
 
 
+def read_lines(sequence: Blobs, start: int, stop: int, *, width: int) -> Iterator[SketchLine]:
+    """Iterate over messages without their past; unreadable ones are marked."""
+    for index, found in enumerate(_read(sequence, start, stop), start):
+        yield SketchLine(index=index, role=found.role, text=found.text(width))
+
+
 def _parents_first(branches: Sequence[MessageGraph]) -> list[MessageGraph]:
     waiting = {graph.branch_name: graph for graph in branches}
     ordered: list[MessageGraph] = []

@@ -11,11 +11,11 @@ from typing import Protocol
 import msgspec
 
 from hermes.errors import Conflict
-from hermes.graph.records import Call, Link, Move, Ref
+from hermes.graph.records import Call, Feedback, Link, Move, Ref
 
 
 class Batch(msgspec.Struct):
-    """What one save writes; the moves are those of one branch, oldest first.
+    """What one save writes; the moves of each branch are in order, oldest first.
 
     The tools of a call are stored among the blobs, under their own kind of name.
     """
@@ -25,6 +25,7 @@ class Batch(msgspec.Struct):
     moves: list[Move] = []
     calls: list[Call] = []
     links: list[Link] = []
+    feedback: list[Feedback] = []
 
 
 class ObjectStorage(Protocol):
@@ -55,6 +56,9 @@ class GraphStorage(ObjectStorage, Protocol):
     def links(self, graph: str) -> Sequence[Link]:
         """Return the links from a graph to others."""
 
+    def feedback(self, graph: str) -> Sequence[Feedback]:
+        """Return the thumbs of a graph, oldest first."""
+
 
 class MemoryStorage:
     """Implements `GraphStorage` in memory, with the same guarantees until the process ends."""
@@ -65,6 +69,7 @@ class MemoryStorage:
         self._moves: defaultdict[tuple[str, str], list[Move]] = defaultdict(list)
         self._calls: defaultdict[str, list[Call]] = defaultdict(list)
         self._links: defaultdict[str, list[Link]] = defaultdict(list)
+        self._feedback: defaultdict[str, list[Feedback]] = defaultdict(list)
 
     def get_blobs(self, ids: Sequence[bytes]) -> Mapping[bytes, bytes]:
         """Return the bytes of stored blobs."""
@@ -85,6 +90,8 @@ class MemoryStorage:
             self._calls[call.graph].append(call)
         for link in batch.links:
             self._links[link.graph].append(link)
+        for thumb in batch.feedback:
+            self._feedback[thumb.graph].append(thumb)
 
     def branches(self, graph: str) -> Mapping[str, Ref]:
         """Return the head of each branch of a graph."""
@@ -103,6 +110,10 @@ class MemoryStorage:
     def links(self, graph: str) -> Sequence[Link]:
         """Return the links from a graph to others."""
         return tuple(self._links.get(graph, ()))
+
+    def feedback(self, graph: str) -> Sequence[Feedback]:
+        """Return the thumbs of a graph, oldest first."""
+        return tuple(self._feedback.get(graph, ()))
 
     def size(self) -> int:
         """Return how many bytes of blobs and chunks are stored, names included."""

@@ -44,6 +44,11 @@ def verify(history: History) -> VerifyReport:
         for link in history.family.links
         if link.call not in known
     )
+    check.problems.extend(
+        Problem("missing", "a thumb", f"there is no call {thumb.call}")
+        for thumb in history.family.feedback
+        if thumb.call not in known
+    )
     return VerifyReport(
         versions=len(history.versions),
         chunks=check.chunks,
@@ -143,7 +148,7 @@ class _CallCheck:
             ):
                 if name is None:
                     continue
-                blob = Blob(name, self._history.new_blobs.get(name))
+                blob = Blob(name, self._history.family.unsaved_blobs.get(name))
                 reader.read_blobs((blob,))
                 if blob.data is None or digest(blob.data) != name:
                     text = f"blob {name.hex()} does not match its name"

@@ -1,5 +1,7 @@
 """A version of a branch: the edit that made it and the messages it left."""
 
+from collections.abc import Sequence as Many
+
 import msgspec
 
 from hermes.graph.reader import ObjectReader
@@ -20,6 +22,12 @@ class Version(msgspec.Struct, eq=False, gc=False):
     length: int
     at: float | None = None
     origin: Origin | None = None
+
+    def __repr__(self) -> str:
+        edit, by = self.edit, f" by {self.actor!r}" if self.actor else ""
+        what = f"{edit.kind} at {edit.start}, -{edit.removed} +{edit.added}{by}"
+        why = f", {self.reason!r}" if self.reason else ""
+        return f"<Version {self.number}: {what}{why}, length {self.length}>"
 
     @property
     def kind(self) -> EditKind:
@@ -49,6 +57,21 @@ class Version(msgspec.Struct, eq=False, gc=False):
     def sequence(self, reader: ObjectReader) -> Sequence:
         """Return the messages; those of a version from the log are read again each time."""
         return Sequence.read(self.kept, reader) if isinstance(self.kept, bytes) else self.kept
+
+
+def undo_to_redo(versions: Many[Version]) -> Version | None:
+    """Return the undo at the end of a log that was not redone yet; None if there is none."""
+    redone = 0
+    for version in reversed(versions):
+        if version.kind == "redo":
+            redone += 1
+        elif version.kind != "undo":
+            return None
+        elif not redone:
+            return version
+        else:
+            redone -= 1
+    return None
 
 
 def version_of(move: Move) -> Version:

@@ -4,6 +4,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from hermes.graph import Rating
 from hermes.message.chat import ChatMessage
 from hermes.ports.transcripts import VisibleHistory
 from hermes.ports.turns import MessageRecord, TurnResult
@@ -86,6 +87,12 @@ class TranscriptStore(PastStore, Protocol):
         replaces is not there: the newest one that holds, or the one with the version `compaction`
         (`NO_COMPACTION`: none).
         """
+        ...
+
+    async def rate_call(
+        self, call_id: str, rating: Rating, *, actor: str, reason: str, at: float
+    ) -> bool:
+        """Keep a thumb for what a call wrote; false if no call of this id wrote anything."""
         ...
 
     async def sessions(self, *, platform: str | None, limit: int) -> tuple[dict[str, Any], ...]:

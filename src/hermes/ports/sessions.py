@@ -84,6 +84,10 @@ class PruningStore(Protocol):
         """Return a subagent's conversation that goes with the one it worked for."""
         ...
 
+    async def collect(self) -> int:
+        """Delete what only deleted conversations used; return how many sets of tools."""
+        ...
+
     async def prune(self, old: OldConversation, *, before: float) -> bool:
         """Delete a conversation whole; false if it may not go any more."""
         ...

@@ -68,7 +68,17 @@ class SessionPruner:
             await self._forget_all(gone)
             if count:
                 _log.info("conversations_pruned", count=count, days=self._days)
+        if count:
+            await self._collect()
         return count
+
+    async def _collect(self) -> None:
+        """Delete what only the deleted conversations used; a failure is made up for the next time."""
+        try:
+            if count := await self._store.collect():
+                _log.info("unused_tools_pruned", count=count)
+        except HermesError as error:
+            _log.warning("unused_tools_not_pruned", problem=str(error))
 
     async def _try(self, old: OldConversation, *, before: float, gone: list[int]) -> int:
         """Prune one conversation; a failure does not stop the others."""

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +13,15 @@ from hermes.ports.search import SearchAsk
 from hermes.ports.sessions import OldConversation, PruningStore
 from hermes.schedule.pruning import SessionPruner
 from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.rig import Rig, RunTool, open_rig
 from tests.stores.opening import tables
 
 DAY = 86_400.0
 # Conversations end only by /new here, so that each test says which are over.
 NEVER = {"SESSIONS__RESET__MODE": "none"}
-TABLES = ("graphs", "refs", "moves", "chunks", "calls", "links", "souls", "steps", "inbox")
+TABLES = (
+    "graphs", "refs", "moves", "chunks", "calls", "links", "feedback", "souls", "steps", "inbox"
+)  # fmt: skip
 
 
 def pruning(rig: Rig, *, days: int = 90) -> SessionPruner:
@@ -177,6 +180,7 @@ class FailingOnce:
     def __init__(self, real: PruningStore) -> None:
         self._real = real
         self.begin, self.old, self.find = real.begin, real.old, real.find
+        self.collect = real.collect
         self._failures = 1
 
     async def prune(self, old: OldConversation, *, before: float) -> bool:
@@ -203,3 +207,67 @@ async def test_w24_one_that_fails_keeps_nobody_else_and_is_tried_the_next_day(
         rig.clock.advance(DAY)
         assert await task.round() == 1
         assert names(rig) == {graph_name(rig.lane("cid"), 0)}
+
+
+def kept_tools(home: Path) -> int:
+    with tables(home) as db:
+        assert db.one("SELECT count(*) FROM blobs WHERE graph < 0") == 0
+        return int(db.one("SELECT count(*) FROM blobs WHERE graph = 0 AND name IS NOT NULL"))
+
+
+@pytest.mark.req("W24", "G7")
+async def test_w24_tools_that_no_call_refers_to_any_more_go_too(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER, tools=(RunTool("look"),)) as rig:
+        await rig.answer("with one tool")
+        await rig.answer("/new")
+    async with open_rig(
+        tmp_path, settings=NEVER, tools=(RunTool("look"), RunTool("go"))
+    ) as rig:  # fmt: skip
+        await rig.answer("with two tools", chat="bob")
+        assert kept_tools(tmp_path) == 2
+        rig.clock.advance(91 * DAY)
+        await rig.answer("a new beginning")
+
+        assert await pruning(rig).round() == 1
+
+        assert kept_tools(tmp_path) == 1
+        graph = rig.store.graphs.open(graph_name(rig.lane("bob"), 0))
+        tools = graph.tools_of(graph.calls()[0])
+        assert tools is not None
+        assert {tool["function"]["name"] for tool in tools} >= {"look", "go"}
+        assert damage(rig) == []
+        await rig.answer("and again", chat="bob")
+        assert (kept_tools(tmp_path), damage(rig)) == (1, [])
+
+
+@pytest.mark.req("W24", "G7")
+async def test_w24_tools_that_were_put_aside_before_a_crash_are_still_found(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER, tools=(RunTool("look"),)) as rig:
+        await rig.answer("with a tool")
+    with tables(tmp_path) as db:
+        db.execute("UPDATE blobs SET graph = -1 WHERE graph = 0 AND name IS NOT NULL")
+    async with open_rig(tmp_path, settings=NEVER, tools=(RunTool("look"),)) as rig:
+        assert damage(rig) == []
+        await rig.answer("once more", chat="bob")
+
+        assert await rig.store.pruning.collect() == 0
+
+        assert (kept_tools(tmp_path), damage(rig)) == (1, [])
+
+
+@pytest.mark.req("W24", "G4")
+async def test_w24_thumbs_go_with_their_conversation(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("rate me")
+        (call,) = rig.store.graphs.open(graph_name(rig.lane(), 0)).calls()
+        thumb: dict[str, Any] = {"actor": "ann", "reason": "xylophone", "at": 1.0}
+        assert await rig.store.transcripts.rate_call(call.id, "down", **thumb)
+        assert counts(tmp_path)["feedback"] == 1
+        await rig.answer("/new")
+        rig.clock.advance(91 * DAY)
+        await rig.answer("a new beginning")
+
+        assert await pruning(rig).round() == 1
+
+        assert (counts(tmp_path)["feedback"], damage(rig)) == (0, [])
+        assert not await rig.store.transcripts.rate_call(call.id, "up", **thumb)

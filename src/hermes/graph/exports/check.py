@@ -53,6 +53,7 @@ def _sheet(body: Body, certificate: Certificate) -> TrainingSheet:
         seen=len(messages) - _AFTER.get(certificate.format, 1),
         trained=tuple(certificate.trained),
         tools=tools_in(body) if told is None else msgspec.json.decode(told),
+        label=body.get("label"),
     )
 
 

@@ -14,6 +14,7 @@ from hermes.errors import HermesError, NotFound, PersonErased
 from hermes.graph.blob import Blob, Message, canonical, canonical_value
 from hermes.graph.exports.report import Reason, Report, UnfitRow
 from hermes.graph.message_graph import MessageGraph
+from hermes.graph.ratings import verdicts
 from hermes.graph.records import Call
 from hermes.graph.roots import context_root, message_id
 from hermes.graph.sequence import Sequence as Blobs
@@ -42,6 +43,30 @@ class RecordedCall(msgspec.Struct, frozen=True, eq=False):
 def calls_of(branches: Sequence[MessageGraph]) -> list[Call]:
     """Return the calls of a graph, each once, oldest first."""
     return list({call.id: call for graph in branches for call in graph.calls()}.values())
+
+
+class Verdicts:
+    """What people said of answers; equal answers to equal contexts share it."""
+
+    def __init__(self, branches: Sequence[MessageGraph]) -> None:
+        # Branches have the thumbs of their whole graph; one may have been opened later than another.
+        thumbs = [graph.feedback() for graph in branches]
+        longest = max(thumbs, key=len)
+        by_call = verdicts(longest)
+        self._of: dict[Pair, bool] = {}
+        for call in calls_of(branches):
+            if call.id in by_call:
+                pair = pair_of(call)
+                # One thumb down is enough to leave an answer out.
+                self._of[pair] = self._of.get(pair, True) and by_call[call.id]
+
+    def is_down(self, call: Call) -> bool:
+        """Return whether people rejected what a call wrote."""
+        return self._of.get(pair_of(call)) is False
+
+    def is_up(self, call: Call) -> bool:
+        """Return whether people liked what a call wrote."""
+        return self._of.get(pair_of(call)) is True
 
 
 def pair_of(call: Call) -> Pair:

@@ -1,7 +1,8 @@
 """Preference pairs: an answer that a person edited or requested again, against the one before it.
 
 Both answer the same prompt: what the call saw. Only the final version of an edit counts, and an
-undone edit does not count.
+undone edit does not count. Two answers to one context are a pair, too, if people liked one and
+rejected the other; a thumb weighs more than an edit.
 """
 
 from collections import defaultdict
@@ -11,7 +12,15 @@ import msgspec
 
 from hermes.errors import HermesError
 from hermes.graph.blob import Blob
-from hermes.graph.exports.kept_calls import AnsweredCall, check, keep_calls, open_call, unreadable
+from hermes.graph.exports.kept_calls import (
+    AnsweredCall,
+    Verdicts,
+    check,
+    keep_calls,
+    open_call,
+    unreadable,
+)
+from hermes.graph.exports.rated_answers import pair_sheet, rated_pairs
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import Write
 from hermes.graph.exports.sheet import Row, TrainingSheet
@@ -20,7 +29,7 @@ from hermes.graph.records import Call, Edge, Edit
 from hermes.graph.roots import message_id
 from hermes.graph.sequence import Sequence as Blobs
 
-_NO_REWRITING = frozenset({"undo", "squish", "expand", "switch"})
+_NO_REWRITING = frozenset({"undo", "redo", "squish", "expand", "switch"})
 # A person who undoes an answer, or leaves it for an earlier state, has not chosen it.
 _NO_CHOICE = frozenset({"delete", "switch"})
 
@@ -29,7 +38,18 @@ def pair_rows(
     branches: Sequence[MessageGraph], blank: TrainingSheet, *, write: Write, report: Report
 ) -> Iterator[Row]:
     """Iterate over the pairs of one graph, each once."""
-    kept, told = _Calls(branches, keep_calls(branches, report)), set()
+    calls = keep_calls(branches, report)
+    kept, told, verdicts = _Calls(branches, calls), set(), Verdicts(branches)
+    for liked, rejected in rated_pairs(calls, verdicts):
+        told.add((liked.context, liked.response, rejected.response))
+        try:
+            row = write(pair_sheet(branches, blank, liked=liked, rejected=rejected))
+        except UnfitRow as problem:
+            report.refuse(liked.id, problem)
+            continue
+        report.rows += 1
+        report.trained += 1
+        yield row
     for graph in branches:
         for edge in graph.edges():
             try:
@@ -37,6 +57,8 @@ def pair_rows(
                 if found is None:
                     continue
                 call, chosen = found
+                if _contradicts(kept, call, chosen, verdicts=verdicts):
+                    raise UnfitRow("rated_down", "People rated these two answers the other way.")
                 name = (call.context, chosen.id, edge.before)
                 if name in told:
                     continue
@@ -60,6 +82,12 @@ class _Calls:
         for call in calls:
             self.wrote[call.response].append(call)
             self.answers[call.context].add(call.response)
+
+
+def _contradicts(kept: _Calls, call: Call, chosen: Blob, *, verdicts: Verdicts) -> bool:
+    """Return whether people rejected the chosen answer, or liked the one that it replaced."""
+    again = [one for one in kept.wrote[chosen.id] if one.context == call.context]
+    return verdicts.is_up(call) or any(map(verdicts.is_down, again))
 
 
 def _pair(graph: MessageGraph, edge: Edge, kept: _Calls) -> tuple[Call, Blob] | None:

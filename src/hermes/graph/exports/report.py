@@ -20,6 +20,7 @@ Reason = Literal[
     "unfit",  # the format cannot represent something in a message
     "weights",  # the format trains every answer, but one of these must not be trained
     "tokens",  # the tokens of an answer are not the sampled ones, or cannot be located
+    "rated_down",  # people gave the answer a thumb down
     "prompt_changed",  # an answer was edited after the messages before it had changed
 ]
 

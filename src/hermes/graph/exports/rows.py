@@ -15,6 +15,7 @@ from hermes.errors import BadRequest
 from hermes.graph.exports.certificate import certified
 from hermes.graph.exports.kept_calls import calls_of
 from hermes.graph.exports.pairs import pair_rows
+from hermes.graph.exports.rated_answers import labelled_rows
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
 from hermes.graph.exports.shapes import FormatName, shape_of
@@ -55,6 +56,8 @@ def export_rows(
     blank = TrainingSheet(graph="", model="", messages=(), seen=0, trained=(), template=template)
     if format_name == "trl-preference":
         make = partial(pair_rows, write=write, report=report)
+    elif format_name == "trl-kto":
+        make = partial(labelled_rows, write=write, report=report)
     else:
         merge = format_name != "trl-prompt-completion"
         make = partial(sequence_rows, merge=merge, write=write, report=report)

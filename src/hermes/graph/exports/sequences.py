@@ -15,6 +15,7 @@ from hermes.graph.exports.kept_calls import (
     AnsweredCall,
     Pair,
     RecordedCall,
+    Verdicts,
     check,
     keep_calls,
     open_call,
@@ -38,6 +39,7 @@ def sequence_rows(
     report: Report,
 ) -> Iterator[Row]:
     """Iterate over the rows of one graph; one row has one model and one set of tools."""
+    verdicts = Verdicts(branches)
     groups: dict[Any, list[Call]] = {}
     for call in keep_calls(branches, report):
         groups.setdefault((call.model, call.tools), []).append(call)
@@ -45,7 +47,13 @@ def sequence_rows(
         # The sort is stable: of two of equal length the older comes first.
         group.sort(key=lambda call: -call.length)
         yield from _group_rows(
-            group, branches, blank=blank, merge=merge, write=write, report=report
+            group,
+            branches,
+            verdicts=verdicts,
+            blank=blank,
+            merge=merge,
+            write=write,
+            report=report,
         )
 
 
@@ -53,6 +61,7 @@ def _group_rows(
     group: list[Call],
     branches: Sequence[MessageGraph],
     *,
+    verdicts: Verdicts,
     blank: TrainingSheet,
     merge: bool,
     write: Write,
@@ -68,14 +77,24 @@ def _group_rows(
             kept = open_call(branches, call)
             inside = [call, *waiting.beginnings_of(kept)]
             new = [one for one in inside if pair_of(one) not in covered]
+            rejected = [one for one in new if verdicts.is_down(one)]
+            new = [one for one in new if one not in rejected]
+            if not new:
+                raise _rated_down()
             row = write(_sheet(blank, kept, check(branches, kept), trained=new))
         except UnfitRow as problem:
             report.refuse(call.id, problem)
             continue
         covered.update(map(pair_of, inside))
+        for one in rejected:
+            report.refuse(one.id, _rated_down())
         report.rows += 1
         report.trained += len({one.length for one in new})
         yield row
+
+
+def _rated_down() -> UnfitRow:
+    return UnfitRow("rated_down", "People gave this answer a thumb down, so it is not trained.")
 
 
 class _Waiting:

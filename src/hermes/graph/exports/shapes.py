@@ -20,8 +20,9 @@ from hermes.graph.exports.sheet import Body, Line, TrainingSheet, without_none
 from hermes.graph.exports.tokens import Tokenizer, token_body
 
 FormatName = Literal[
-    "openai", "sharegpt", "trl-messages", "trl-prompt-completion", "trl-preference", "tokens"
-]
+    "openai", "sharegpt", "trl-messages", "trl-prompt-completion", "trl-preference", "trl-kto",
+    "tokens",
+]  # fmt: skip
 # The lines of each message.
 Groups = list[list[Line]]
 
@@ -141,6 +142,10 @@ def _preference(sheet: TrainingSheet, groups: Groups) -> Body:
     return _with_tools(body, sheet)
 
 
+def _kto(sheet: TrainingSheet, groups: Groups) -> Body:
+    return _prompt_completion(sheet, groups) | {"label": sheet.label is True}
+
+
 def _prompt(sheet: TrainingSheet, groups: Groups) -> list[Line]:
     if sheet.seen == 0:
         raise UnfitRow(
@@ -182,4 +187,5 @@ _SHAPES: dict[str, ExportShape] = {
     "trl-messages": _trl(_trl_messages, "messages"),
     "trl-prompt-completion": _trl(_prompt_completion, "prompt", "completion"),
     "trl-preference": _trl(_preference, "prompt", "chosen", "rejected"),
+    "trl-kto": _trl(_kto, "prompt", "completion"),
 }

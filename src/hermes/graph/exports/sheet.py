@@ -29,6 +29,8 @@ class TrainingSheet(msgspec.Struct, frozen=True, kw_only=True):
     tools: list[Any] | None = None  # Any: JSON as passed to the call
     template: str | None = None
     token_ids: dict[int, tuple[int, ...]] = {}
+    # Whether people liked the answer, for a row that says so.
+    label: bool | None = None
 
 
 def without_none(value: Any) -> Any:  # Any: any JSON

@@ -14,7 +14,7 @@ from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import Database
 
 _SQL = load("graph")
-_KINDS = ("branches", "versions", "calls", "links", "chunks", "messages")
+_KINDS = ("branches", "versions", "calls", "links", "chunks", "messages", "thumbs")
 
 
 def check_rows(db: Database, name: str, *, sealer: Sealer) -> list[Problem]:
@@ -28,6 +28,7 @@ def check_rows(db: Database, name: str, *, sealer: Sealer) -> list[Problem]:
             *_lost_branches(db, number),
             *_lost_calls(db, number),
             *_lost_links(db, number),
+            *_lost_feedback(db, number),
             *_links_to_nowhere(db, storage, name),
         ]
     except HermesError as problem:
@@ -64,6 +65,12 @@ def _lost_links(db: Database, number: int) -> Iterator[Problem]:
     for made, there in db.rows(_SQL["counted_links"], (number,)):
         if made != there:
             yield Problem("missing", "links", f"there were {made}, but {there} are stored")
+
+
+def _lost_feedback(db: Database, number: int) -> Iterator[Problem]:
+    for given, there in db.rows(_SQL["counted_feedback"], (number,)):
+        if given != there:
+            yield Problem("missing", "thumbs", f"there were {given}, but {there} are stored")
 
 
 def _links_to_nowhere(db: Database, storage: SqlGraphStorage, name: str) -> Iterator[Problem]:

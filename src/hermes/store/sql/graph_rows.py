@@ -20,6 +20,11 @@ _Row = TypeVar("_Row")
 Beside = tuple[object, ...]
 
 
+def without_digest(kept: bytes) -> bytes:
+    """Return the packed part of a row, unchecked."""
+    return kept[_DIGEST:]
+
+
 class GraphRows:
     """Packs and unpacks the rows of the one graph `name`."""
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from hermes.errors import PersonErased, StoreError, StoreRejected
-from hermes.graph.records import Call, Edit, Link, Move, Origin, Ref
+from hermes.graph.records import Call, Edit, Feedback, Link, Move, Origin, Ref
 from hermes.graph.storage import Batch
 from hermes.store.sql.graph_rows import GraphRows
 from hermes.store.sql.places import NO_PLACE, Place, blob_place
@@ -22,6 +22,8 @@ _PEOPLE = load("people")
 _encode_json = msgspec.json.Encoder().encode
 _AT_ONCE = 1_000
 _BACK_AT_ONCE = 32
+# In the place of the number of a graph.
+TOOLS, TOOLS_ASIDE = 0, -1
 
 
 class MoveLine(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
@@ -46,6 +48,7 @@ class CallTokens(msgspec.Struct, frozen=True, array_like=True):
 _decode_line = msgspec.msgpack.Decoder(MoveLine).decode
 _decode_call = msgspec.msgpack.Decoder(Call).decode
 _decode_link = msgspec.msgpack.Decoder(Link).decode
+_decode_feedback = msgspec.msgpack.Decoder(Feedback).decode
 _decode_tokens = msgspec.msgpack.Decoder(CallTokens).decode
 
 
@@ -75,9 +78,10 @@ class SqlGraphStorage:
             raise PersonErased(f"blob {name.hex()} was person {person_id}'s, who was erased")
         missing = [name for name in ids if name not in found]
         if missing:
-            # Tools belong to no graph.
-            rows = self._rows("blobs", 0, missing)
-            found |= {name: data for name, _, data, _ in rows if isinstance(data, bytes)}
+            # Tools belong to no graph; pruning puts them aside while it looks who uses them.
+            for place in (TOOLS, TOOLS_ASIDE):
+                rows = self._rows("blobs", place, missing)
+                found |= {name: data for name, _, data, _ in rows if isinstance(data, bytes)}
         return found
 
     def open_blobs(self, ids: Sequence[bytes]) -> tuple[dict[bytes, bytes], dict[bytes, str]]:
@@ -195,6 +199,22 @@ class SqlGraphStorage:
             for number, data in rows
         )
         return tuple(msgspec.structs.replace(link, graph=graph) for link in found)
+
+    def feedback(self, graph: str) -> Sequence[Feedback]:
+        """Return the thumbs of a graph, oldest first."""
+        if graph != self._name:
+            return ()
+        return tuple(
+            map(self._read_feedback, self._connection.rows(_SQL["feedback"], (self.number,)))
+        )
+
+    def _read_feedback(self, row: Row) -> Feedback:
+        number, data, person_id, sealed = row
+        beside = (number, person_id, sealed)
+        found = self._packed.unpack("thumb", beside, data, decode=_decode_feedback)
+        secret = None if sealed is None else self._open(person_id, sealed, NO_PLACE)
+        reason = "" if secret is None else secret.decode()
+        return msgspec.structs.replace(found, graph=self._name, reason=reason)
 
     def _read_move(self, branch: str, row: Row) -> Move:
         line = self._packed.unpack("version", (branch, row[0]), row[1], decode=_decode_line)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from hermes.errors import BadRequest, Conflict
-from hermes.graph.records import Call, Link, Move, Ref
+from hermes.graph.records import Call, Feedback, Link, Move, Ref
 from hermes.graph.storage import Batch, check_moves
 from hermes.store.sql.graph_rows import GraphRows
 from hermes.store.sql.graph_storage import CallTokens, MoveLine
@@ -73,9 +73,13 @@ class GraphWriter:
             kept = msgspec.structs.replace(link, graph="")
             data = self._packed.pack("link", (number,), kept)
             self._tx.put(_SQL["add_link"], graph, number, data)
+        for thumb in batch.feedback:
+            await self._add_feedback(graph, thumb)
 
     def _check_names(self, batch: Batch) -> None:
-        rows: tuple[Move | Call | Link, ...] = (*batch.moves, *batch.calls, *batch.links)
+        rows: tuple[Move | Call | Link | Feedback, ...] = (
+            *batch.moves, *batch.calls, *batch.links, *batch.feedback
+        )  # fmt: skip
         for row in rows:
             if row.graph != self._name:
                 raise BadRequest(
@@ -154,3 +158,13 @@ class GraphWriter:
         self._tx.put(
             _SQL["add_call"], graph, call.branch, number, call.id, data, self._person_id, tokens
         )
+
+    async def _add_feedback(self, graph: int, thumb: Feedback) -> None:
+        number = int(await self._tx.one(_SQL["count_feedback"], graph)) - 1
+        reason = None
+        if thumb.reason:
+            content = thumb.reason.encode()
+            reason = await self._sealer.seal(self._tx, self._person_id, content, place=NO_PLACE)
+        kept = msgspec.structs.replace(thumb, graph="", reason="")
+        data = self._packed.pack("thumb", (number, self._person_id, reason), kept)
+        self._tx.put(_SQL["add_feedback"], graph, number, data, self._person_id, reason)

@@ -17,6 +17,7 @@ from hermes.store.sql.engine import Engine
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Row, Rows, Tx
+from hermes.store.sql.unused_tools import collect_tools
 
 _SQL = load("pruning")
 _UPKEEP = load("upkeep")
@@ -35,6 +36,7 @@ _OF_A_GRAPH = (
     "drop_chunks",
     "drop_calls",
     "drop_links",
+    "drop_feedback",
     "drop_blobs",
     "drop_graph",
 )
@@ -162,6 +164,10 @@ class SqlPruning:
         tx.put(_SQL["drop_jobs"], f"{EXTRACT}:{old.name}")
         self._drop_children(tx, old.children)
         return True
+
+    async def collect(self) -> int:
+        """Delete what only deleted conversations used; return how many sets of tools."""
+        return await collect_tools(self._engine)
 
     def _drop_children(self, tx: Tx, children: Sequence[str]) -> None:
         for child in children:

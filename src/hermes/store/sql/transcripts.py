@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from hermes.errors import NotFound, StoreError
+from hermes.graph import Feedback, Rating
 from hermes.graph.growth import Growth, Tip, grow
 from hermes.graph.rewind import ChangeAuthor
 from hermes.graph.storage import Batch
@@ -33,6 +34,7 @@ from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("transcripts")
 _INBOX = load("inbox")
+_GRAPH = load("graph")
 _log = structlog.get_logger(__name__)
 _TITLE_CHARS = 80
 
@@ -63,7 +65,6 @@ class SqlTranscripts:
         self._recent = RecentTranscripts()
         engine.feed.on("erasure", lambda _key: self._recent.clear())
         self._names = GraphNames(engine.sealer.hasher())
-        self._tools_kept: set[bytes] = set()
 
     def _reader(self, db: Rows) -> TranscriptReader:
         return TranscriptReader(db, sealer=self._engine.sealer, hasher=self._names.hasher)
@@ -146,7 +147,7 @@ class SqlTranscripts:
             growth = await tx.look(lambda _db: self._replace(past, commit))
         else:
             return None
-        self._put_tools(tx, commit)
+        await self._put_tools(tx, commit)
         await writer.put(growth.batch)
         return GraphWrite(growth, await writer.number(), None, head)
 
@@ -185,7 +186,7 @@ class SqlTranscripts:
             tip = known.tip
         writer = self._writer(tx, lane, commit, known=known)
         growth = await tx.look(lambda _db: self._grow(tip, commit))
-        self._put_tools(tx, commit)
+        await self._put_tools(tx, commit)
         await writer.put(growth.batch)
         calls = None
         if known is not None and known.calls is not None:
@@ -240,16 +241,16 @@ class SqlTranscripts:
         growth.batch.links.extend(commit.links)
         return growth
 
-    def _put_tools(self, tx: Tx, commit: Commit) -> None:
-        for call in commit.calls:
-            if call.tools:
-                name, data = self._names.tools(call.tools)
-                if name not in self._tools_kept:
-                    self._engine.sealer.put_tools(tx, name, data)
+    async def _put_tools(self, tx: Tx, commit: Commit) -> None:
+        # Asked each time: pruning may have removed what an earlier turn stored.
+        for name, data in dict(
+            self._names.tools(one.tools) for one in commit.calls if one.tools
+        ).items():
+            if await tx.row(_GRAPH["has_tools"], name) is None:
+                self._engine.sealer.put_tools(tx, name, data)
 
     def extend(self, lane: str, commit: Commit, written: GraphWrite) -> None:
         """Record that what `write` wrote is on disk."""
-        self._tools_kept.update(call.tools for call in written.growth.batch.calls if call.tools)
         tip = written.growth.kept()
         if commit.rewind is not None or commit.compaction is not None:
             self._recent.drop(lane)
@@ -258,6 +259,36 @@ class SqlTranscripts:
             lane, entries, tip=tip, written=(written.graph, written.calls, written.head)
         )
         self._on_commit(commit, written)
+
+    async def rate_call(
+        self, call_id: str, rating: Rating, *, actor: str, reason: str, at: float
+    ) -> bool:
+        """Keep a thumb for what a call wrote; False if no call of this id wrote anything."""
+        # Looked for before the transaction: calls are found by their graph, not by their id.
+        row = await self._engine.reads.row(_GRAPH["place_of_call"], call_id)
+        if row is None:
+            return False
+        name, person_id = str(row[0]), str(row[1])
+
+        async def unit(tx: Tx) -> bool:
+            if not await tx.look(lambda db: self._wrote(db, name, call_id)):
+                return False
+            writer = GraphWriter(
+                tx,
+                name,
+                sealer=self._engine.sealer,
+                numbers=self._engine.graph_numbers,
+                person_id=person_id,
+            )
+            thumb = Feedback(name, call_id, rating, actor=actor, reason=reason, at=at)
+            await writer.put(Batch(feedback=[thumb]))
+            return True
+
+        return await self._engine.writer.run("rate_call", unit)
+
+    def _wrote(self, db: Rows, name: str, call_id: str) -> bool:
+        calls = self._reader(db).storage(name).calls(name)
+        return any(call.id == call_id and call.response is not None for call in calls)
 
     def drop(self, lane: str) -> None:
         """Drop a session that has ended from the cache."""

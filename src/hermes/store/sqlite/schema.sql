@@ -95,7 +95,8 @@ CREATE UNIQUE INDEX blobs_name ON blobs (graph, name, person_id) WHERE name IS N
 CREATE TABLE graphs (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
-    links INTEGER NOT NULL DEFAULT 0
+    links INTEGER NOT NULL DEFAULT 0,
+    feedback INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX graphs_session ON graphs (rtrim(name, '0123456789'));
 
@@ -144,6 +145,16 @@ CREATE TABLE links (
     graph INTEGER NOT NULL,
     number INTEGER NOT NULL,
     data BLOB NOT NULL,
+    PRIMARY KEY (graph, number)
+) WITHOUT ROWID;
+
+-- Thumbs for answers of calls; the reason is content, and sealed.
+CREATE TABLE feedback (
+    graph INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    person_id TEXT NOT NULL,
+    reason BLOB,
     PRIMARY KEY (graph, number)
 ) WITHOUT ROWID;
 

@@ -1,16 +1,8 @@
-"""Named SQL: each `.sql` file holds queries as `-- name: x`, a sentence, and one statement."""
+"""The queries of the store: one `.sql` file for each topic."""
 
-from functools import cache
-from importlib import resources
+from hermes.named_sql import load_queries
 
 
-@cache
 def load(topic: str, *, package: str = __name__) -> dict[str, str]:
     """Return the queries of one topic by name."""
-    text = resources.files(package).joinpath(f"{topic}.sql").read_text(encoding="utf-8")
-    queries: dict[str, str] = {}
-    for block in text.split("-- name: ")[1:]:
-        name, _, rest = block.partition("\n")
-        lines = [line for line in rest.splitlines() if not line.startswith("--")]
-        queries[name.strip()] = "\n".join(lines).strip()
-    return queries
+    return load_queries(topic, package=package)

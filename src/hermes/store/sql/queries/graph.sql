@@ -80,6 +80,10 @@ SELECT name, data FROM json_each(?2) CROSS JOIN chunks ON graph = ?1 AND name = 
 SELECT name, person_id, sealed, blobs.id FROM json_each(?2)
 CROSS JOIN blobs ON graph = ?1 AND name = unhex(value) AND name IS NOT NULL;
 
+-- name: has_tools
+-- Whether tools are stored.
+SELECT 1 FROM blobs WHERE graph = 0 AND name = ?1;
+
 -- name: add_call
 -- One model call.
 INSERT INTO calls (graph, branch, number, id, data, person_id, tokens)
@@ -99,6 +103,11 @@ WHERE graph = ?1 AND branch = ?2 AND number < ?3 ORDER BY number DESC LIMIT ?4;
 -- The graph that a call belongs to.
 SELECT graphs.name FROM calls JOIN graphs ON graphs.id = calls.graph WHERE calls.id = ?1 LIMIT 1;
 
+-- name: place_of_call
+-- The graph that a call belongs to, and whose call it is.
+SELECT graphs.name, calls.person_id FROM calls JOIN graphs ON graphs.id = calls.graph
+WHERE calls.id = ?1 LIMIT 1;
+
 -- name: count_link
 -- One more link of a graph.
 UPDATE graphs SET links = links + 1 WHERE id = ?1 RETURNING links;
@@ -110,6 +119,18 @@ INSERT INTO links (graph, number, data) VALUES (?1, ?2, ?3);
 -- name: links
 -- The links of a graph.
 SELECT number, data FROM links WHERE graph = ?1 ORDER BY number;
+
+-- name: count_feedback
+-- One more thumb of a graph.
+UPDATE graphs SET feedback = feedback + 1 WHERE id = ?1 RETURNING feedback;
+
+-- name: add_feedback
+-- A thumb for the answer of a call.
+INSERT INTO feedback (graph, number, data, person_id, reason) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: feedback
+-- The thumbs of a graph.
+SELECT number, data, person_id, reason FROM feedback WHERE graph = ?1 ORDER BY number;
 
 -- name: people
 -- Whose messages a graph holds, and whether they may be trained on; nobody who was erased may.
@@ -131,6 +152,11 @@ FROM refs WHERE graph = ?1;
 -- How many links a graph made, and how many are there.
 SELECT links, (SELECT count(*) FROM links WHERE links.graph = graphs.id) FROM graphs WHERE id = ?1;
 
+-- name: counted_feedback
+-- How many thumbs a graph was given, and how many are there.
+SELECT feedback, (SELECT count(*) FROM feedback WHERE feedback.graph = graphs.id)
+FROM graphs WHERE id = ?1;
+
 -- name: lost_branches
 -- Branches of which there is a log or a call, and nothing says where they stand.
 SELECT CAST(branch AS BLOB) FROM moves
@@ -145,11 +171,14 @@ SELECT EXISTS (SELECT 1 FROM graphs WHERE name = ?1) OR EXISTS (SELECT 1 FROM la
 
 -- name: orphans
 -- What belongs to graphs that are gone, by the number of the graph.
-SELECT graph, sum(refs), sum(moves), sum(calls), sum(links), sum(chunks), sum(blobs) FROM (
-    SELECT graph, 1 AS refs, 0 AS moves, 0 AS calls, 0 AS links, 0 AS chunks, 0 AS blobs FROM refs
-    UNION ALL SELECT graph, 0, 1, 0, 0, 0, 0 FROM moves
-    UNION ALL SELECT graph, 0, 0, 1, 0, 0, 0 FROM calls
-    UNION ALL SELECT graph, 0, 0, 0, 1, 0, 0 FROM links
-    UNION ALL SELECT graph, 0, 0, 0, 0, 1, 0 FROM chunks
-    UNION ALL SELECT graph, 0, 0, 0, 0, 0, 1 FROM blobs WHERE name IS NOT NULL AND graph <> 0
+SELECT graph, sum(refs), sum(moves), sum(calls), sum(links), sum(chunks), sum(blobs), sum(feedback)
+FROM (
+    SELECT graph, 1 AS refs, 0 AS moves, 0 AS calls, 0 AS links, 0 AS chunks, 0 AS blobs,
+        0 AS feedback FROM refs
+    UNION ALL SELECT graph, 0, 1, 0, 0, 0, 0, 0 FROM moves
+    UNION ALL SELECT graph, 0, 0, 1, 0, 0, 0, 0 FROM calls
+    UNION ALL SELECT graph, 0, 0, 0, 1, 0, 0, 0 FROM links
+    UNION ALL SELECT graph, 0, 0, 0, 0, 1, 0, 0 FROM chunks
+    UNION ALL SELECT graph, 0, 0, 0, 0, 0, 1, 0 FROM blobs WHERE name IS NOT NULL AND graph > 0
+    UNION ALL SELECT graph, 0, 0, 0, 0, 0, 0, 1 FROM feedback
 ) WHERE graph NOT IN (SELECT id FROM graphs) GROUP BY graph;

@@ -71,6 +71,10 @@ DELETE FROM calls WHERE graph = ?1;
 -- Forget what a graph says of other graphs.
 DELETE FROM links WHERE graph = ?1;
 
+-- name: drop_feedback
+-- Forget the thumbs of a graph.
+DELETE FROM feedback WHERE graph = ?1;
+
 -- name: drop_blobs
 -- Forget the messages of a graph.
 DELETE FROM blobs WHERE graph = ?1 AND name IS NOT NULL;
@@ -78,6 +82,27 @@ DELETE FROM blobs WHERE graph = ?1 AND name IS NOT NULL;
 -- name: drop_graph
 -- Forget a graph.
 DELETE FROM graphs WHERE id = ?1;
+
+-- name: set_aside_tools
+-- Put the tools of all calls aside; those that a call used meanwhile are stored again.
+UPDATE OR IGNORE blobs SET graph = -1 WHERE graph = 0 AND name IS NOT NULL;
+
+-- name: tools_aside
+-- The tools that were put aside.
+SELECT id, name FROM blobs WHERE graph = -1 AND name IS NOT NULL;
+
+-- name: calls_after
+-- Calls after one, in the order of their keys.
+SELECT graph, branch, number, data FROM calls WHERE (graph, branch, number) > (?1, ?2, ?3)
+ORDER BY graph, branch, number LIMIT ?4;
+
+-- name: bring_back_tools
+-- Tools that a call refers to are stored as before.
+UPDATE OR IGNORE blobs SET graph = 0 WHERE id = ?1;
+
+-- name: drop_tools_aside
+-- Forget the tools that no call refers to.
+DELETE FROM blobs WHERE graph = -1 AND name IS NOT NULL;
 
 -- name: drop_soul
 -- Forget what a conversation began with.
