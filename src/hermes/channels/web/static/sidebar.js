@@ -58,11 +58,12 @@ export function drawConversations(conversations, current) {
 
 function listOf(items, current) {
   const list = element("ul");
-  for (const { id, title } of items) {
+  for (const { id, title, temporary } of items) {
     const item = element("li");
     const link = element("a", "", title || "Conversation");
     link.href = `#/${encodeURIComponent(id)}`;
     if (id === current) link.setAttribute("aria-current", "page");
+    if (temporary) link.append(element("span", "mark", "temporary"));
     item.append(link);
     list.append(item);
   }

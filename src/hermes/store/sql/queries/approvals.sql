@@ -19,6 +19,19 @@ SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type
     state, decided_by
 FROM approvals WHERE id = ?1;
 
+-- name: asked_by
+-- The message whose turn asked, and the tool.
+SELECT message_id, tool FROM approvals WHERE id = ?1;
+
+-- name: untold
+-- Messages that wait behind an approval and whose timeline does not say so, the oldest first.
+SELECT id FROM inbox INDEXED BY inbox_open
+WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND NOT EXISTS (
+    SELECT 1 FROM events
+    WHERE events.message_id = inbox.id AND events.kind = ?2 AND events.data = ?3
+)
+ORDER BY seq LIMIT 100;
+
 -- name: waiting
 -- The approval that a lane waits on.
 SELECT id FROM approvals WHERE lane = ?1 AND state = 'waiting';
