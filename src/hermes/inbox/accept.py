@@ -276,6 +276,8 @@ class Inbox:
             # part of a turn, it is not new and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
+            for waiting in result.wakes:
+                self._signals.wake_lane(waiting)
 
         try:
             result = await self._keep(message, kept)

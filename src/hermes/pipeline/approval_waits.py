@@ -10,6 +10,7 @@ import msgspec
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.session_key import root_turn
 from hermes.pipeline.needs import (
     HasClock,
     HasDigest,
@@ -174,4 +175,7 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(source.platform)
     services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
+    root = root_turn(turn.lane, turn.id)
+    if root != turn.id:
+        services.watch.publish(root, Progress(kind="status", text=question))
     raise ApprovalWait(approval_id)

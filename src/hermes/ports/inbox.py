@@ -52,12 +52,13 @@ class InGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the inbox did with it."""
+    """What the inbox did with it: the approval that it has denied, and the lanes that go on."""
 
     message_id: str
     duplicate: bool
     state: MessageState
     denied: DeniedApproval | None = None
+    wakes: tuple[str, ...] = ()
 
 
 class RefusedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from hermes.inbox.accept import Inbox
 from hermes.memory.soul import contribution_of
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
-from hermes.message.session_key import SessionKey
+from hermes.message.session_key import SessionKey, is_below
 from hermes.message.source import Source
 from hermes.outbox.traffic import Traffic
 from hermes.pipeline.approval_waits import waiting_text
@@ -128,16 +128,26 @@ class GatewayApiServer:
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)
 
     async def _waits_behind(self, message_id: str) -> Progress | None:
-        """Return what a message waits for, if an approval is open before it."""
-        if await self._store.inbox.state(message_id) is not MessageState.NEW:
+        """Return what a message waits for: an approval before it, or one of its subagents."""
+        if await self._store.inbox.state(message_id) not in _GOES_ON:
             return None
         status = await self.message(message_id)
-        waiting = (
-            None if status is None else await self._store.approvals.waiting(status.record.lane)
-        )
-        if waiting is None:
+        if status is None:
             return None
-        return Progress(kind="status", text=waiting_text(waiting, zone=self._zone))
+        lane = status.record.lane
+        if status.record.state is MessageState.NEW:
+            waiting = await self._store.approvals.waiting(lane)
+            text = "" if waiting is None else waiting_text(waiting, zone=self._zone)
+        else:
+            text = await self._asked_below(lane)
+        return Progress(kind="status", text=text) if text else None
+
+    async def _asked_below(self, lane: str) -> str:
+        """Return what a subagent of a running turn asks; empty if none waits for an approval."""
+        for one in await self._store.approvals.waiting_around(lane):
+            if is_below(one.lane, ancestor=lane) and one.id.startswith("a_"):
+                return (await self._parked(one.id)).text
+        return ""
 
     async def _parked(self, approval_id: str) -> Progress:
         """Return what a turn asked that waits for an approval."""

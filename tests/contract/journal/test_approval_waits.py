@@ -10,7 +10,9 @@ import pytest
 from hermes.control.why import explain
 from hermes.ports.tool import ToolTraits
 from hermes.testing.manual_time import ManualClock
-from tests.contract.journal.rig import Rig, RunTool, equals, has, open_rig
+from hermes.testing.model_script import ScriptedTurn, ToolUse
+from tests.contract.journal.rig import Rig, RunTool, equals, has, open_rig, some
+from tests.contract.journal.test_delegate import subagent
 
 ROOT = Path(__file__).resolve().parents[3]
 ASKING = ToolTraits(needs_approval=True)
@@ -201,3 +203,25 @@ async def test_j9_in_groups_the_question_says_that_an_admin_decides(tmp_path: Pa
         async for progress in rig.core.gateway_api.watch(parked):
             if progress.kind == "parked":
                 assert "I wait for an admin until" in progress.text
+
+
+@pytest.mark.req("J9", "J14")
+async def test_j9_a_new_message_denies_what_a_subagent_waits_for_and_the_turn_goes_on(
+    tmp_path: Path,
+) -> None:
+    danger = RunTool("danger", traits=ASKING)
+    asks = subagent(ScriptedTurn(tools=(ToolUse("danger"),)), ScriptedTurn(text="gave up"))
+    async with open_rig(tmp_path, own_tools=True, tools=(danger,), script=asks) as rig:
+        first = await rig.say("please look into it")
+        await rig.until(some(lambda: rig.store.approvals.waiting_around(rig.lane())))
+        async for progress in rig.core.gateway_api.watch(first):
+            if progress.kind == "status":
+                assert "May I run danger" in progress.text
+                break
+
+        following = await rig.say("never mind", denies=True)
+
+        assert await rig.outcome(first) == "answered"
+        assert await rig.outcome(following) == "answered"
+        assert danger.runs == 0
+        assert any(line.startswith("denied approval a_") for line in await lines(rig, following))

@@ -11,7 +11,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.missed_messages import missed_note
 from hermes.message.outcome import MessageState
-from hermes.message.session_key import root_lane
+from hermes.message.session_key import is_below, root_lane
 from hermes.message.thoughts import without_thoughts
 from hermes.ports.approvals import DENIED_APPROVAL
 from hermes.ports.channel import DeniedApproval
@@ -43,6 +43,13 @@ class WrittenMessage(NamedTuple):
     view: LaneView | None = None
     share: Share | None = None
     lane: str = ""
+
+
+class _Denial(NamedTuple):
+    approval: str
+    lane: str
+    message_id: str
+    tool: str
 
 
 class SqlInbox:
@@ -115,11 +122,13 @@ class SqlInbox:
         came = (person_id, body, message.received_at, lane[1], _came_by(event))
         key = event.content_key or None
         seq = await tx.one(_SQL["accept"], *row, *came, key)
+        denied = await self._deny(tx, message, approval_id=lane[3])
         result = AcceptResult(
             message_id=message.id,
             duplicate=False,
             state=MessageState.NEW,
-            denied=await self._deny(tx, message, approval_id=lane[3]),
+            denied=DeniedApproval(denied[0].approval, denied[0].tool) if denied else None,
+            wakes=tuple(one.lane for one in denied),
         )
         share = _share_of(message, person_id)
         if busy_with is not None:
@@ -127,22 +136,32 @@ class SqlInbox:
         view = _view(message, lane, person_id=person_id, seq=seq, content=content)
         return WrittenMessage(result, view, share, message.lane)
 
-    async def _deny(
-        self, tx: Tx, message: NewMessage, *, approval_id: str | None
-    ) -> DeniedApproval | None:
-        """Deny the approval that the lane waits for, if the message does that; its turn then ends."""
-        if not message.denies or approval_id is None:
-            return None
-        decision = (approval_id, "denied", message.id, message.received_at)
+    async def _deny(self, tx: Tx, message: NewMessage, *, approval_id: str | None) -> list[_Denial]:
+        """Deny what the conversation waits for, if the message does that.
+
+        The turn that waits for an approval then ends; that of a subagent goes on without the tool.
+        """
+        if not message.denies:
+            return []
+        if approval_id is None:
+            rows = await tx.rows(_APPROVALS["asked_below"], message.lane)
+            asked = [_Denial(*row) for row in rows if is_below(row[1], ancestor=message.lane)]
+        else:
+            asked = [_Denial(*row) for row in await tx.rows(_APPROVALS["asked_by"], approval_id)]
+        return [one for one in asked if await self._is_denied(tx, message, one)]
+
+    async def _is_denied(self, tx: Tx, message: NewMessage, asked: _Denial) -> bool:
+        """Deny one approval; False if it was decided meanwhile, or its time is up."""
+        decision = (asked.approval, "denied", message.id, message.received_at)
         if await tx.changed(_APPROVALS["decide"], *decision) != 1:
-            return None
-        tx.put(_APPROVALS["unblock_lane"], approval_id, message.lane)
-        ((parked, tool),) = await tx.rows(_APPROVALS["asked_by"], approval_id)
-        tx.put(_TURNS["interrupt"], parked, message.id)
-        data = {"approval": approval_id, "tool": tool}
+            return False
+        tx.put(_APPROVALS["unblock_lane"], asked.approval, asked.lane)
+        if asked.lane == message.lane:
+            tx.put(_TURNS["interrupt"], asked.message_id, message.id)
+        data = {"approval": asked.approval, "tool": asked.tool}
         denied = TimelineEvent(DENIED_APPROVAL, message.received_at, data)
         self._engine.add_events(tx, message.id, (denied,))
-        return DeniedApproval(approval_id, tool)
+        return True
 
     async def _overhear(
         self, tx: Tx, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes

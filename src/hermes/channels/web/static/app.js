@@ -4,12 +4,12 @@ import { getConversation, getConversations, getInfo, stopConversation } from "./
 import { showApproval, showFailure } from "./cards.js";
 import { CHANGES_PAST, Exchange } from "./exchange.js";
 import { resetMemory, setUpMemory, showMemory, showSwitch } from "./memory.js";
+import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
 import { Turn } from "./turn.js";
 import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
-import { dividerNode, element, FRESH_START, ReplyView } from "./view.js";
+import { dividerNode, FRESH_START, ReplyView } from "./view.js";
 
-const find = (id) => document.getElementById(id);
 const text = find("text");
 const scroll = find("scroll");
 const messages = find("messages");
@@ -157,13 +157,6 @@ function newConversation() {
   location.hash = `/${newId()}`;
 }
 
-// `randomUUID` exists only on https and localhost, not on a plain address of the local net.
-function newId() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 async function refreshList() {
   try {
     const { conversations } = await getConversations();
@@ -173,12 +166,6 @@ async function refreshList() {
   } catch {
     // The list is not essential: the next message requests it again.
   }
-}
-
-function setTitle(said) {
-  const title = (said ?? "").trim().split("\n")[0].slice(0, 80) || "New conversation";
-  find("title").textContent = title;
-  document.title = title === "New conversation" ? "Hermes" : `${title} · Hermes`;
 }
 
 // Turns
@@ -213,7 +200,9 @@ function follow(view, what, exchange) {
     accepted: ({ id, denied }) => {
       state.shown.set(id, exchange);
       // What this message has denied ends now, under its own question.
-      if (denied) state.approvals.get(denied.approval)?.();
+      const end = state.approvals.get(denied?.approval);
+      if (end) end();
+      else if (denied) view.card("notice-card", { text: `${denied.tool} was not run.`, buttons: [] });
       // A new conversation is listed with its first message.
       if (what.message) refreshList();
     },
@@ -327,24 +316,10 @@ async function stop() {
 
 // Page state
 
-function showLink(isUp) {
-  const link = find("link");
-  link.hidden = isUp;
-  link.textContent = isUp ? "" : navigator.onLine
-    ? "The connection to Hermes is lost. Reconnecting …"
-    : "You are offline. The reply continues when the connection is back.";
-}
-
 function showEmpty() {
   const isEmpty = messages.childElementCount === 0;
   find("empty").hidden = !isEmpty;
   messages.hidden = isEmpty;
-}
-
-function announce(said) {
-  const holder = find("announcer");
-  holder.append(element("p", "", said));
-  while (holder.childElementCount > 20) holder.firstChild.remove();
 }
 
 function update() {

@@ -1,8 +1,8 @@
 // What other conversations contribute to this one, and the switch that makes it temporary.
 
+import { find } from "./page.js";
 import { element } from "./view.js";
 
-const find = (id) => document.getElementById(id);
 const NAMES = {
   known: ["fact about you", "facts about you"],
   earlier: ["message of another conversation", "messages of other conversations"],

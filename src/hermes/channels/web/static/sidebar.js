@@ -1,10 +1,10 @@
 // The list of conversations, and how the sidebar opens and closes on wide and small screens.
 
+import { find } from "./page.js";
 import { element } from "./view.js";
 
 const SMALL = matchMedia("(max-width: 48rem)");
 const body = document.body;
-const find = (id) => document.getElementById(id);
 
 export function setUpSidebar() {
   find("open-sidebar").addEventListener("click", () => show(true));

@@ -1,9 +1,8 @@
 // The story of one message: what `hermes why` says, for the owner.
 
 import { getStory } from "./api.js";
+import { find } from "./page.js";
 import { element } from "./view.js";
-
-const find = (id) => document.getElementById(id);
 
 async function show() {
   const id = decodeURIComponent(location.pathname.replace(/^\/why\//, ""));

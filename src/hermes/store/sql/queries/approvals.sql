@@ -20,8 +20,14 @@ SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type
 FROM approvals WHERE id = ?1;
 
 -- name: asked_by
--- The message whose turn asked, and the tool.
-SELECT message_id, tool FROM approvals WHERE id = ?1;
+-- An approval with its lane, the message whose turn asked, and the tool.
+SELECT id, lane, message_id, tool FROM approvals WHERE id = ?1;
+
+-- name: asked_below
+-- What waits below a lane, but for questions of running tools, the oldest first.
+SELECT id, lane, message_id, tool FROM approvals
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state = 'waiting' AND id < 'q_'
+ORDER BY asked_at, id LIMIT 20;
 
 -- name: untold
 -- Messages that wait behind an approval and whose timeline does not say so, the oldest first.
