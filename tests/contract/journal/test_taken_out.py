@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 
 
@@ -39,7 +40,10 @@ async def test_undo_takes_out_whole_exchanges(tmp_path: Path) -> None:
 
 @pytest.mark.req("W9", "W23")
 async def test_retry_takes_out_the_answer_and_then_its_own(tmp_path: Path) -> None:
-    async with open_rig(tmp_path) as rig:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
+        return ScriptedTurn(text=f"answer {number}")
+
+    async with open_rig(tmp_path, script=script) as rig:
         await talk(rig, "one", "/retry")
         assert await marks(rig) == [("one", "reply"), ("/retry", "")]
 
