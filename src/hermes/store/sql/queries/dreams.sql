@@ -48,8 +48,7 @@ ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at, latest_at = excluded.l
 RETURNING attempts, touched, covered;
 
 -- name: said
--- What a person wrote to agents since the last dream, the newest first, but for temporary conversations;
--- programs write as v1.
+-- What a person wrote since the last dream, the newest first, not in temporary conversations; programs write as v1.
 SELECT seq, id, body, received_at FROM (
     SELECT seq, id, body, received_at, outcome, platform, lane FROM inbox
     WHERE person_id = ?1 AND control = 0 AND seq > ?2 ORDER BY seq DESC LIMIT 200

@@ -9,8 +9,7 @@ WHERE head > 0
 ORDER BY used_at DESC LIMIT ?1;
 
 -- name: sessions_of_platform
--- Sessions of one platform, the most recently used first, read along its index; also those whose first
--- message is not answered yet.
+-- Sessions of one platform, also those whose first message waits, the most recently used first, along its index.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
         AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
