@@ -152,6 +152,8 @@ function factsNode(turn) {
     facts.push(`tokens: ${number(turn.tokens_in)} in, ${number(turn.tokens_out)} out`, price(turn));
   }
   node.append(...facts.filter(Boolean).map((fact) => element("span", "", fact)));
+  // The card of a failure has this link.
+  if (turn.outcome === "failed") return node;
   const why = linkNode("Why?", `/why/${encodeURIComponent(turn.id)}`);
   why.setAttribute("aria-label", "Why? The story of this reply");
   node.append(why);
