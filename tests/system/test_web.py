@@ -285,7 +285,7 @@ async def test_the_story_of_a_message_is_the_owners_and_only_of_this_page(
 ) -> None:
     cookie = await gateway.cookie()
     answer = await http.post("/web/messages", json=message("hi"), headers=cookie)
-    own = next(data["id"] async for name, data in events_of(answer) if name == "accepted")
+    (own,) = [data["id"] async for name, data in events_of(answer) if name == "accepted"]
     rest = await http.post(
         "/api/messages", json={"sender": "bob", "text": "hi"}, headers=gateway.bearer
     )
