@@ -150,6 +150,7 @@ class Services:
     follow: Follow = _no_progress
     first_state: Callable[[str], DeliveryState] = _pushed
     media: None = None
+    resets: Zone = field(default_factory=Zone)
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:
