@@ -38,6 +38,7 @@ from tests.unit.pipeline.stage_parts import (
     NoProgress,
     SmallTool,
     Table,
+    Zone,
     asking,
     digest,
     make_event,
