@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.system.chromium import CHROMIUM
 from tests.system.live import Live, live_gateway, model_server, with_model
@@ -27,7 +27,7 @@ def pay(to: str) -> str:
     return f"paid {to}"
 '''
 PAY = '[[tool:pay {"to":"bob"}]] please pay bob'
-PHONE = {"width": 390, "height": 844}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 NEW_PORT = "http://127.0.0.1:1/v1"
 
 
@@ -112,8 +112,8 @@ async def test_what_undo_and_retry_took_out_is_folded_at_once_and_after_a_reload
         for number, text in enumerate(["one", "two", "/retry", "/undo"], start=1):
             await send(page, text)
             await expect(page.locator(".facts")).to_have_count(number)
+        folds = page.locator("details.taken-out > summary")
         for _ in range(2):
-            folds = page.locator("details.taken-out > summary")
             await expect(folds).to_have_text(
                 [re.compile("conversation: two"), re.compile("conversation: /retry")]
             )

@@ -124,7 +124,7 @@ async def test_j9_under_queue_the_person_is_told_which_approval_their_message_wa
 
         waiting = [await rig.say(text, platform="push") for text in ("two", "three")]
         for one in waiting:
-            await rig.until(has(lambda one=one: lines(rig, one), f"waited for approval {approval}"))
+            await rig.until(has(partial(lines, rig, one), f"waited for approval {approval}"))
         assert (await explain(rig.store, waiting[0], now=rig.clock.now())).waiting_for is not None
         await rig.answer("/approve", platform="push")
         assert await rig.outcome(waiting[0]) == "answered"
