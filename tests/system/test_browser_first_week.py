@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, answer_by_text
+from hermes.testing.model_server import ModelServer
 from tests.system.chromium import CHROMIUM
-from tests.system.live import Live, live_gateway, model_server, with_model
+from tests.system.live import Live, live_gateway, with_model
 from tests.system.test_browser import send
 from tests.system.test_browser_history import open_live
 
@@ -37,11 +39,13 @@ def write_tool(home: Path) -> None:
 
 
 @asynccontextmanager
-async def first_week(home: Path, **more: str) -> AsyncIterator[Live]:
+async def first_week(
+    home: Path, *, script: Script = answer_by_text, **more: str
+) -> AsyncIterator[Live]:
     write_tool(home)
-    async with model_server() as url:
+    async with ModelServer(script) as model:
         settings = {
-            **with_model(url),
+            **with_model(model.base_url),
             "HERMES_TOOLS__MODULES": '["shop.py"]',
             "HERMES_AGENTS__MAIN__TOOLS": '["pay"]',
             "HERMES_ROUTING__RETRY_S": "0",
@@ -107,12 +111,17 @@ async def test_a_new_conversation_is_listed_before_its_first_answer(
 async def test_what_undo_and_retry_took_out_is_folded_at_once_and_after_a_reload(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with first_week(tmp_path / "home") as live:
+    def script(_seen: SeenConversation, number: int) -> ScriptedTurn:
+        return ScriptedTurn(text=f"answer {number}")
+
+    async with first_week(tmp_path / "home", script=script) as live:
         page = await open_live(browser, live)
-        for number, text in enumerate(["one", "two", "/retry", "/undo"], start=1):
+        folds = page.locator("details.taken-out > summary")
+        for number, text in enumerate(["one", "two", "/retry"], start=1):
             await send(page, text)
             await expect(page.locator(".facts")).to_have_count(number)
-        folds = page.locator("details.taken-out > summary")
+        await expect(folds).to_have_text([re.compile("An earlier answer")])
+        await send(page, "/undo")
         for _ in range(2):
             await expect(folds).to_have_text(
                 [re.compile("conversation: two"), re.compile("conversation: /retry")]
@@ -130,10 +139,11 @@ async def test_the_owner_sees_why_an_answer_failed_and_reads_its_story(
 ) -> None:
     async with first_week(tmp_path / "home") as live:
         page = await open_live(browser, live)
-        for number, (status, reason) in enumerate([("401", "401"), ("500", "500")]):
+        reasons = {401: "refused the request with 401", 500: "answered 500"}
+        for number, (status, reason) in enumerate(reasons.items()):
             await send(page, f"[[fail:{status}]] number {number}")
             card = exchange(page, number).locator(".problem-card")
-            await expect(card.locator(".note").first).to_contain_text(f"answered {reason}")
+            await expect(card.locator(".note").first).to_contain_text(reason)
             await expect(card.locator(".note.id")).to_have_text(re.compile(r"^m_\w+$"))
         async with page.expect_popup() as opened:
             await page.locator(".problem-card a", has_text="Why?").last.click()
