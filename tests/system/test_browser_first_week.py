@@ -169,8 +169,7 @@ async def test_a_refused_connection_is_told_apart_and_a_cut_answer_is_no_problem
         await expect(page.locator(".reply .body")).to_contain_text("#1")
         await page.reload()
         await expect(card).to_contain_text("This answer is not complete")
-    unreachable = {"OPENAI_BASE_URL": NEW_PORT}
-    async with first_week(tmp_path / "other", **unreachable) as live:
+    async with first_week(tmp_path / "other", OPENAI_BASE_URL=NEW_PORT) as live:
         page = await open_live(browser, live)
         await send(page, "hello")
         await expect(page.locator(".problem-card .note").first).to_contain_text(

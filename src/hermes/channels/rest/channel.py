@@ -211,7 +211,7 @@ def _wants_to_wait(exchange: HttpExchange) -> bool:
 def accepted_response(ticket: Ticket, *, state: MessageState = MessageState.NEW) -> HttpResponse:
     """Return the answer for a message that is stored and not waited for."""
     return json_response(
-        {**accepted_view(ticket), "state": state},
+        {"id": ticket.id, "state": state, **accepted_view(ticket)},
         202,
         headers={"location": f"/api/messages/{ticket.id}"},
     )
