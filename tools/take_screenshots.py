@@ -19,14 +19,14 @@ from typing import Literal
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
-from hermes.testing.model_script import ScriptedTurn, SeenConversation
+from hermes.testing.model_script import ScriptedTurn, SeenConversation, ToolUse
 from hermes.testing.model_server import ModelServer
 
 ROOT = Path(__file__).resolve().parents[1]
 START_S = 30.0
 Scheme = Literal["light", "dark"]
 EXAMPLES = """examples:
-  python tools/take_screenshots.py                   the three pictures into docs/images
+  python tools/take_screenshots.py                   the four pictures into docs/images
   python tools/take_screenshots.py --out somewhere   into another folder
 
 It needs a Chromium, as the browser tests do: apt-get install chromium
@@ -50,6 +50,16 @@ OTHERS: tuple[tuple[str, str, Scheme], ...] = (
 )
 COOK = "I have rice, eggs and spinach. What can I cook in 20 minutes?"
 TIMER = "Can my terminal tell me when the 20 minutes are over?"
+PAY = "Please pay the electrician, 80 euros."
+TOOL = '''
+from hermes.tools import tool
+
+
+@tool(needs_approval=True)
+def pay(to: str, euros: int) -> str:
+    """Pay somebody."""
+    return f"{to} has got {euros} euros"
+'''
 EARLIER = ("What does RFC 2119 mean by SHOULD?", "Three names for a grey cat")
 ANSWERS = {
     COOK: """\
@@ -76,6 +86,8 @@ sleep 20m; echo "The rice is done"
 
 def answer(seen: SeenConversation, _number: int) -> ScriptedTurn:
     """Return the written reply to a question, streamed as a model would."""
+    if seen.last_text == PAY:
+        return ScriptedTurn(tools=(ToolUse("pay", '{"to": "electrician", "euros": 80}'),))
     text = ANSWERS.get(seen.last_text, "Of course.")
     return ScriptedTurn(text=text, deltas=20, tokens_in=40 * seen.user_messages, tokens_out=90)
 
@@ -84,7 +96,13 @@ def answer(seen: SeenConversation, _number: int) -> ScriptedTurn:
 async def gateway(home: Path, *, model_url: str) -> AsyncIterator[None]:
     """Run `hermes up` on `home` until the block ends."""
     provider = {"base_url": model_url, "model": "stand-in"}
-    config = {"server": {"port": 0}, "providers": {"scripted": provider}}
+    config = {
+        "server": {"port": 0},
+        "providers": {"scripted": provider},
+        "tools": {"modules": ["shop.py"]},
+        "agents": {"main": {"tools": ["pay"]}},
+    }
+    (home / "shop.py").write_text(TOOL, encoding="utf-8")
     # JSON is YAML.
     (home / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     command = [sys.executable, "-m", "hermes", "up", "--home", str(home)]
@@ -146,6 +164,15 @@ async def talk(page: Page) -> None:
     await ask(page, TIMER)
 
 
+async def ask_for_approval(page: Page) -> None:
+    """Ask in a new conversation for what needs an approval."""
+    await page.click("#new")
+    await expect(page.locator(".facts")).to_have_count(0)
+    await page.fill("#text", PAY)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".question-card")).to_be_visible()
+
+
 async def take(out: Path, browser_path: str) -> None:
     """Start everything, talk once, and save the conversation in each size and colour."""
     home = Path(tempfile.mkdtemp(prefix="hermes-pictures-"))
@@ -165,6 +192,8 @@ async def take(out: Path, browser_path: str) -> None:
                 await other.goto(page.url)
                 await expect(other.locator(".facts")).to_have_count(2)
                 await save(other, out / f"chat-{name}.png")
+            await ask_for_approval(page)
+            await save(page, out / "chat-approval.png")
             await browser.close()
     finally:
         shutil.rmtree(home)

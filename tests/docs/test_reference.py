@@ -163,6 +163,7 @@ def channel_routes(options: Options) -> tuple[list[Route], list[Route]]:
         capabilities=load_capabilities("hermes.channels.web"),
         access=access,  # type: ignore[arg-type]
         info=dict,  # type: ignore[arg-type]
+        story=dict,  # type: ignore[arg-type]
         **shared,  # type: ignore[arg-type]
     )
     return list(rest.routes(gateway_api)), list(web.routes(gateway_api))

@@ -322,10 +322,11 @@ async def test_problems_are_cards_that_can_be_tried_again(
 
 @pytest.mark.req("J9")
 async def test_an_approval_is_asked_for_and_given(browser: Browser, gateway: Gateway) -> None:
-    gateway.script.on("delete it", Ask("May I delete it?"), "Deleted.")
+    gateway.script.on("delete it", Ask("May I delete it?", "shell", "rm it"), "Deleted.")
     page = await open_page(browser, gateway)
     await send(page, "delete it")
-    await expect(page.locator(".reply .body")).to_have_text("May I delete it?")
+    await expect(page.locator(".question-card")).to_contain_text("May I run shell?")
+    await expect(page.locator(".question-card .detail")).to_have_text("rm it")
     await page.get_by_role("button", name="Approve").click()
     await expect(page.locator(".reply .body")).to_have_text("Deleted.")
     await expect(page.locator(".facts")).to_be_visible()

@@ -38,7 +38,7 @@ async def ask(page: Page, text: str, *, replies: int) -> None:
 
 async def expect_order(page: Page, *texts: str) -> None:
     """Wait until what people said and the dividers are on the page, in this order."""
-    await expect(page.locator("#messages > .mine, #messages > .divider")).to_have_text(
+    await expect(page.locator("#messages .mine, #messages > .divider")).to_have_text(
         [re.compile(re.escape(text)) for text in texts]
     )
 

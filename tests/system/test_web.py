@@ -97,7 +97,14 @@ async def test_another_sites_page_cannot_ride_on_the_session(gateway: Gateway, h
 
 @pytest.mark.req("W34")
 @pytest.mark.parametrize(
-    "path", ["/web/info", "/web/conversations", "/web/conversations/c", "/web/messages/m/events"]
+    "path",
+    [
+        "/web/info",
+        "/web/conversations",
+        "/web/conversations/c",
+        "/web/messages/m/events",
+        "/web/messages/m/why",
+    ],
 )
 async def test_everything_under_web_needs_a_session(
     gateway: Gateway, http: Http, path: str
@@ -270,3 +277,27 @@ async def test_files_are_cached_by_tag_and_only_the_pages_own(gateway: Gateway, 
     assert (again.status, await again.read()) == (304, b"")
     for name in ("index.html", "manifest.toml", "..%2Fchannel.py", "%2e%2e/channel.py", "none.js"):
         assert (await http.get(f"/assets/{name}")).status == 404
+
+
+@pytest.mark.req("A6", "W34")
+async def test_the_story_of_a_message_is_the_owners_and_only_of_this_page(
+    gateway: Gateway, http: Http
+) -> None:
+    cookie = await gateway.cookie()
+    answer = await http.post("/web/messages", json=message("hi"), headers=cookie)
+    (own,) = [data["id"] async for name, data in events_of(answer) if name == "accepted"]
+    rest = await http.post(
+        "/api/messages", json={"sender": "bob", "text": "hi"}, headers=gateway.bearer
+    )
+    other = (await rest.json())["id"]
+
+    story = await http.get(f"/web/messages/{own}/why", headers=cookie)
+    assert (story.status, (await story.json())["id"]) == (200, own)
+    assert (await http.get(f"/web/messages/{other}/why", headers=cookie)).status == 404
+    operator = await gateway.access.make_token("op", role="operator")
+    bearer = {"authorization": f"Bearer {operator}"}
+    assert (await http.get(f"/web/messages/{own}/why", headers=bearer)).status == 403
+    page = await http.get(f"/why/{own}", headers=cookie)
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "Why?" in await page.text()
+    assert "Welcome to Hermes" in await (await http.get(f"/why/{own}")).text()

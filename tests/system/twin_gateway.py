@@ -47,6 +47,7 @@ class Options:
     public_url: str | None = None
     demo: bool = True
     model: str = "scripted"
+    earlier_messages: int = 5
 
 
 @dataclass
@@ -130,7 +131,15 @@ async def running_gateway(options: Options) -> AsyncIterator[Gateway]:
 
 def _app(gateway: Gateway, options: Options) -> ASGIApp:
     async def info() -> dict[str, object]:
-        return {"model": options.model, "demo": options.demo}
+        own = {"earlier_messages": options.earlier_messages}
+        return {"model": options.model, "demo": options.demo, **own}
+
+    async def story(message_id: str) -> object:
+        status = await gateway.gateway_api.message(message_id)
+        assert status is not None
+        reason = "" if status.result is None else status.result.reason
+        lines = [{"at": 0.0, "after_s": 0.0, "what": "accepted", "data": {"platform": "web"}}]
+        return {"id": message_id, "answer": f"It ended; because {reason}.", "lines": lines}
 
     origins = Origins(bound_host="127.0.0.1", public_url=options.public_url)
     rest = RestChannel(
@@ -145,6 +154,7 @@ def _app(gateway: Gateway, options: Options) -> ASGIApp:
         capabilities=load_capabilities("hermes.channels.web"),
         access=gateway.access,
         info=info,
+        story=story,
         origins=origins,
         clock=SystemClock(),
         make_id=make_id,

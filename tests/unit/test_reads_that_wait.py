@@ -6,6 +6,7 @@ Each test holds up one read and lets the rest go on meanwhile.
 import asyncio
 from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -66,7 +67,13 @@ async def test_the_end_of_a_turn_is_heard_that_ends_while_its_state_is_read() ->
     store: Any = SimpleNamespace(inbox=SimpleNamespace(state=state))
     nobody: Any = SimpleNamespace(taken=lambda _message_id: None)
     gateway_api = GatewayApiServer(
-        store, inbox=nobody, watch=hub, access=nobody, roster=nobody, traffic=nobody
+        store,
+        inbox=nobody,
+        watch=hub,
+        access=nobody,
+        roster=nobody,
+        traffic=nobody,
+        zone=ZoneInfo("UTC"),
     )
     waiting = asyncio.create_task(gateway_api.end("m_1"))
     await settle()

@@ -47,6 +47,7 @@ from hermes.control.mcp import McpOperations
 from hermes.control.reload import ReloadOperations
 from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus
+from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
@@ -257,7 +258,12 @@ def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins
 
     async def info() -> Mapping[str, Any]:
         model, is_demonstration = await storage.model_reports.who_answers()
-        return {"model": model, "demo": is_demonstration, "version": __version__}
+        earlier = context.settings.memory.earlier_messages
+        own = {"version": __version__, "earlier_messages": earlier}
+        return {"model": model, "demo": is_demonstration, **own}
+
+    async def story(message_id: str) -> WhyReport:
+        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
 
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
         return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
@@ -275,6 +281,7 @@ def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins
             capabilities=load_capabilities("hermes.channels.web"),
             access=storage.access,
             info=info,
+            story=story,
             origins=origins,
             clock=clock,
             make_id=make_id,

@@ -85,6 +85,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
             access=given.access,
             roster=roster,
             traffic=base.push.traffic,
+            zone=ZoneInfo(settings.time_zone or system_zone()),
         ),
     )
 

@@ -1,6 +1,7 @@
 """How the terminal chat shows an answer: live Markdown on a terminal, plain text in a pipe."""
 
 import sys
+from datetime import datetime
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -53,6 +54,10 @@ class LiveScreen:
         """Show what the gateway is doing."""
         self._note = clean(text)
 
+    def say(self, text: str) -> None:
+        """Print a line above the answer that stays."""
+        self._console.print(Text(clean(text), style="yellow"))
+
     def _frame(self) -> RenderableType:
         if not self._pieces:
             self._spinner.update(text=Text(self._note, style="dim"))
@@ -89,7 +94,16 @@ def show_answer(console: Console, answer: MessageResult) -> None:
 def parked_text(answer: MessageResult) -> str:
     """Return what the person must do before a parked answer continues."""
     name = f" {answer.approval}" if answer.approval else ""
-    return f"This needs your approval{name}: /approve{name} allows it, /deny{name} refuses it."
+    until = f" until {_clock_time(answer.waits.expires_at)}" if answer.waits else ""
+    return (
+        f"This waits for your answer{until}: /approve{name} allows it, /deny{name} refuses it. Anything "
+        "else that you write refuses it, too."
+    )
+
+
+def _clock_time(at: float) -> str:
+    """Return a time of the day, in the zone of this terminal."""
+    return f"{datetime.fromtimestamp(at).astimezone():%H:%M}"
 
 
 def footer(answer: MessageResult) -> str:
@@ -126,6 +140,10 @@ class PlainScreen:
         """Print on standard error what the gateway is doing."""
         if self._notes is not None:
             print(f"({clean(text)})", file=self._notes, flush=True)
+
+    def say(self, text: str) -> None:
+        """Print a line for the person on standard error, so that a reply stays a reply."""
+        print(f"({clean(text)})", file=self._notes or sys.stderr, flush=True)
 
     def finish(self, answer: MessageResult) -> None:
         """Print the rest of the final reply and end the line."""

@@ -15,6 +15,8 @@ from hermes.cli.gateway_client import GatewayClient
 from hermes.cli.server_events import ServerEvent
 from hermes.errors import Refused, StreamTruncated
 from hermes.message.ids import MakeId
+from hermes.ports.approvals import OpenApproval
+from hermes.ports.channel import DeniedApproval
 
 SENDER = "cli"
 _PICK_UPS = 3
@@ -29,6 +31,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     conversation: str
     id: str
+    denies_approval: bool = True
 
 
 class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,8 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     cost_usd: float | None = 0.0
     model: str | None = None
     approval: str | None = None
+    waits: OpenApproval | None = None
+    denied: DeniedApproval | None = None
     reason: str | None = None
 
     @property
@@ -65,6 +70,10 @@ class AnswerScreen(Protocol):
 
     def note(self, text: str) -> None:
         """Show what the gateway is doing."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Print something for the person that stays."""
         ...
 
 
@@ -157,6 +166,8 @@ class Conversation:
     def _read(self, message: OutgoingMessage, screen: AnswerScreen) -> MessageResult:
         with self._line.send(message) as events:
             for event in events:
+                if event.name == "accepted" and "denied" in event.data:
+                    self._parked = None
                 answer = _show(event, screen)
                 if answer is not None:
                     return answer
@@ -183,10 +194,16 @@ class _Silent:
     def note(self, text: str) -> None:
         """Show nothing."""
 
+    def say(self, text: str) -> None:
+        """Show nothing."""
+
 
 def _show(event: ServerEvent, screen: AnswerScreen) -> MessageResult | None:
     text = str(event.data.get("text", ""))
-    if event.name == "delta":
+    if event.name == "accepted" and "denied" in event.data:
+        denied = msgspec.convert(event.data["denied"], DeniedApproval)
+        screen.say(f"Denied: {denied.tool} was not run, because you wrote something else.")
+    elif event.name == "delta":
         screen.add(text)
     elif event.name == "snapshot":
         screen.restart()

@@ -42,6 +42,7 @@ from hermes.control.why_tools import (
 from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
+from hermes.ports.approvals import DENIED_APPROVAL, WAITS_FOR_APPROVAL
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.steps import PaidBy, Step, TimelineEvent
@@ -50,6 +51,10 @@ from hermes.ports.timeline import Timeline
 from hermes.ports.turns import COMPACTED_HISTORY, MessageRecord
 
 _ROUTED = "routed"
+_APPROVAL_EVENTS = {
+    WAITS_FOR_APPROVAL: "waited for approval",
+    DENIED_APPROVAL: "denied approval",
+}
 
 
 class WhyAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -433,7 +438,7 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
     told: list[tuple[float, str, dict[str, Any]]] = []
     if not any(event.kind == "accepted" for event in timeline.events):
         told.append((start, "accepted", {"platform": message.platform}))
-    told += [(event.at, event.kind, event.data) for event in timeline.events]
+    told += [(event.at, _event_name(event), event.data) for event in timeline.events]
     told += [
         (step.at, _step_name(step), step_data(step, message.id))
         for step in timeline.steps
@@ -455,6 +460,11 @@ def _lines(message: MessageRecord, timeline: Timeline) -> tuple[WhyLine, ...]:
         )
         for (at, what, data), end in zip(told, [*ends, None], strict=True)
     )
+
+
+def _event_name(event: TimelineEvent) -> str:
+    words = _APPROVAL_EVENTS.get(event.kind)
+    return event.kind if words is None else f"{words} {event.data.get('approval', '')}".strip()
 
 
 def _step_name(step: Step) -> str:

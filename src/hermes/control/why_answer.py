@@ -109,7 +109,9 @@ async def _waiting_message(
     if message.state is MessageState.NEW:
         head = (await store.turns.view(message.lane)).message
         if head is not None and head.id != message.id:
-            return f"{head.id}, which is before it in the same conversation"
+            parked = head.state is MessageState.PARKED
+            behind = " and waits for an approval" if parked else ""
+            return f"{head.id}, which is before it in the same conversation{behind}"
         waits = timeline.has_waited_for_place
         return _PLACE if waits else "a free worker"
     for step in reversed(timeline.steps):

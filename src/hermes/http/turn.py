@@ -14,6 +14,8 @@ from hermes.errors import HermesError, Refused
 from hermes.http.sse import frame
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Usage
+from hermes.ports.approvals import OpenApproval
+from hermes.ports.channel import DeniedApproval
 from hermes.ports.gateway_api import GatewayApi, MessageStatus
 from hermes.ports.turns import CutReason, ToolUse, TurnResult
 from hermes.ports.upward import Progress
@@ -49,7 +51,9 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a message; the reply and its price are final once `outcome` is set.
 
     A `cost_usd` of None is unknown, which is not free. `platform_cost_usd` is what the platform paid
-    beside it, `stop_reason` why the model did not end its answer by itself.
+    beside it, `stop_reason` why the model did not end its answer by itself. `waits` says what the
+    `approval` is about; `denied` names the approval that this message has denied. A
+    failed turn whose reply is `partial` has given a part of an answer.
     """
 
     id: str
@@ -64,11 +68,14 @@ class TurnView(msgspec.Struct, frozen=True, kw_only=True):
     tool_calls: tuple[ToolView, ...]
     duplicate: bool
     approval: str | UnsetType = UNSET
+    waits: OpenApproval | UnsetType = UNSET
+    denied: DeniedApproval | UnsetType = UNSET
     question: str | UnsetType = UNSET
     reason: str | UnsetType = UNSET
     notices: tuple[str, ...] | UnsetType = UNSET
     stop_reason: CutReason | UnsetType = UNSET
     platform_cost_usd: float | UnsetType | None = UNSET
+    partial: bool | UnsetType = UNSET
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +85,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str
     duplicate: bool
     is_new: bool = False
+    denied: DeniedApproval | None = None
 
 
 async def last_progress(
@@ -94,7 +102,7 @@ async def last_progress(
 
 async def turn_frames(gateway_api: GatewayApi, ticket: Ticket) -> AsyncGenerator[bytes, None]:
     """Yield the events of a turn until it is done or parked."""
-    yield frame("accepted", {"id": ticket.id, "duplicate": ticket.duplicate})
+    yield frame("accepted", accepted_view(ticket))
     is_first = True
     try:
         async for progress in gateway_api.watch(ticket.id):
@@ -105,6 +113,12 @@ async def turn_frames(gateway_api: GatewayApi, ticket: Ticket) -> AsyncGenerator
             is_first = False
     except HermesError as error:
         yield frame("error", {"code": error.code, "message": str(error)})
+
+
+def accepted_view(ticket: Ticket) -> dict[str, object]:
+    """Return what the sender of a message is told once it is stored."""
+    view: dict[str, object] = {"id": ticket.id, "duplicate": ticket.duplicate}
+    return view if ticket.denied is None else {**view, "denied": ticket.denied}
 
 
 async def _frames_of(
@@ -173,10 +187,13 @@ def _view(
         tool_calls=tuple(map(_tool_view, known.tool_calls)),
         duplicate=ticket.duplicate,
         approval=known.approval or UNSET,
+        waits=known.waits or UNSET,
+        denied=ticket.denied or UNSET,
         question=known.question or UNSET,
         reason=known.reason or UNSET,
         notices=known.notices or UNSET,
         stop_reason=known.stop_reason or UNSET,
+        partial=known.is_partial or UNSET,
         platform_cost_usd=_cost_of(beside) if (beside := known.platform_usage) != _NONE else UNSET,
     )
 

@@ -265,6 +265,7 @@ class Inbox:
             busy=busy or self._policy(event),
             steers=busy is BusyPolicy.STEER and not control,
             group=group,
+            denies=not control and busy is None and self._denies(event),
             share=None if room is None else room.share,
         )
 
@@ -275,6 +276,8 @@ class Inbox:
             # part of a turn, it is not new and stops nothing.
             if not result.duplicate and result.state is MessageState.NEW:
                 self._signals.arrived(lane, message_id=result.message_id, busy=message.busy)
+            for waiting in result.wakes:
+                self._signals.wake_lane(waiting)
 
         try:
             result = await self._keep(message, kept)
@@ -287,6 +290,7 @@ class Inbox:
             message_id=result.message_id,
             duplicate=result.duplicate,
             is_new=not result.duplicate and result.state is MessageState.NEW,
+            denied=result.denied,
         )
 
     async def _keep(
@@ -392,6 +396,13 @@ class Inbox:
             return BusyPolicy(chosen)
         return self._manifests.get(platform, BusyPolicy.INTERRUPT)
 
+    def _denies(self, event: MessageEvent) -> bool:
+        """Return whether a message denies an approval that its conversation waits for.
+
+        Under the other policies the person is told what their message waits for.
+        """
+        return event.denies_approval or self._policy(event) is BusyPolicy.INTERRUPT
+
     async def _note_duplicate(self, message_id: str) -> None:
         if self._notes >= _NOTES_IN_FLIGHT:
             return
@@ -407,9 +418,12 @@ class Inbox:
 def _identity(event: MessageEvent) -> bytes:
     """Return what makes two bodies with one id equal.
 
-    The time, the raw event, the token and the key of the content do not count.
+    The time, the raw event, the token, the key of the content and what becomes of an open approval do
+    not count.
     """
-    bare = msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token="", content_key="")
+    bare = msgspec.structs.replace(
+        event, at=0.0, raw=NO_RAW, token="", content_key="", denies_approval=False
+    )
     try:
         return _encode(bare)
     except UnicodeEncodeError as error:

@@ -50,8 +50,10 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     in a group that neither names the bot nor replies to it. `album` is the platform's id of several
     pictures that were sent as one; `is_queued` is true if the sender queued it after the running
     turn (`/queue`), to be answered separately; `is_held_back` if it should have joined the running
-    turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. `task` is the
-    task type that the sender asked for, whose route chooses the model. `scheduled`
+    turn (`/steer`), which belonged to somebody else, so that it waits for its own turn. One that
+    `denies_approval` denies what its conversation waits for, also where messages queue. One that
+    `is_temporary` begins a conversation that uses nothing of others and leaves nothing to them, or goes
+    on with one. `task` is the task type that the sender asked for, whose route chooses the model. `scheduled`
     is set if no person wrote it just now: one of their jobs was due. `raw` is the unchanged wire
     event, kept for debugging.
     """
@@ -77,6 +79,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     content_key: str = ""
     is_queued: bool = False
     is_held_back: bool = False
+    denies_approval: bool = False
+    is_temporary: bool = False
     task: TaskType | None = None
     scheduled: ScheduledRun | None = None
     raw: msgspec.Raw = NO_RAW

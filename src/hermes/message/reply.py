@@ -51,7 +51,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     cut off, as far as known; `platform_usage` is what the platform pays of it. `note` is what the model must know on its next turn about a command
     that it never saw. `choices` are what the session's people chose with that command. `rewind` is
     how that command changes the earlier conversation; with `compacts` it is summed up. If `ends` is set, the session ends with it
-    for a reason that its next message is told.
+    for a reason that its next message is told. One that `is_notice` is not the model's, and says itself
+    that the turn was stopped.
     """
 
     parts: tuple[Part, ...]
@@ -68,6 +69,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     rewind: Rewind | None = None
     compacts: bool = False
     ends: Literal["restarts"] | None = None
+    is_notice: bool = False
 
     @property
     def text(self) -> str:

@@ -1,11 +1,16 @@
 """Waiting for a person: a turn that needs an approval leaves its lane and resumes later."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Protocol
+from zoneinfo import ZoneInfo
+
+import msgspec
 
 from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart, ToolCallPart
+from hermes.message.session_key import root_turn
 from hermes.pipeline.needs import (
     HasClock,
     HasDigest,
@@ -16,9 +21,10 @@ from hermes.pipeline.needs import (
     StageContext,
     ToolJournal,
 )
+from hermes.pipeline.session_context import HasZone
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
-from hermes.ports.approvals import Approval, NewApproval
+from hermes.ports.approvals import Approval, NewApproval, OpenApproval
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Step
 from hermes.ports.tool import Tool
@@ -27,6 +33,7 @@ from hermes.ports.upward import Progress
 from hermes.tools.approvers import ELSEWHERE
 
 _SHOWN_ARGUMENTS = 500
+_encode = msgspec.json.Encoder().encode
 
 
 class ApprovalRecords(HasDigest, Protocol):
@@ -50,6 +57,8 @@ class ApprovalServices(AskServices, HasSettings, Protocol):
     def store(self) -> ApprovalRecords: ...
     @property
     def tools(self) -> Mapping[str, Tool]: ...
+    @property
+    def resets(self) -> HasZone: ...
 
 
 _Context = StageContext[ApprovalServices, ToolJournal]
@@ -61,6 +70,33 @@ class ApprovalWait(Exception):
     def __init__(self, approval_id: str) -> None:
         super().__init__(approval_id)
         self.approval_id = approval_id
+
+
+def question_text(approval_id: str, waits: OpenApproval, *, zone: ZoneInfo) -> str:
+    """Return what is asked in the chat: what may run, who decides, and until when."""
+    whom = "an admin" if waits.by_admins else "you"
+    return (
+        f"May I run {waits.tool} with {waits.arguments}? I wait for {whom} until "
+        f"{time_text(waits.expires_at, zone)}. Answer /approve {approval_id} or /deny {approval_id}."
+    )
+
+
+def waiting_text(approval: Approval, *, zone: ZoneInfo) -> str:
+    """Return what the sender of a message that waits behind an approval is told.
+
+    The arguments are left out: others may read along.
+    """
+    whose = "an admin's" if approval.chat_type != "dm" else "your"
+    return (
+        f"Your message waits for {whose} answer: may I run {approval.tool}? Answer /approve "
+        f"{approval.id} or /deny {approval.id}; at {time_text(approval.expires_at, zone)} it counts as "
+        "denied."
+    )
+
+
+def time_text(at: float, zone: ZoneInfo) -> str:
+    """Return a time of the day as people read it in a chat."""
+    return f"{datetime.fromtimestamp(at, zone):%H:%M} ({zone.key})"
 
 
 def binding(call: ToolCallPart) -> bytes:
@@ -105,10 +141,15 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
     now = services.clock.now()
     source = turn.event.source
     approval_id = services.make_id("a")
-    question = (
-        f"May I run {call.name} with {call.arguments[:_SHOWN_ARGUMENTS]}? "
-        f"Answer /approve {approval_id} or /deny {approval_id}."
+    chat_type = ELSEWHERE if by_admins else source.chat_type
+    waits = OpenApproval(
+        tool=call.name,
+        arguments=call.arguments[:_SHOWN_ARGUMENTS],
+        expires_at=now + services.settings.approvals.expire_after_s,
+        by_admins=chat_type != "dm",
     )
+    question = question_text(approval_id, waits, zone=services.resets.zone)
+    asked = TurnResult(text=question, approval=approval_id, waits=waits)
     ordinal = await ctx.journal.start(turn, "approval", name=approval_id, arguments=binding(call))
     approval = NewApproval(
         id=approval_id,
@@ -117,9 +158,10 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
         tool=call.name,
         arguments_hash=services.store.digest(binding(call)),
         requester=f"{source.platform}:{source.user_id}",
-        chat_type=ELSEWHERE if by_admins else source.chat_type,
+        chat_type=chat_type,
         asked_at=now,
-        expires_at=now + services.settings.approvals.expire_after_s,
+        expires_at=waits.expires_at,
+        question=_encode(asked),
     )
     ctx.journal.note("parked", approval=approval_id, tool=call.name)
     delivery = NewDelivery(
@@ -132,6 +174,8 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
     await ctx.journal.park(turn, approval, question=delivery)
     if delivery.state is DeliveryState.PENDING:
         services.wake_outbox(source.platform)
-    asked = TurnResult(text=question, approval=approval_id)
     services.watch.publish(turn.id, Progress(kind="parked", text=question, result=asked))
+    root = root_turn(turn.lane, turn.id)
+    if root != turn.id:
+        services.watch.publish(root, Progress(kind="status", text=question))
     raise ApprovalWait(approval_id)

@@ -287,6 +287,7 @@ class Lanes:
         if view.waiting_on is None:
             return False
         if view.interrupted_by is None:
+            await self._notices.for_approval(view)
             return True
         try:
             await self._services.store.approvals.decide(

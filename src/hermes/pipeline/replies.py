@@ -180,6 +180,17 @@ def interrupted(partial: str, by: str) -> Reply:
     )
 
 
+def passed_over(tool: str, by: str) -> Reply:
+    """Return the end of a turn that waited for an approval when the person wrote something else."""
+    text = f"I did not run {tool}: a new message came before the answer, so it counts as denied."
+    return Reply(
+        parts=(TextPart(text),),
+        outcome=Outcome.INTERRUPTED,
+        reason=f"the approval was denied by {by}",
+        is_notice=True,
+    )
+
+
 def expired(*, tell: bool, is_begun: bool) -> Reply:
     """Return the end of a message that waited, or was cut off, too long ago to be wanted."""
     text = "That message waited too long while I was away. Please send it again."

@@ -155,6 +155,7 @@ class TurnRunner:
             epoch=view.epoch,
             head=view.head,
             agent=roster.find(message.event.agent or "") or roster.default,
+            is_temporary=view.is_temporary,
             choices=await choices_of(view, self._services),
             notices=() if message.control else notices_of(view, self._services),
         )
@@ -193,7 +194,7 @@ class TurnRunner:
             view.interrupted_by or message.interrupted_by or await self._stopped_parent(message)
         )
         if stopped_by is not None:
-            return replies.interrupted("", stopped_by)
+            return await self._stopped(view, stopped_by)
         wanted = message.event.agent if message.event is not None else None
         if wanted is not None and self._services.roster.find(wanted) is None:
             return replies.failed(
@@ -207,6 +208,17 @@ class TurnRunner:
             comeback=self._services.comeback,
             max_restarts=settings.lanes.max_restarts,
         )
+
+    async def _stopped(self, view: LaneView, by: str) -> Reply:
+        """Return the end of a turn that was stopped before it went on."""
+        last = view.steps[-1] if view.steps else None
+        if last is not None and last.kind == "approval":
+            store = self._services.store
+            approval, cause = await store.approvals.get(last.name), await store.inbox.get(by)
+            is_denied = approval is not None and approval.state == "denied"
+            if approval is not None and is_denied and cause is not None and not cause.control:
+                return replies.passed_over(approval.tool, by)
+        return replies.interrupted("", by)
 
     def _is_too_old(self, view: LaneView, message: MessageRecord) -> bool:
         """Return whether the message is too old to answer; waiting for a person does not count."""

@@ -38,7 +38,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     results and messages that were steered in, each with the step that holds it. `start` is where
     `history` begins in the session's graph; None if it is no run of messages there. A `compaction`
     takes the place of what was said before it; one without a version is new, `compacted` is the version of the one that was there. What is known
-    of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. A
+    of the person may be used only where the turn `is_personal`; `soul` is what its commit keeps. One that
+    `is_temporary` uses nothing of other sessions and leaves nothing to them. A
     session that others joined is shown from message `shared_from` on. `pending_images` is there while pictures
     wait to be dealt with, `unseen` is what the person is told of those that nobody could look at, `missed` of attachments
     that could not be had. `notices` are what they are told
@@ -77,6 +78,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     soul_ms: float = 0.0
     soul: Soul | None = None
     is_personal: bool = False
+    is_temporary: bool = False
     shared_from: int = 0
     has_recalled: bool = False
     model: str | None = None

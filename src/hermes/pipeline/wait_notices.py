@@ -1,4 +1,4 @@
-"""Tells a person that their message waits: for the running answer, or for a free model call.
+"""Tells a person that their message waits: for the running answer, an approval or a free model call.
 
 Beside the path of the message; what it writes is a delivery of its own, so that the reply is not
 touched. The id of a notice comes from its message: after a restart nobody is told a second time.
@@ -13,10 +13,13 @@ from hermes.errors import StorageFull, StoreError
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, DeliveryState
 from hermes.message.parts import TextPart
+from hermes.pipeline.approval_waits import waiting_text
 from hermes.pipeline.services import Services
 from hermes.pipeline.targets import reply_id, target_of
+from hermes.ports.approvals import WAITS_FOR_APPROVAL
 from hermes.ports.sends import NewSend
-from hermes.ports.turns import MessageRecord
+from hermes.ports.steps import TimelineEvent
+from hermes.ports.turns import LaneView, MessageRecord
 from hermes.ports.upward import Progress
 
 NO_PLACE = "Many people are asking just now. Your message waits, and I will answer it."
@@ -28,7 +31,10 @@ _log = structlog.get_logger(__name__)
 
 
 class WaitNotices:
-    """Tells people that they wait: for a running turn each person once, for a call each message."""
+    """Tells people that they wait.
+
+    For a running turn or an approval each person once, for a call each message.
+    """
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -58,6 +64,37 @@ class WaitNotices:
                 self._told.add((message.id, ""))
                 await self._tell(message, NO_PLACE)
 
+    async def for_approval(self, view: LaneView) -> None:
+        """Tell the senders of messages that wait behind an approval, and their timelines, once each.
+
+        A person with several such messages is told for the first.
+        """
+        store, services = self._services.store, self._services
+        if view.waiting_on is None or not view.is_followed:
+            return
+        approval = await store.approvals.get(view.waiting_on)
+        if approval is None:
+            return
+        event = TimelineEvent(
+            WAITS_FOR_APPROVAL,
+            services.clock.now(),
+            {"approval": approval.id, "tool": approval.tool},
+        )
+        text = waiting_text(approval, zone=services.resets.zone)
+        for message_id in await store.approvals.untold(view.lane, event=event):
+            message = await store.inbox.get(message_id)
+            if message is not None:
+                await self._tell_waiting(message, text, approval.id)
+                await store.inbox.note(message_id, event)
+
+    async def _tell_waiting(self, message: MessageRecord, text: str, approval_id: str) -> None:
+        once = (message.person_id, approval_id)
+        if once in self._told:
+            self._services.watch.publish(message.id, Progress(kind="status", text=text))
+            return
+        self._told.add(once)
+        await self._tell(message, text, mark="_a")
+
     async def stop(self) -> None:
         """Wait for the notices that are being written."""
         await asyncio.gather(*self._tasks)
@@ -80,7 +117,12 @@ class WaitNotices:
         return busy.notice_platforms.get(event.source.platform, busy.notice)
 
     async def _tell(
-        self, message: MessageRecord, text: str, *, unless_ended: str | None = None
+        self,
+        message: MessageRecord,
+        text: str,
+        *,
+        mark: str = "_w",
+        unless_ended: str | None = None,
     ) -> None:
         event, services = message.event, self._services
         if event is None or event.internal or event.scheduled is not None or message.control:
@@ -90,7 +132,7 @@ class WaitNotices:
         if services.first_state(platform) is not DeliveryState.PENDING:
             return
         send = NewSend(
-            id=reply_id(message.id) + "_w",
+            id=reply_id(message.id) + mark,
             message_id=message.id,
             person_id=message.person_id,
             target=target_of(event),

@@ -5,9 +5,21 @@ from typing import Literal, Protocol
 import msgspec
 
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.steps import Lease, StepWrite
+from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 
 ApprovalState = Literal["waiting", "approved", "denied", "expired"]
+# The events in the timeline of a message that waits for an approval, and of one that denied it.
+WAITS_FOR_APPROVAL = "waits_for_approval"
+DENIED_APPROVAL = "denied_approval"
+
+
+class OpenApproval(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person has to know of an approval that waits: what for, for whom, and until when."""
+
+    tool: str
+    arguments: str
+    expires_at: float
+    by_admins: bool = False
 
 
 class NewApproval(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +35,7 @@ class NewApproval(msgspec.Struct, frozen=True, kw_only=True):
     asked_at: float
     expires_at: float
     question: bytes | None = None
-    """What a running tool asks, kept sealed so that the question outlives the process."""
+    """What is asked, kept sealed so that the question outlives the process."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,6 +143,14 @@ class ApprovalStore(Protocol):
 
     async def waiting(self, lane: str) -> Approval | None:
         """Return the approval that a lane waits on."""
+        ...
+
+    async def question(self, approval_id: str) -> bytes | None:
+        """Return what was asked, if it was kept."""
+        ...
+
+    async def untold(self, lane: str, *, event: TimelineEvent) -> tuple[str, ...]:
+        """Return the messages that wait on a lane and whose timeline lacks an event."""
         ...
 
     async def waiting_around(self, lane: str) -> tuple[Approval, ...]:

@@ -121,15 +121,23 @@ class Receipt(msgspec.Struct, frozen=True):
     platform_message_id: str
 
 
+class DeniedApproval(msgspec.Struct, frozen=True):
+    """An approval that a new message has denied, and the tool that does not run."""
+
+    approval: str
+    tool: str
+
+
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     """The inbox's word that a message is on disk; `duplicate` when it already was.
 
-    `is_new` when a turn will end it and none has begun yet.
+    `is_new` when a turn will end it and none has begun yet; `denied` is what it has denied.
     """
 
     message_id: str
     duplicate: bool = False
     is_new: bool = False
+    denied: DeniedApproval | None = None
 
 
 Accept = Callable[[MessageEvent], Awaitable[Acceptance]]

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState
+from hermes.ports.channel import DeniedApproval
 from hermes.ports.shares import Share, ShareCounts
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.turns import MessageRecord, TurnResult
@@ -15,7 +16,8 @@ from hermes.ports.turns import MessageRecord, TurnResult
 class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message to accept; `identity` is what makes two bodies under one id the same.
 
-    One that `steers` was written to join the turn that runs on its lane (`/steer`).
+    One that `steers` was written to join the turn that runs on its lane (`/steer`); one that `denies`
+    denies the approval that its lane waits for, and ends the turn that asked.
     It counts for its `share` while it waits, under the person that the store finds; without a share
     it counts in all alone.
     """
@@ -28,6 +30,7 @@ class NewMessage(msgspec.Struct, frozen=True, kw_only=True):
     control: bool = False
     busy: BusyPolicy = BusyPolicy.QUEUE
     steers: bool = False
+    denies: bool = False
     group: "InGroup | None" = None
     share: Share | None = None
 
@@ -49,11 +52,13 @@ class InGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AcceptResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the inbox did with it."""
+    """What the inbox did with it: the approval that it has denied, and the lanes that go on."""
 
     message_id: str
     duplicate: bool
     state: MessageState
+    denied: DeniedApproval | None = None
+    wakes: tuple[str, ...] = ()
 
 
 class RefusedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """What was said in a session before: exchanges and kept states to go back to, and pages to show."""
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -26,24 +26,41 @@ class PastExchange(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
 
 
+TakenOut = Literal["", "reply", "all"]
+
+
 class ConversationMessage(msgspec.Struct, frozen=True):
-    """A message, its result once it has ended, and the epoch of its session that it belongs to."""
+    """A message, its result once it has ended, and the epoch of its session that it belongs to.
+
+    `taken_out` says what models no longer see of it, because somebody took it back: its reply, or all.
+    """
 
     record: MessageRecord
     result: TurnResult | None
     epoch: int
+    taken_out: TakenOut = ""
+
+
+class Contribution(msgspec.Struct, frozen=True):
+    """What other conversations contribute to one: the lines that its model was given."""
+
+    kind: Literal["known", "earlier", "noticed"]
+    lines: tuple[str, ...]
 
 
 class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
     """Some messages of a session over all its epochs, oldest first.
 
     A model sees only what belongs to `epoch`, which the session is in. `earlier` names the page
-    before this one; None if this is the first.
+    before this one; None if this is the first. `contributions` are what the epoch began with from
+    elsewhere; a session that `is_temporary` has none.
     """
 
     messages: tuple[ConversationMessage, ...] = ()
     epoch: int = 0
     earlier: str | None = None
+    is_temporary: bool = False
+    contributions: tuple[Contribution, ...] = ()
 
 
 class PastStore(Protocol):

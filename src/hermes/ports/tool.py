@@ -16,7 +16,8 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     the person stops the turn. One that names `intents` is sent to the model for messages that have
     one of them; one that names none is sent with every message that is not trivial. One that is
     `on_by_default` is there without any setting: a model that is too small for it, such as the
-    demonstration model, gets it only if the agent's list names it.
+    demonstration model, gets it only if the agent's list names it. One that `is_memory` reads or writes
+    what is known of people or was said elsewhere: temporary conversations go without it.
     """
 
     idempotent: bool = False
@@ -26,6 +27,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     timeout_s: float | None = None
     intents: tuple[str, ...] = ()
     on_by_default: bool = False
+    is_memory: bool = False
 
     @property
     def runs_beside_others(self) -> bool:

@@ -11,6 +11,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
 from hermes.message.rewind import Rewind
+from hermes.ports.approvals import OpenApproval
 from hermes.ports.channel import Target
 from hermes.ports.memory import NewJob, Soul
 from hermes.ports.outbox import NewDelivery
@@ -67,7 +68,8 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
 
     `end_reason` says why the session ended before this message, if it did not end by `/new`. `restarts`
     is how often the session of a message that had begun was cut off by the end of a process. The
-    message `is_followed` if others wait behind it.
+    message `is_followed` if others wait behind it. A session that `is_temporary` uses nothing of others
+    and leaves nothing to them.
     """
 
     lane: str
@@ -83,6 +85,7 @@ class LaneView(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int = 0
     choices: SessionChoices = NO_CHOICES
     is_followed: bool = False
+    is_temporary: bool = False
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,7 +120,8 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `notices` are what Hermes itself has to say beside it, such as why a conversation began again.
     `platform_usage` is what the platform paid beside it: calls whose answer the person did not get.
-    `stop_reason` is `length` or `refusal` if the model did not end the answer by itself.
+    `stop_reason` is `length` or `refusal` if the model did not end the answer by itself. `waits` says
+    what the `approval` is about. A failed turn that `is_partial` has given a part of an answer.
     """
 
     text: str
@@ -126,11 +130,13 @@ class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     model: str | None = None
     reason: str | None = None
     approval: str | None = None
+    waits: OpenApproval | None = None
     code: str | None = None
     question: str | None = None
     notices: tuple[str, ...] = ()
     stop_reason: CutReason | None = None
     platform_usage: Usage = Usage()
+    is_partial: bool = False
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,15 +4,20 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
 
 from hermes.agents.roster import Roster
 from hermes.errors import HermesError
 from hermes.inbox.accept import Inbox
+from hermes.memory.soul import contribution_of
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
-from hermes.message.session_key import SessionKey
+from hermes.message.session_key import SessionKey, is_below
 from hermes.message.source import Source
 from hermes.outbox.traffic import Traffic
+from hermes.pipeline.approval_waits import waiting_text
 from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Acceptance
 from hermes.ports.gateway_api import Caller, MessageStatus
@@ -22,6 +27,7 @@ from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.server.auth import Access, speaking
 
+_decode_asked = msgspec.json.Decoder(TurnResult).decode
 _GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
 
 
@@ -37,6 +43,7 @@ class GatewayApiServer:
         access: Access,
         roster: Roster,
         traffic: Traffic,
+        zone: ZoneInfo,
     ) -> None:
         self._store = store
         self._inbox = inbox
@@ -44,6 +51,7 @@ class GatewayApiServer:
         self._access = access
         self._roster = roster
         self._traffic = traffic
+        self._zone = zone
 
     async def accept(self, event: MessageEvent) -> Acceptance:
         """Store a message; raise `Refused` or `TryLater` if nothing was stored."""
@@ -87,6 +95,9 @@ class GatewayApiServer:
                     yield end or progress
                     if end is not None:
                         return
+                    waits = await self._waits_behind(message_id)
+                    if waits is not None:
+                        yield waits
                     continue
                 if progress.kind == "done":
                     self._traffic.taken(message_id)
@@ -111,10 +122,38 @@ class GatewayApiServer:
             waiting = await self._store.approvals.waiting(status.record.lane)
             if waiting is None:
                 return None
-            return Progress(kind="parked", result=TurnResult(text="", approval=waiting.id))
+            return await self._parked(waiting.id)
         if status.record.state is not MessageState.DONE:
             return None
         return Progress(kind="done", outcome=status.record.outcome, result=status.result)
+
+    async def _waits_behind(self, message_id: str) -> Progress | None:
+        """Return what a message waits for: an approval before it, or one of its subagents."""
+        if await self._store.inbox.state(message_id) not in _GOES_ON:
+            return None
+        status = await self.message(message_id)
+        if status is None:
+            return None
+        lane = status.record.lane
+        if status.record.state is MessageState.NEW:
+            waiting = await self._store.approvals.waiting(lane)
+            text = "" if waiting is None else waiting_text(waiting, zone=self._zone)
+        else:
+            text = await self._asked_below(lane)
+        return Progress(kind="status", text=text) if text else None
+
+    async def _asked_below(self, lane: str) -> str:
+        """Return what a subagent of a running turn asks; empty if none waits for an approval."""
+        for one in await self._store.approvals.waiting_around(lane):
+            if is_below(one.lane, ancestor=lane) and one.id.startswith("a_"):
+                return (await self._parked(one.id)).text
+        return ""
+
+    async def _parked(self, approval_id: str) -> Progress:
+        """Return what a turn asked that waits for an approval."""
+        kept = await self._store.approvals.question(approval_id)
+        asked = TurnResult(text="", approval=approval_id) if kept is None else _decode_asked(kept)
+        return Progress(kind="parked", text=asked.text, result=asked)
 
     async def conversation(
         self,
@@ -131,9 +170,14 @@ class GatewayApiServer:
         agent = self._roster.for_source(source, person_id=person_id).key
         lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
         # Show no messages if nobody has written yet or the writer was erased.
-        return await self._store.transcripts.conversation(
+        page = await self._store.transcripts.conversation(
             str(lane), limit=limit, person_id=person_id or "", before=before
         )
+        soul = await self._store.souls.get(str(lane), page.epoch)
+        if soul is None or soul.person_id != person_id:
+            return page
+        found = tuple(filter(None, map(contribution_of, soul.blocks)))
+        return msgspec.structs.replace(page, contributions=found)
 
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""

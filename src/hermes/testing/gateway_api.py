@@ -17,11 +17,12 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.channel import Acceptance
+from hermes.ports.approvals import OpenApproval
+from hermes.ports.channel import Acceptance, DeniedApproval
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import Caller, MessageStatus
 from hermes.ports.inbox import RefusedMessage
-from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.session_history import Contribution, ConversationMessage, ConversationPage
 from hermes.ports.turns import MessageRecord, ToolUse, TurnResult
 from hermes.ports.upward import Progress
 
@@ -61,6 +62,8 @@ class Ask(msgspec.Struct, frozen=True):
     """A question to the person; the reply continues after `/approve`."""
 
     question: str
+    tool: str = ""
+    arguments: str = ""
 
 
 Move = str | Hold | Note | Ask | HermesError
@@ -111,6 +114,7 @@ class _Turn:
         self.result: TurnResult | None = None
         self.end: Progress | None = None
         self.approved = asyncio.Event()
+        self.asked = Ask("")
         self.task: asyncio.Task[None] | None = None
         self.watchers: set[asyncio.Queue[Progress]] = set()
 
@@ -129,7 +133,10 @@ class _Turn:
 
 
 class MemoryGatewayApi:
-    """A whole gateway in memory; `full` makes it refuse, `refusals` lists what it refused."""
+    """A whole gateway in memory; `full` makes it refuse, `refusals` lists what it refused.
+
+    `contributions` are what every conversation is said to have begun with.
+    """
 
     def __init__(
         self,
@@ -143,6 +150,7 @@ class MemoryGatewayApi:
     ) -> None:
         self.full = False
         self.refusals: list[RefusedMessage] = []
+        self.contributions: tuple[Contribution, ...] = ()
         self._script = script
         self._access = access
         self._clock = clock
@@ -170,8 +178,9 @@ class MemoryGatewayApi:
             raise NotFound(f"There is no agent {event.agent!r}; known: {', '.join(self._agents)}.")
         turn = self._keep(event)
         self._by_external[key] = turn
+        denied = self._deny(turn) if event.denies_approval else None
         turn.task = asyncio.create_task(self._run(turn))
-        return Acceptance(message_id=turn.record.id)
+        return Acceptance(message_id=turn.record.id, denied=denied)
 
     async def refuse(
         self, platform: str, error: HermesError, *, external_id: str | None = None
@@ -250,7 +259,17 @@ class MemoryGatewayApi:
         shown = found[-limit:]
         earlier = str(shown[0].record.seq) if len(shown) < len(found) else None
         epoch = self._epochs.get(lane, 0)
-        return ConversationPage(messages=tuple(shown), epoch=epoch, earlier=earlier)
+        return ConversationPage(
+            messages=tuple(shown),
+            epoch=epoch,
+            earlier=earlier,
+            is_temporary=self._is_temporary(lane),
+            contributions=self.contributions if found else (),
+        )
+
+    def _is_temporary(self, lane: str) -> bool:
+        begun = [turn for turn in self._turns.values() if turn.record.lane == lane]
+        return any(turn.event.is_temporary for turn in begun[:1])
 
     # Any: the rows are printed, each with the keys that its store knows.
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
@@ -263,6 +282,7 @@ class MemoryGatewayApi:
                     "chat_id": source.chat_id,
                     "title": turn.event.text[:80],
                 }
+                row["is_temporary"] = self._is_temporary(turn.record.lane)
                 rows[source.chat_id] = {**row, "used_at": turn.record.received_at}
         return tuple(reversed(rows.values()))[:limit]
 
@@ -310,14 +330,16 @@ class MemoryGatewayApi:
                 turn.record = msgspec.structs.replace(turn.record, state=MessageState.RUNNING)
                 await self._answer(turn)
         except asyncio.CancelledError:
-            self._finish(turn, Outcome.INTERRUPTED, text=turn.text, reason="stopped")
+            text = f"I did not run {turn.asked.tool}." if turn.asked.tool else turn.text
+            self._finish(turn, Outcome.INTERRUPTED, text=text, reason="stopped")
         except HermesError as error:
-            self._finish(turn, Outcome.FAILED, text=_FRIENDLY, reason=str(error))
+            text = turn.text or _FRIENDLY
+            self._finish(turn, Outcome.FAILED, text=text, reason=str(error))
 
     async def _answer(self, turn: _Turn) -> None:
         async for said in self._script.play(turn.event.text):
             if isinstance(said, Ask):
-                await self._park(turn, said.question)
+                await self._park(turn, said)
             elif isinstance(said, Note):
                 self._note(turn, said)
             else:
@@ -325,13 +347,29 @@ class MemoryGatewayApi:
                 turn.tell(Progress(kind="delta", text=said))
         self._finish(turn, Outcome.ANSWERED, text=turn.text)
 
-    async def _park(self, turn: _Turn, question: str) -> None:
+    async def _park(self, turn: _Turn, ask: Ask) -> None:
         turn.record = msgspec.structs.replace(turn.record, state=MessageState.PARKED)
-        asked = TurnResult(text=question, approval=f"a_{turn.record.seq}")
-        turn.tell(Progress(kind="parked", text=question, result=asked))
+        until = self._clock.now() + 3600.0
+        waits = OpenApproval(tool=ask.tool, arguments=ask.arguments, expires_at=until)
+        asked = TurnResult(
+            text=ask.question,
+            approval=f"a_{turn.record.seq}",
+            waits=waits if ask.tool else None,
+        )
+        turn.asked = ask
+        turn.tell(Progress(kind="parked", text=ask.question, result=asked))
         await turn.approved.wait()
         turn.record = msgspec.structs.replace(turn.record, state=MessageState.RUNNING)
         turn.status = None
+
+    def _deny(self, turn: _Turn) -> DeniedApproval | None:
+        """Deny what the conversation waits for, as a new message does."""
+        for other in self._turns.values():
+            is_here = other.record.lane == turn.record.lane and not turn.record.control
+            if is_here and other.record.state is MessageState.PARKED and other.task is not None:
+                other.task.cancel()
+                return DeniedApproval(f"a_{other.record.seq}", other.asked.tool)
+        return None
 
     def _note(self, turn: _Turn, note: Note) -> None:
         if note.kind == "tool":
@@ -350,6 +388,7 @@ class MemoryGatewayApi:
             tool_calls=tuple(turn.tools),
             model=self._model,
             reason=reason,
+            is_partial=outcome is Outcome.FAILED and bool(turn.text),
         )
         turn.finish(outcome, result, at=self._clock.now())
 

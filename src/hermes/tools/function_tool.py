@@ -91,6 +91,7 @@ def tool(
     parallel: bool = False,
     timeout_s: float | None = None,
     intents: Sequence[str] = (),
+    is_memory: bool = False,
 ) -> Decorate: ...
 def tool(
     function: Function | None = None,
@@ -103,6 +104,7 @@ def tool(
     parallel: bool = False,
     timeout_s: float | None = None,
     intents: Sequence[str] = (),
+    is_memory: bool = False,
 ) -> FunctionTool | Decorate:
     """Make a tool of a function: `@tool`, or `@tool(idempotent=True)` with its traits.
 
@@ -117,6 +119,7 @@ def tool(
         parallel=parallel,
         timeout_s=timeout_s,
         intents=tuple(intents),
+        is_memory=is_memory,
     )
     if function is not None:
         return FunctionTool(function, name=name, traits=traits)

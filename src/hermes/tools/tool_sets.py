@@ -36,7 +36,7 @@ class ToolSets:
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
-        self._kept: dict[tuple[tuple[str, ...], str], ToolSet] = {}
+        self._kept: dict[tuple[tuple[str, ...], str, bool], ToolSet] = {}
         self._version: object = None
         self._encoded: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
 
@@ -45,22 +45,29 @@ class ToolSets:
         """A value that changes when a tool comes or goes."""
         return self._tools.version if isinstance(self._tools, ToolsTogether) else None
 
-    def of(self, allowed: tuple[str, ...], platform: str) -> ToolSet:
-        """Return the tools that an agent with this list may use on a platform."""
+    def of(self, allowed: tuple[str, ...], platform: str, *, has_memory: bool = True) -> ToolSet:
+        """Return the tools that an agent with this list may use on a platform.
+
+        Without memory those are left out that read or write what is known of people.
+        """
         tools, version = self._tools, self.version
         if version != self._version or len(self._kept) > _MOST_KEPT:
             self._kept.clear()
             self._version = version
-        found = self._kept.get((allowed, platform))
+        found = self._kept.get((allowed, platform, has_memory))
         if found is None:
-            usable = usable_on(platform, allowed_tools(tools, allowed))
+            usable = tuple(
+                one
+                for one in usable_on(platform, allowed_tools(tools, allowed))
+                if has_memory or not one.traits.is_memory
+            )
             given = frozenset(
                 one.spec.name
                 for one in usable
                 if not one.traits.on_by_default or one.spec.name in allowed
             )
             found = ToolSet(usable, everything(usable), nothing(usable), given)
-            self._kept[allowed, platform] = found
+            self._kept[allowed, platform, has_memory] = found
         return found
 
     def encoded(self, specs: Sequence[ToolSpec]) -> bytes:

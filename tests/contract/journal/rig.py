@@ -171,6 +171,8 @@ class Rig:
         key: str | None = None,
         account: str = "default",
         route: str = "api",
+        denies: bool = False,
+        is_temporary: bool = False,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -195,6 +197,8 @@ class Rig:
             scheduled=scheduled,
             token=token,
             key=key,
+            denies_approval=denies,
+            is_temporary=is_temporary,
         )
         return (await self.core.inbox.accept(event)).message_id
 

@@ -10,7 +10,7 @@ from hermes.channels.web.outbound import conversation_json, conversations_json
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
-from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.session_history import Contribution, ConversationMessage, ConversationPage
 from hermes.ports.turns import MessageRecord, TurnResult
 
 
@@ -51,6 +51,8 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
         "id": "c",
         "epoch": 3,
         "earlier": "m.1",
+        "temporary": False,
+        "contributions": [],
         "messages": [
             {
                 "text": "hi",
@@ -69,6 +71,7 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
                     "tool_calls": [],
                     "duplicate": False,
                 },
+                "taken_out": "",
             }
         ],
     }
@@ -91,12 +94,32 @@ def test_an_erased_message_has_no_text() -> None:
 @pytest.mark.req("W9")
 def test_the_list_of_conversations_keeps_its_order() -> None:
     rows: list[dict[str, Any]] = [
-        {"chat_id": "b", "title": "About b", "used_at": 2.0},
+        {"chat_id": "b", "title": "About b", "used_at": 2.0, "is_temporary": True},
         {"chat_id": "a"},
     ]
     assert as_json(conversations_json(rows)) == {
         "conversations": [
-            {"id": "b", "title": "About b", "at": 2.0},
-            {"id": "a", "title": "", "at": 0.0},
+            {"id": "b", "title": "About b", "at": 2.0, "temporary": True},
+            {"id": "a", "title": "", "at": 0.0, "temporary": False},
         ]
     }
+
+
+@pytest.mark.req("J9", "W21")
+def test_what_a_person_writes_denies_what_waits_and_can_be_temporary() -> None:
+    event = to_event(WebMessage("c", "hi", "1", temporary=True), now=0.0)
+    assert (event.denies_approval, event.is_temporary) == (True, True)
+    assert not to_event(WebMessage("c", "hi", "1"), now=0.0).is_temporary
+
+
+@pytest.mark.req("W21")
+def test_a_conversation_says_what_others_contribute_to_it() -> None:
+    told = conversation_json(
+        "c",
+        ConversationPage(
+            is_temporary=True, contributions=(Contribution("known", ("diet: vegan",)),)
+        ),
+    )
+    read = as_json(told)
+    assert read["temporary"] is True
+    assert read["contributions"] == [{"kind": "known", "lines": ["diet: vegan"]}]

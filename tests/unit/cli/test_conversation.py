@@ -56,6 +56,9 @@ class Recorder:
     def note(self, text: str) -> None:
         self.moves.append(f"({text})")
 
+    def say(self, text: str) -> None:
+        self.moves.append(f"! {text}")
+
 
 def talk(*plays: Play) -> tuple[Conversation, PlayedLine, Recorder]:
     line = PlayedLine(*plays)
@@ -260,3 +263,20 @@ def test_a_plain_screen_says_how_to_approve():
 
     assert "/approve a_1" in out.getvalue()
     assert "/deny a_1" in out.getvalue()
+
+
+@pytest.mark.req("J9", "W19")
+def test_a_new_message_says_what_it_has_denied_and_the_answer_follows():
+    denied = {"approval": "a_1", "tool": "shell"}
+    conversation, line, screen = talk(
+        [PARKED], [ServerEvent("accepted", {"id": "m_2", "denied": denied}), done("Six o'clock.")]
+    )
+    conversation.ask("delete it", screen)
+    waited = conversation.is_parked
+
+    answer = conversation.ask("what time is it?", screen)
+
+    assert answer.reply == "Six o'clock."
+    assert screen.moves == ["! Denied: shell was not run, because you wrote something else."]
+    assert (waited, conversation.is_parked) == (True, False)
+    assert all(message.denies_approval for message in line.sent)

@@ -38,6 +38,7 @@ from tests.unit.pipeline.stage_parts import (
     NoProgress,
     SmallTool,
     Table,
+    Zone,
     asking,
     digest,
     make_event,
@@ -150,6 +151,7 @@ class Services:
     follow: Follow = _no_progress
     first_state: Callable[[str], DeliveryState] = _pushed
     media: None = None
+    resets: Zone = field(default_factory=Zone)
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:

@@ -21,6 +21,7 @@ from hermes.http.sse import EventStream, wants_events
 from hermes.http.turn import (
     Ticket,
     TurnView,
+    accepted_view,
     ended_view,
     is_still_known,
     last_progress,
@@ -175,6 +176,7 @@ class _Api:
             conversation=event.source.chat_id,
             duplicate=accepted.duplicate,
             is_new=accepted.is_new,
+            denied=accepted.denied,
         )
 
     async def _wait(self, ticket: Ticket) -> Answer:
@@ -209,7 +211,7 @@ def _wants_to_wait(exchange: HttpExchange) -> bool:
 def accepted_response(ticket: Ticket, *, state: MessageState = MessageState.NEW) -> HttpResponse:
     """Return the answer for a message that is stored and not waited for."""
     return json_response(
-        {"id": ticket.id, "state": state, "duplicate": ticket.duplicate},
+        {"id": ticket.id, "state": state, **accepted_view(ticket)},
         202,
         headers={"location": f"/api/messages/{ticket.id}"},
     )

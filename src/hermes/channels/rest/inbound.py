@@ -23,7 +23,9 @@ class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a message; without `id` every request is a new message.
 
     A conversation's name belongs to its sender, unless the conversation is `shared`. A `task` chooses
-    the model by its route.
+    the model by its route. If the conversation waits for an approval, a message that `denies_approval`
+    denies it and is answered; another one waits for it. A `temporary` message begins a conversation that
+    uses nothing of others and leaves nothing to them.
     """
 
     sender: ShortText
@@ -33,6 +35,8 @@ class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     agent: ShortText | None = None
     shared: bool = False
     task: TaskType | None = None
+    denies_approval: bool = False
+    temporary: bool = False
 
 
 _body = JsonBody(RestMessage)
@@ -61,6 +65,8 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
         agent=message.agent,
         token=token,
         task=message.task,
+        denies_approval=message.denies_approval,
+        is_temporary=message.temporary,
     )
 
 

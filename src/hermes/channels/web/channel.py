@@ -34,11 +34,13 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import GatewayApi, owner_only
+from hermes.ports.gateway_api import GatewayApi, MessageStatus, owner_only
 
 # Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
 # models.
 Info = Callable[[], Awaitable[Mapping[str, Any]]]
+# Any: the report of `hermes why`, printed as it is.
+Story = Callable[[str], Awaitable[Any]]
 ReadEvent = Callable[[bytes], MessageEvent]
 
 
@@ -64,11 +66,13 @@ class WebChannel:
         capabilities: Capabilities,
         access: BrowserSignIn,
         info: Info,
+        story: Story,
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
     ) -> None:
         self._settings = settings
+        self._story = story
         self._capabilities = capabilities
         self._access = access
         self._info = info
@@ -96,7 +100,7 @@ class WebChannel:
             clock=self._clock,
             make_id=self._make_id,
         )
-        return (*self._page_routes(gateway_api), *chat.routes(self._info))
+        return (*self._page_routes(gateway_api), *chat.routes(self._info, self._story))
 
     def _page_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         assets = read_assets()
@@ -109,8 +113,14 @@ class WebChannel:
         )
 
         async def page(exchange: HttpExchange) -> Answer:
+            return await own_page(exchange, "index.html")
+
+        async def why_page(exchange: HttpExchange) -> Answer:
+            return await own_page(exchange, "why.html")
+
+        async def own_page(exchange: HttpExchange, name: str) -> Answer:
             if await signin.is_signed_in(exchange):
-                return page_response(assets["index.html"])
+                return page_response(assets[name])
             return signin.page()
 
         async def file(exchange: HttpExchange) -> Answer:
@@ -121,6 +131,7 @@ class WebChannel:
 
         return (
             Route("/", Endpoint({"GET": page}, head=True)),
+            Route("/why/{id}", Endpoint({"GET": why_page}, head=True)),
             Route("/assets/{name}", Endpoint({"GET": file}, head=True)),
             Route("/signin", Endpoint({"GET": signin.open_link, "POST": signin.paste_token})),
             Route("/signout", Endpoint({"POST": signin.sign_out})),
@@ -143,14 +154,20 @@ class _Chat:
         self._clock = clock
         self._make_id = make_id
 
-    def routes(self, info: Info) -> Sequence[Route]:
+    def routes(self, info: Info, story: Story) -> Sequence[Route]:
         async def tell_info(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
             return json_response(await info())
 
+        async def tell_story(exchange: HttpExchange) -> Answer:
+            await self._enter(exchange)
+            status = await self._own_message(exchange)
+            return json_response(await story(status.record.id))
+
         return (
             Route("/web/messages", Endpoint({"POST": self._post})),
             Route("/web/messages/{id}/events", Endpoint({"GET": self._events})),
+            Route("/web/messages/{id}/why", Endpoint({"GET": tell_story})),
             Route("/web/conversations", Endpoint({"GET": self._conversations})),
             Route("/web/conversations/{id}", Endpoint({"GET": self._conversation})),
             Route("/web/stop", Endpoint({"POST": self._stop})),
@@ -193,13 +210,17 @@ class _Chat:
 
     async def _events(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
+        record = (await self._own_message(exchange)).record
+        chat_id = "" if record.event is None else record.event.source.chat_id
+        return self._stream(Ticket(id=record.id, conversation=chat_id, duplicate=True), exchange)
+
+    async def _own_message(self, exchange: HttpExchange) -> MessageStatus:
+        """Return the message that a path names; messages of other channels are other people's."""
         message_id = exchange.parameter("id")
         status = await self._gateway_api.message(message_id)
         if status is None or status.record.platform != "web" or status.record.event is None:
             raise NotFound(f"No message {message_id[:80]!r} came through this page.")
-        conversation = status.record.event.source.chat_id
-        ticket = Ticket(id=message_id, conversation=conversation, duplicate=True)
-        return self._stream(ticket, exchange)
+        return status
 
     async def _conversation(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
@@ -234,4 +255,5 @@ def _ticket(event: MessageEvent, accepted: Acceptance) -> Ticket:
         id=accepted.message_id,
         conversation=event.source.chat_id,
         duplicate=accepted.duplicate,
+        denied=accepted.denied,
     )

@@ -25,11 +25,15 @@ _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
 class WebMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a person wrote; the page makes `id`, so a repeated request is the same message."""
+    """What a person wrote; the page makes `id`, so a repeated request is the same message.
+
+    A `temporary` one belongs to a conversation without memory.
+    """
 
     conversation: ShortText
     text: LongText
     id: ShortText
+    temporary: bool = False
 
 
 class StopRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,7 +91,8 @@ def read_token(raw: bytes, *, is_form: bool) -> str:
 
 def to_event(message: WebMessage, *, now: float) -> MessageEvent:
     """Return the message as an event."""
-    return _event(message.conversation, message.text, external_id=message.id, now=now)
+    event = _event(message.conversation, message.text, external_id=message.id, now=now)
+    return msgspec.structs.replace(event, is_temporary=message.temporary)
 
 
 def to_stop_event(stop: StopRequest, *, now: float, make_id: MakeId) -> MessageEvent:
@@ -104,4 +109,5 @@ def _event(conversation: str, text: str, *, external_id: str, now: float) -> Mes
         parts=(TextPart(text),),
         at=now,
         type="command" if _COMMAND.match(text) else "text",
+        denies_approval=True,
     )

@@ -8,16 +8,17 @@ import msgspec
 from hermes.channels.web.inbound import STOP
 from hermes.http.turn import TurnView, status_view
 from hermes.ports.gateway_api import MessageStatus
-from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.session_history import ConversationMessage, ConversationPage, TakenOut
 
 
 class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation, its epoch, and its turn."""
+    """One message of a conversation, its epoch, its turn, and what was taken out of it."""
 
     text: str | None
     at: float
     epoch: int
     turn: TurnView
+    taken_out: TakenOut
 
 
 class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +27,7 @@ class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     at: float
+    temporary: bool
 
 
 def conversation_json(conversation: str, page: ConversationPage) -> dict[str, object]:
@@ -39,6 +41,8 @@ def conversation_json(conversation: str, page: ConversationPage) -> dict[str, ob
         "id": conversation,
         "epoch": page.epoch,
         "earlier": page.earlier,
+        "temporary": page.is_temporary,
+        "contributions": page.contributions,
         "messages": shown,
     }
 
@@ -55,6 +59,7 @@ def _message(message: ConversationMessage) -> PageMessage:
         text=record.event.text if record.event is not None else None,
         at=record.received_at,
         epoch=message.epoch,
+        taken_out=message.taken_out,
         turn=status_view(MessageStatus(record, message.result)),
     )
 
@@ -69,4 +74,5 @@ def _conversation(row: Mapping[str, Any]) -> ConversationView:
         id=str(row["chat_id"]),
         title=str(row.get("title") or ""),
         at=float(row.get("used_at") or 0.0),
+        temporary=bool(row.get("is_temporary")),
     )

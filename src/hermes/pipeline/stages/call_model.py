@@ -131,7 +131,7 @@ class _Call:
             request=request,
             payer=await payer_of(turn, ctx),
             wait_s=ctx.services.settings.turns.wait_s,
-            remembers=turn.agent.settings.cache and turn.retry is None,
+            remembers=turn.agent.settings.cache and turn.retry is None and not turn.is_temporary,
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
             is_given_up=self.is_given_up,

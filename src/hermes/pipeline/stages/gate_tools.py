@@ -29,7 +29,8 @@ _Context = StageContext[GateServices, TimelineWriter]
 
 async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn the tools that its agent may use and its session can need."""
-    offered = ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
+    allowed, platform = turn.agent.settings.tools, turn.event.source.platform
+    offered = ctx.services.tool_sets.of(allowed, platform, has_memory=not turn.is_temporary)
     if not offered.tools:
         return turn
     late = ctx.services.gate_rules

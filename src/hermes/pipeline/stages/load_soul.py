@@ -102,7 +102,7 @@ async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
         turn,
         system=(*personality, *soul.blocks),
         soul=soul if frozen is None else None,
-        is_personal=True,
+        is_personal=not turn.is_temporary,
     )
 
 
@@ -149,6 +149,8 @@ def _place(turn: Turn, ctx: _Context) -> tuple[str, ...]:
 async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return the blocks about its place and its person for a session that begins."""
     services = ctx.services
+    if turn.is_temporary:
+        return _place(turn, ctx)
     known = (*_place(turn, ctx), *await services.souls.of(turn.person_id))
     if begins_alike(turn):
         return known

@@ -200,6 +200,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
         notices=turn.notices,
         stop_reason=_CUT.get(turn.stop_reason),
         platform_usage=turn.platform_usage,
+        is_partial=reply.outcome is Outcome.FAILED and reply.earned,
     )
     ctx.journal.note("ended", outcome=reply.outcome.value)
     return Commit(
@@ -332,7 +333,8 @@ def _deliveries(turn: Turn, reply: Reply, ctx: _Context) -> tuple[NewDelivery, .
     state = ctx.services.first_state(platform)
     parts: tuple[Part, ...] | None = None
     is_beside = is_background(turn.lane)
-    if reply.outcome is Outcome.INTERRUPTED and (is_beside or state is DeliveryState.PENDING):
+    is_cut = reply.outcome is Outcome.INTERRUPTED and not reply.is_notice
+    if is_cut and (is_beside or state is DeliveryState.PENDING):
         parts = _stopped(turn, reply)
     if is_beside:
         parts = under_task(turn, parts or reply.parts)
@@ -414,12 +416,13 @@ def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:
 def _extraction(turn: Turn, services: SaveServices) -> NewJob | None:
     """Return the job of a turn's session and person, if facts are learnt at all.
 
-    Nothing is learnt from subagents, nor from programs, whose words are not a person's own.
+    Nothing is learnt from subagents, from temporary conversations, nor from programs, whose words are
+    not a person's own.
     """
     settings, event = services.settings.memory, turn.event
     if not settings.extract or event.internal or event.key is not None or event.history:
         return None
-    if event.scheduled is not None:
+    if event.scheduled is not None or turn.is_temporary:
         return None
     now = services.clock.now()
     return NewJob(

@@ -170,7 +170,8 @@ class Filler:
         addition = note.addition()
         self._pen.place(note.graph, move.graph)
         if addition is not None:
-            self._pen.put(addition, note.spoken, name=move.graph)
+            spoken = () if self._graphs.is_temporary(move.graph) else note.spoken
+            self._pen.put(addition, spoken, name=move.graph)
         self._reached(note.graph, move.branch, version=move.number, root=move.after)
         return True
 

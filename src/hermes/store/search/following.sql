@@ -16,3 +16,7 @@ FROM graphs CROSS JOIN refs ON refs.graph = graphs.id WHERE graphs.id = ?1;
 -- name: erased
 -- Everybody who was erased.
 SELECT id FROM people WHERE erased_at IS NOT NULL;
+
+-- name: is_temporary
+-- Whether a session leaves nothing to others.
+SELECT 1 FROM lanes WHERE key = ?1 AND temporary <> 0;

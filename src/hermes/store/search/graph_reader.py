@@ -103,8 +103,14 @@ class Graphs:
             found = storage.last_moves(branch.branch, newest - after + 1)
         return [move for move in reversed(found) if move.number <= branch.version]
 
+    def is_temporary(self, name: str) -> bool:
+        """Return whether the session of a graph leaves nothing to others."""
+        return self._db.row(_SQL["is_temporary"], (name.rpartition("#")[0],)) is not None
+
     def spoken(self, addition: Addition, *, name: str) -> Iterator[IndexMessage]:
-        """Return what a version added and can still be decrypted."""
+        """Return what a version added and can still be decrypted; nothing of temporary sessions."""
+        if self.is_temporary(name):
+            return
         storage = SqlGraphStorage(self._db, name, sealer=self._sealer, number=addition.graph)
         sequence = Messages.read(addition.root, ObjectReader(storage, self._sealer.hasher()))
         names = [one.id for one in sequence.names(addition.start, addition.start + addition.added)]

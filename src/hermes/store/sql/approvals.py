@@ -6,7 +6,7 @@ from hermes.errors import GuardFailed, NotFound, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval
 from hermes.ports.outbox import NewDelivery
-from hermes.ports.steps import Lease, StepWrite
+from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 from hermes.store.sql.commit import NOTHING_USED, release_lane, write_delivery
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.queries import load
@@ -234,6 +234,18 @@ class SqlApprovals:
         """Return the approval that a lane waits on."""
         row = await self._engine.reads.row(_SQL["waiting"], lane)
         return None if row is None else await self.get(str(row[0]))
+
+    async def question(self, approval_id: str) -> bytes | None:
+        """Return what was asked, if it was kept."""
+        row = await self._engine.reads.row(_SQL["bodies"], approval_id)
+        return None if row is None else await self._body(row[0])
+
+    async def untold(self, lane: str, *, event: TimelineEvent) -> tuple[str, ...]:
+        """Return the messages that wait on a lane and whose timeline lacks an event."""
+        told = (event.kind, encode(event.data).decode())
+        return tuple(
+            [str(row[0]) for row in await self._engine.reads.rows(_SQL["untold"], lane, *told)]
+        )
 
     async def waiting_around(self, lane: str) -> tuple[Approval, ...]:
         """Return what waits on a lane or below it, in background tasks and subagents."""

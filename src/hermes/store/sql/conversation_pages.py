@@ -6,20 +6,24 @@ epoch. The cost of a page depends on its own length, not on the length of the co
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice, takewhile
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
 
 from hermes.errors import BadRequest, NotFound, StoreError
-from hermes.graph.rewind import spans
+from hermes.graph.records import Move
+from hermes.graph.rewind import Log, spans
 from hermes.message.chat import ChatMessage
 from hermes.message.continuations import answer_text
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.parts import NotePart
 from hermes.message.reply import Usage
+from hermes.message.session_key import graph_name
 from hermes.message.source import Source
-from hermes.ports.session_history import ConversationMessage, ConversationPage
+from hermes.ports.session_history import ConversationMessage, ConversationPage, TakenOut
 from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.store.sql.engine import message_record
 from hermes.store.sql.inbox import decode_result
@@ -109,7 +113,32 @@ class ConversationPages:
             record = message_record(row, said)
             result = self._result(record.merged_into or record.id)
             found.append(ConversationMessage(record, result, epoch=row[16]))
-        return found, len(rows) <= limit
+        return self._marked(found), len(rows) <= limit
+
+    def _marked(self, found: list[ConversationMessage]) -> list[ConversationMessage]:
+        """Return messages, each with what was taken out of the conversation since."""
+        gone: dict[str, TakenOut] = {}
+        for epoch in {one.epoch for one in found}:
+            since = min(one.record.received_at for one in found if one.epoch == epoch)
+            gone |= self._gone(graph_name(self._lane, epoch), since=since, most=len(found))
+        return [
+            msgspec.structs.replace(one, taken_out=gone.get(_turn_of(one.record), ""))
+            for one in found
+        ]
+
+    def _gone(self, name: str, *, since: float, most: int) -> dict[str, TakenOut]:
+        """Return what was taken out of a graph, by the message whose turn had added it."""
+        storage = self._reader.storage(name)
+        try:
+            tip = self._reader.tip(name, storage)
+            log = partial(storage.log, MAIN)
+            return removed_parts(
+                log, tip.version, length=len(tip), since=since, looks=_LOOKS * (most + 1)
+            )
+        except (NotFound, StoreError) as error:
+            # A damaged graph must not hide its messages.
+            _log.error("conversation_does_not_open", graph=name, problem=str(error))
+            return {}
 
     def _result(self, message_id: str) -> TurnResult | None:
         """Return the answer to a finished message."""
@@ -220,3 +249,37 @@ def _told(
     )
     usage = Usage(tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost, unpriced=unpriced)
     return record, TurnResult(text=reply, usage=usage, model=model)
+
+
+def _turn_of(record: MessageRecord) -> str:
+    return record.merged_into or record.id
+
+
+def removed_parts(
+    log: Log, version: int, *, length: int, since: float, looks: int
+) -> dict[str, TakenOut]:
+    """Return what a version lacks of what turns have added since a time, by their messages.
+
+    A turn of which nothing is left was taken out whole; one that lacks its end lost its reply.
+    """
+    left: dict[str, int] = {}
+    for span in takewhile(
+        lambda span: not _is_before(span.move, since), spans(log, version, length=length)
+    ):
+        reason = span.move.edit.reason
+        left[reason] = left.get(reason, 0) + span.stop - span.start
+    moves = takewhile(lambda move: not _is_before(move, since), islice(log(version), looks))
+    added = {
+        move.edit.reason: move.edit.added
+        for move in moves
+        if move.edit.added and move.content == move.number
+    }
+    return {
+        reason: "reply" if left.get(reason) else "all"
+        for reason, count in added.items()
+        if left.get(reason, 0) < count
+    }
+
+
+def _is_before(move: Move, since: float) -> bool:
+    return move.at is not None and move.at < since

@@ -11,7 +11,10 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.missed_messages import missed_note
 from hermes.message.outcome import MessageState
+from hermes.message.session_key import is_below, root_lane
 from hermes.message.thoughts import without_thoughts
+from hermes.ports.approvals import DENIED_APPROVAL
+from hermes.ports.channel import DeniedApproval
 from hermes.ports.inbox import AcceptResult, InGroup, NewMessage, RefusedMessage
 from hermes.ports.sessions import EndReason
 from hermes.ports.shares import Share, ShareCounts, way_of
@@ -26,6 +29,7 @@ from hermes.store.sql.tx import Tx
 
 _SQL = load("inbox")
 _OVERHEARD = load("overheard")
+_APPROVALS = load("approvals")
 _MAX_NOTES = 20
 _TURNS = load("turns")
 _decode_result = msgspec.json.Decoder(TurnResult).decode
@@ -39,6 +43,13 @@ class WrittenMessage(NamedTuple):
     view: LaneView | None = None
     share: Share | None = None
     lane: str = ""
+
+
+class _Denial(NamedTuple):
+    approval: str
+    lane: str
+    message_id: str
+    tool: str
 
 
 class SqlInbox:
@@ -103,19 +114,54 @@ class SqlInbox:
             tx, message, for_other=busy_with not in (None, (person_id,))
         )
         if lane is None:
-            lane = _add_lane(tx, message, person_id)
+            lane = await _add_lane(tx, message, person_id)
+        _check_temporary(message, lane)
         content = encode(event)
         body = await self._engine.sealer.put(tx, person_id, content, place=event_place(message.id))
         row = (message.id, *name, digest, message.lane, message.control, message.busy.value)
         came = (person_id, body, message.received_at, lane[1], _came_by(event))
         key = event.content_key or None
         seq = await tx.one(_SQL["accept"], *row, *came, key)
-        result = AcceptResult(message_id=message.id, duplicate=False, state=MessageState.NEW)
+        denied = await self._deny(tx, message, approval_id=lane[3])
+        result = AcceptResult(
+            message_id=message.id,
+            duplicate=False,
+            state=MessageState.NEW,
+            denied=DeniedApproval(denied[0].approval, denied[0].tool) if denied else None,
+            wakes=tuple(one.lane for one in denied),
+        )
         share = _share_of(message, person_id)
         if busy_with is not None:
             return WrittenMessage(result, share=share, lane=message.lane)
         view = _view(message, lane, person_id=person_id, seq=seq, content=content)
         return WrittenMessage(result, view, share, message.lane)
+
+    async def _deny(self, tx: Tx, message: NewMessage, *, approval_id: str | None) -> list[_Denial]:
+        """Deny what the conversation waits for, if the message does that.
+
+        The turn that waits for an approval then ends; that of a subagent goes on without the tool.
+        """
+        if not message.denies:
+            return []
+        if approval_id is None:
+            rows = await tx.rows(_APPROVALS["asked_below"], message.lane)
+            asked = [_Denial(*row) for row in rows if is_below(row[1], ancestor=message.lane)]
+        else:
+            asked = [_Denial(*row) for row in await tx.rows(_APPROVALS["asked_by"], approval_id)]
+        return [one for one in asked if await self._is_denied(tx, message, one)]
+
+    async def _is_denied(self, tx: Tx, message: NewMessage, asked: _Denial) -> bool:
+        """Deny one approval; False if it was decided meanwhile, or its time is up."""
+        decision = (asked.approval, "denied", message.id, message.received_at)
+        if await tx.changed(_APPROVALS["decide"], *decision) != 1:
+            return False
+        tx.put(_APPROVALS["unblock_lane"], asked.approval, asked.lane)
+        if asked.lane == message.lane:
+            tx.put(_TURNS["interrupt"], asked.message_id, message.id)
+        data = {"approval": asked.approval, "tool": asked.tool}
+        denied = TimelineEvent(DENIED_APPROVAL, message.received_at, data)
+        self._engine.add_events(tx, message.id, (denied,))
+        return True
 
     async def _overhear(
         self, tx: Tx, message: NewMessage, group: InGroup, *, person_id: str, digest: bytes
@@ -241,28 +287,41 @@ def _share_of(message: NewMessage, person_id: str) -> Share | None:
     return None if share is None else Share(share.account, person_id, share.is_command)
 
 
-# A lane's row: fence, epoch, head, and the approval that it waits on.
-_Lane = tuple[int, int, int, str | None, float, EndReason | None, str | None]
+# A lane's row: fence, epoch, head, the approval that it waits on, when it was used, why it ended, what was
+# chosen for it, and whether it is temporary.
+_Lane = tuple[int, int, int, str | None, float, EndReason | None, str | None, int]
 
 
-def _add_lane(tx: Tx, message: NewMessage, person_id: str) -> _Lane:
-    source = message.event.source
-    tx.put(
+async def _add_lane(tx: Tx, message: NewMessage, person_id: str) -> _Lane:
+    source, at = message.event.source, message.received_at
+    is_temporary = message.event.is_temporary and not message.control
+    temporary = await tx.one(
         _SQL["add_lane"],
         message.lane,
         person_id,
         source.platform,
         source.chat_id,
-        message.received_at,
+        at,
+        int(is_temporary),
+        root_lane(message.lane),
     )
-    return 0, 0, 0, None, message.received_at, None, None
+    return 0, 0, 0, None, at, None, None, int(temporary)
+
+
+def _check_temporary(message: NewMessage, lane: _Lane) -> None:
+    """Raise `Conflict` for a conversation that has begun with memory and shall go on without."""
+    if message.event.is_temporary and not message.control and not lane[7]:
+        raise Conflict(
+            "This conversation has begun with memory, and a temporary one has none from its first "
+            "message on: start another conversation."
+        )
 
 
 def _view(
     message: NewMessage, lane: _Lane, *, person_id: str, seq: int, content: bytes
 ) -> LaneView:
     """Return what a read of the lane would find, with the event as its body decodes."""
-    fence, epoch, head, waiting_on, used_at, end_reason, choices = lane
+    fence, epoch, head, waiting_on, used_at, end_reason, choices, temporary = lane
     record = MessageRecord(
         id=message.id,
         seq=seq,
@@ -287,6 +346,7 @@ def _view(
         used_at=used_at,
         end_reason=end_reason,
         choices=read_choices(choices),
+        is_temporary=bool(temporary),
     )
 
 

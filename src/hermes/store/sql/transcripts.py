@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, NamedTuple
 
+import msgspec
 import structlog
 
 from hermes.errors import NotFound, StoreError
@@ -312,6 +313,7 @@ class SqlTranscripts:
                     "entries": row[5],
                     "used_at": row[6],
                     "title": await self._safe_title(row[0], row[3], first=row[7]),
+                    "is_temporary": bool(row[8]),
                 }
                 for row in rows
             ]
@@ -356,7 +358,8 @@ class SqlTranscripts:
             pages = ConversationPages(self._reader(db), lane, epoch=epoch, person_id=person_id)
             return pages.page(limit, place)
 
-        return await self._engine.reads.look(read)
+        page = await self._engine.reads.look(read)
+        return msgspec.structs.replace(page, is_temporary=bool(row[1]))
 
 
 def _older(

@@ -57,7 +57,7 @@ class SqlTurns:
         row = await self._engine.reads.row(_SQL["view"], lane)
         if row is None:
             return LaneView(lane=lane, fence=0, epoch=0, head=0, message=None)
-        fence, epoch, head, waiting_on, used_at, end_reason, choices, is_followed = row[16:]
+        fence, epoch, head, waiting_on, used_at, end_reason, choices, is_followed = row[16:24]
         message = None if row[0] is None else await self._engine.message(row)
         resumed = message is not None and message.attempts > 0
         return LaneView(
@@ -76,6 +76,7 @@ class SqlTurns:
             end_reason=end_reason,
             choices=read_choices(choices),
             is_followed=bool(is_followed),
+            is_temporary=bool(row[24]),
         )
 
     async def _interrupter(self, message: MessageRecord) -> str | None:
@@ -243,7 +244,7 @@ async def _idle_view(tx: Tx, lane: str) -> LaneView | None:
     row = await tx.row(_SQL["lane"], lane)
     if row is None or await tx.row(_INBOX["under_way"], lane) is not None:
         return None
-    fence, epoch, head, waiting_on, used_at, end_reason, choices = row
+    fence, epoch, head, waiting_on, used_at, end_reason, choices, temporary = row
     return LaneView(
         lane=lane,
         fence=fence,
@@ -254,4 +255,5 @@ async def _idle_view(tx: Tx, lane: str) -> LaneView | None:
         used_at=used_at,
         end_reason=end_reason,
         choices=read_choices(choices),
+        is_temporary=bool(temporary),
     )

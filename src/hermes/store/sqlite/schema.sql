@@ -217,7 +217,8 @@ CREATE TABLE lanes (
     cache_written INTEGER NOT NULL DEFAULT 0,
     cost_usd REAL NOT NULL DEFAULT 0,
     unpriced INTEGER NOT NULL DEFAULT 0,
-    restarts INTEGER NOT NULL DEFAULT 0
+    restarts INTEGER NOT NULL DEFAULT 0,
+    temporary INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 

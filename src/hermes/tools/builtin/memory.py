@@ -55,7 +55,7 @@ class Memory:
     """The tool; implements the tool port."""
 
     traits: Final = ToolTraits(
-        idempotent=True, parallel=True, intents=(INTENT,), on_by_default=True
+        idempotent=True, parallel=True, intents=(INTENT,), on_by_default=True, is_memory=True
     )
     spec: Final = _SPEC
 

@@ -63,6 +63,7 @@ class SessionSearch:
         timeout_s=_TIMEOUT_S,
         intents=(INTENT,),
         on_by_default=True,
+        is_memory=True,
     )
     spec: Final = _SPEC
 

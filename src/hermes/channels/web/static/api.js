@@ -38,6 +38,9 @@ async function post(path, value, signal) {
 
 export const getInfo = async () => (await call("/web/info")).json();
 
+export const getStory = async (id) =>
+  (await call(`/web/messages/${encodeURIComponent(id)}/why`)).json();
+
 export const getConversations = async () => (await call("/web/conversations")).json();
 
 // `page` may have `limit` and `before`, the `earlier` of another page.

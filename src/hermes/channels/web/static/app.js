@@ -1,20 +1,31 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
 import { getConversation, getConversations, getInfo, stopConversation } from "./api.js";
+import { showApproval, showFailure } from "./cards.js";
+import { CHANGES_PAST, Exchange } from "./exchange.js";
+import { resetMemory, setUpMemory, showMemory, showSwitch } from "./memory.js";
+import { announce, find, newId, setTitle, showLink } from "./page.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
 import { Turn } from "./turn.js";
 import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
-import { dividerNode, element, FRESH_START, ReplyView, saidNode } from "./view.js";
+import { dividerNode, FRESH_START, ReplyView } from "./view.js";
 
-const find = (id) => document.getElementById(id);
 const text = find("text");
 const scroll = find("scroll");
 const messages = find("messages");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-// State of the conversation: its epoch once loaded, the epoch of the oldest message shown, the ids of
-// the messages on the page, and the key of the page before them.
-const nothingShown = () => ({ epoch: null, oldest: 0, shown: new Set(), earlier: null });
+// State of the conversation: its epoch once loaded, the epoch of the oldest message shown, the messages on
+// the page by id, the key of the page before them, what an open approval does when it is decided, by its
+// id, and whether the conversation is temporary.
+const nothingShown = () => ({
+  epoch: null,
+  oldest: 0,
+  shown: new Map(),
+  earlier: null,
+  approvals: new Map(),
+  isTemporary: false,
+});
 const state = { conversation: "", turns: new Set(), sticks: true, ...nothingShown() };
 
 // Conversations
@@ -26,6 +37,7 @@ async function open(id) {
   find("earlier").hidden = true;
   find("earlier-problem").textContent = "";
   messages.replaceChildren();
+  resetMemory();
   setTitle("");
   showEmpty();
   update();
@@ -39,6 +51,8 @@ async function loadConversation(id) {
     const page = await getConversation(id);
     if (state.conversation !== id) return;
     state.epoch = page.epoch;
+    if (page.messages.length) state.isTemporary = page.temporary;
+    showMemory(page);
     showPage(page, page.epoch);
     if (!messages.childElementCount) await loadEarlier();
     toEnd();
@@ -93,31 +107,43 @@ function showPage({ messages: kept, earlier }, epoch) {
   showEmpty();
 }
 
-function showKept({ text: said, turn }, holder) {
-  state.shown.add(turn.id);
-  holder.append(saidNode(said));
-  const view = addReply(holder);
-  if (turn.state !== "done") follow(view, { messageId: turn.id }, said);
-  else endTurn(view, turn, said);
+function showKept({ text: said, turn, taken_out: takenOut }, holder) {
+  const exchange = new Exchange(said);
+  state.shown.set(turn.id, exchange);
+  holder.append(exchange.node);
+  const view = addReply(exchange);
+  if (turn.state !== "done") follow(view, { messageId: turn.id }, exchange);
+  else endTurn(view, turn, exchange);
+  exchange.fold(takenOut);
+}
+
+// What `/undo` and `/retry` took out of the conversation is folded.
+async function refold() {
+  const id = state.conversation;
+  const page = await getConversation(id).catch(() => null);
+  if (!page || state.conversation !== id) return;
+  for (const { turn, taken_out: takenOut } of page.messages) state.shown.get(turn.id)?.fold(takenOut);
+  stick();
 }
 
 // After a command the divider goes below its reply; on a new day, above the day's first message.
-async function showFreshStart(view, turn) {
+async function showFreshStart(exchange, turn) {
   const id = state.conversation;
   const page = await getConversation(id, { limit: 5 }).catch(() => null);
   if (!page || state.conversation !== id || state.epoch === null) return;
+  showMemory(page);
   if (page.epoch === state.epoch) return;
   state.epoch = page.epoch;
   const isFirst = page.messages.some((one) => one.turn.id === turn.id && one.epoch === page.epoch);
-  const said = view.node.previousElementSibling;
-  if (!isFirst) view.node.after(dividerNode());
-  else (said?.matches(".mine") ? said : view.node).before(dividerNode());
+  if (isFirst) exchange.node.before(dividerNode());
+  else exchange.node.after(dividerNode());
   announce(FRESH_START);
   stick();
 }
 
 function showLoadProblem(id, problem) {
-  const view = addReply();
+  const view = new ReplyView(announce);
+  messages.append(view.node);
   view.settle();
   view.card("problem-card", {
     title: "This conversation could not be loaded",
@@ -131,13 +157,6 @@ function newConversation() {
   location.hash = `/${newId()}`;
 }
 
-// `randomUUID` exists only on https and localhost, not on a plain address of the local net.
-function newId() {
-  if (crypto.randomUUID) return crypto.randomUUID();
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 async function refreshList() {
   try {
     const { conversations } = await getConversations();
@@ -149,39 +168,42 @@ async function refreshList() {
   }
 }
 
-function setTitle(said) {
-  const title = (said ?? "").trim().split("\n")[0].slice(0, 80) || "New conversation";
-  find("title").textContent = title;
-  document.title = title === "New conversation" ? "Hermes" : `${title} · Hermes`;
-}
-
 // Turns
 
 function say(said) {
-  messages.append(saidNode(said));
+  const exchange = new Exchange(said);
+  messages.append(exchange.node);
   if (messages.childElementCount === 1) setTitle(said);
   showEmpty();
-  ask(said);
+  ask(exchange);
 }
 
-function ask(said) {
-  const view = addReply();
-  const message = { conversation: state.conversation, text: said, id: newId() };
-  follow(view, { message }, said);
+function ask(exchange) {
+  follow(addReply(exchange), { message: newMessage(exchange.text) }, exchange);
   toEnd();
 }
 
-function addReply(holder = messages) {
+function newMessage(said) {
+  const message = { conversation: state.conversation, text: said, id: newId() };
+  return state.isTemporary ? { ...message, temporary: true } : message;
+}
+
+function addReply(exchange) {
   const view = new ReplyView(announce);
   view.onDraw = stick;
-  holder.append(view.node);
+  exchange.node.append(view.node);
   return view;
 }
 
-function follow(view, what, said) {
+function follow(view, what, exchange) {
   const turn = new Turn(what, {
-    accepted: (id) => {
-      state.shown.add(id);
+    accepted: ({ id, denied }) => {
+      state.shown.set(id, exchange);
+      // What this message has denied ends now, under its own question.
+      const end = state.approvals.get(denied?.approval);
+      if (end) end();
+      else if (denied) view.card("notice-card", { text: `${denied.tool} was not run.`, buttons: [] });
+      // A new conversation is listed with its first message.
       if (what.message) refreshList();
     },
     restart: () => view.restart(),
@@ -189,16 +211,16 @@ function follow(view, what, said) {
     link: showLink,
     failed: (problem) => {
       forget(turn);
-      showProblem(view, problem.message, () => ask(said));
+      showProblem(view, problem.message, () => ask(exchange));
     },
     end: (event, data) => {
       forget(turn);
-      if (event === "parked") showQuestion(view, data, said);
+      if (event === "parked") showQuestion(view, data, exchange);
       else {
-        endTurn(view, data, said, true);
-        showFreshStart(view, data);
+        endTurn(view, data, exchange, true);
+        showFreshStart(exchange, data);
+        if (CHANGES_PAST.test(exchange.text)) refold();
       }
-      // A conversation appears in the list after its first reply.
       if (what.message) refreshList();
       // An operator may have changed the model in the meantime.
       showInfo();
@@ -237,12 +259,10 @@ function askPerson(view, asked) {
   text.focus();
 }
 
-function endTurn(view, turn, said, isLive = false) {
+function endTurn(view, turn, exchange, isLive = false) {
   view.end(turn, { isLive });
   for (const notice of turn.notices ?? []) view.card("notice-card", { text: notice, buttons: [] });
-  if (turn.outcome === "failed") {
-    showProblem(view, turn.reply || turn.reason || "No reason was given.", () => ask(said));
-  }
+  if (turn.outcome === "failed") showFailure(view, turn, () => retryIn(view, () => ask(exchange)));
 }
 
 function showProblem(view, problem, retry) {
@@ -261,23 +281,24 @@ function retryIn(view, retry) {
   text.focus();
 }
 
-function showQuestion(view, turn, said) {
-  view.text = turn.reply ?? view.text;
-  view.settle();
-  const decide = (command) => {
+function showQuestion(view, turn, exchange) {
+  const again = () => {
+    state.approvals.delete(turn.approval);
+    if (!view.node.isConnected) return;
+    view.node.remove();
+    follow(addReply(exchange), { messageId: turn.id }, exchange);
+  };
+  state.approvals.set(turn.approval, again);
+  showApproval(view, turn, (command) => {
     // By its id: another approval may be pending in this conversation.
     const word = turn.approval ? `${command} ${turn.approval}` : command;
-    const message = { conversation: state.conversation, text: word, id: newId() };
-    const again = () => {
-      view.node.remove();
-      follow(addReply(), { messageId: turn.id }, said);
+    const decided = (_event, decision) => {
+      if (decision.outcome === "refused") announce(decision.reply);
+      again();
     };
-    new Turn({ message }, { ...silent, end: again, failed: again }).follow();
-  };
-  view.card("question-card", {
-    text: "This needs your approval before it continues.",
-    buttons: [["Approve", () => decide("/approve")], ["Deny", () => decide("/deny")]],
+    new Turn({ message: newMessage(word) }, { ...silent, end: decided, failed: again }).follow();
   });
+  announce(turn.reply ?? "");
 }
 
 const nothing = () => {};
@@ -295,24 +316,10 @@ async function stop() {
 
 // Page state
 
-function showLink(isUp) {
-  const link = find("link");
-  link.hidden = isUp;
-  link.textContent = isUp ? "" : navigator.onLine
-    ? "The connection to Hermes is lost. Reconnecting …"
-    : "You are offline. The reply continues when the connection is back.";
-}
-
 function showEmpty() {
   const isEmpty = messages.childElementCount === 0;
   find("empty").hidden = !isEmpty;
   messages.hidden = isEmpty;
-}
-
-function announce(said) {
-  const holder = find("announcer");
-  holder.append(element("p", "", said));
-  while (holder.childElementCount > 20) holder.firstChild.remove();
 }
 
 function update() {
@@ -388,6 +395,7 @@ async function showInfo() {
     find("model").textContent = info.model ?? "";
     find("model").hidden = !info.model;
     find("notice").hidden = !info.demo || sessionStorage.getItem("notice") === "hidden";
+    showSwitch(info);
   } catch {
     // Not essential: without it the page only lacks the model's name.
   }
@@ -436,6 +444,11 @@ function setUp() {
     text.focus();
   });
   setUpSidebar();
+  setUpMemory((isTemporary) => {
+    state.isTemporary = isTemporary;
+    find("temporary-chip").hidden = !isTemporary;
+    text.focus();
+  });
 }
 
 setUp();

@@ -1,10 +1,10 @@
 // The list of conversations, and how the sidebar opens and closes on wide and small screens.
 
+import { find } from "./page.js";
 import { element } from "./view.js";
 
 const SMALL = matchMedia("(max-width: 48rem)");
 const body = document.body;
-const find = (id) => document.getElementById(id);
 
 export function setUpSidebar() {
   find("open-sidebar").addEventListener("click", () => show(true));
@@ -58,11 +58,12 @@ export function drawConversations(conversations, current) {
 
 function listOf(items, current) {
   const list = element("ul");
-  for (const { id, title } of items) {
+  for (const { id, title, temporary } of items) {
     const item = element("li");
     const link = element("a", "", title || "Conversation");
     link.href = `#/${encodeURIComponent(id)}`;
     if (id === current) link.setAttribute("aria-current", "page");
+    if (temporary) link.append(element("span", "mark", "temporary"));
     item.append(link);
     list.append(item);
   }

@@ -68,7 +68,7 @@ export class Turn {
   take(event, data) {
     if (event === "accepted") {
       this.messageId = data.id;
-      this.on.accepted(data.id);
+      this.on.accepted(data);
       return;
     }
     this.tries = 0;

@@ -87,8 +87,8 @@ export class ReplyView {
   }
 
   end(turn, { isLive = false } = {}) {
-    // The text of a failed turn is shown in a card, not as its reply.
-    if (turn.outcome === "failed") this.text = "";
+    // The text of a failed turn is shown in a card, not as its reply, unless it is a part of an answer.
+    if (turn.outcome === "failed" && !turn.partial) this.text = "";
     else if (turn.reply) this.text = turn.reply;
     this.settle();
     if (isLive) this.speak(true);
@@ -108,11 +108,15 @@ export class ReplyView {
     for (const card of this.node.querySelectorAll(`.${className}`)) card.remove();
   }
 
-  card(className, { title, text, buttons }) {
+  // `detail` is shown as it was written, `note` is small, `link` is [label, address].
+  card(className, { title, text, detail, note, id, link, buttons }) {
     const card = element("div", className);
     card.setAttribute("role", className === "problem-card" ? "alert" : "group");
     if (title) card.append(element("strong", "", title));
     if (text) card.append(element("p", "", text));
+    if (detail) card.append(element("pre", "detail", detail));
+    if (note) card.append(element("p", "note", note));
+    if (id) card.append(element("p", "note id", id));
     const row = element("div", "card-buttons");
     for (const [label, action] of buttons) {
       const button = element("button", "", label);
@@ -123,9 +127,19 @@ export class ReplyView {
       });
       row.append(button);
     }
+    if (link) row.append(linkNode(...link));
     card.append(row);
     this.body.after(card);
   }
+}
+
+// Opens beside the chat, so that a reply that is being written goes on.
+function linkNode(label, address) {
+  const link = element("a", "", label);
+  link.href = address;
+  link.target = "_blank";
+  link.rel = "noopener";
+  return link;
 }
 
 function factsNode(turn) {
@@ -138,6 +152,11 @@ function factsNode(turn) {
     facts.push(`tokens: ${number(turn.tokens_in)} in, ${number(turn.tokens_out)} out`, price(turn));
   }
   node.append(...facts.filter(Boolean).map((fact) => element("span", "", fact)));
+  // The card of a failure has this link.
+  if (turn.outcome === "failed") return node;
+  const why = linkNode("Why?", `/why/${encodeURIComponent(turn.id)}`);
+  why.setAttribute("aria-label", "Why? The story of this reply");
+  node.append(why);
   return node;
 }
 

@@ -19,6 +19,25 @@ SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type
     state, decided_by
 FROM approvals WHERE id = ?1;
 
+-- name: asked_by
+-- An approval with its lane, the message whose turn asked, and the tool.
+SELECT id, lane, message_id, tool FROM approvals WHERE id = ?1;
+
+-- name: asked_below
+-- What waits below a lane, but for questions of running tools, the oldest first.
+SELECT id, lane, message_id, tool FROM approvals
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state = 'waiting' AND id < 'q_'
+ORDER BY asked_at, id LIMIT 20;
+
+-- name: untold
+-- Messages that wait behind an approval and whose timeline does not say so, the oldest first.
+SELECT id FROM inbox INDEXED BY inbox_open
+WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND NOT EXISTS (
+    SELECT 1 FROM events
+    WHERE events.message_id = inbox.id AND events.kind = ?2 AND events.data = ?3
+)
+ORDER BY seq LIMIT 100;
+
 -- name: waiting
 -- The approval that a lane waits on.
 SELECT id FROM approvals WHERE lane = ?1 AND state = 'waiting';

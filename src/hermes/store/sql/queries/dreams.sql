@@ -31,6 +31,9 @@ SELECT id, erased_at IS NULL AND blocked_at IS NULL AND job.due_at IS NULL
                     AND seq > coalesce(job.covered, 0)
                 ORDER BY seq DESC LIMIT 200
             ) WHERE outcome = 'answered' AND platform <> 'v1' AND lane NOT LIKE '%/%'
+                AND NOT EXISTS (
+                    SELECT 1 FROM lanes WHERE lanes.key = lane AND lanes.temporary <> 0
+                )
         )
     )
 FROM people LEFT JOIN jobs AS job ON job.key = 'dream:' || people.id
@@ -45,11 +48,12 @@ ON CONFLICT (key) DO UPDATE SET due_at = excluded.due_at, latest_at = excluded.l
 RETURNING attempts, touched, covered;
 
 -- name: said
--- What a person wrote to agents since the last dream, the newest first; programs write as v1.
+-- What a person wrote since the last dream, the newest first, not in temporary conversations; programs write as v1.
 SELECT seq, id, body, received_at FROM (
     SELECT seq, id, body, received_at, outcome, platform, lane FROM inbox
     WHERE person_id = ?1 AND control = 0 AND seq > ?2 ORDER BY seq DESC LIMIT 200
 ) WHERE outcome IN ('answered', 'merged') AND platform <> 'v1' AND lane NOT LIKE '%/%'
+    AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.key = lane AND lanes.temporary <> 0)
 ORDER BY seq DESC LIMIT ?3;
 
 -- name: is_known

@@ -16,8 +16,12 @@ SELECT id, state FROM inbox INDEXED BY inbox_content
 WHERE account = ?1 AND platform = ?2 AND route = ?3 AND content_key = ?4;
 
 -- name: add_lane
--- The lane of a new session.
-INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5);
+-- The lane of a new session, or of a task of one; a task is as temporary as its session.
+INSERT INTO lanes (key, person_id, platform, chat_id, used_at, temporary)
+VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN ?6 <> 0 OR EXISTS (
+    SELECT 1 FROM lanes AS root WHERE root.key = ?7 AND root.temporary <> 0
+) THEN 1 ELSE 0 END)
+RETURNING temporary;
 
 -- name: under_way
 -- Whose is the oldest open message of a lane; the index is in that order, asking for it costs 20 us.

@@ -2,23 +2,28 @@
 -- Sessions of every platform, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
-        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
+        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
+    temporary
 FROM lanes
 WHERE head > 0
 ORDER BY used_at DESC LIMIT ?1;
 
 -- name: sessions_of_platform
--- Sessions of one platform, the most recently used first, read along its index.
+-- Sessions of one platform, also those whose first message waits, the most recently used first, along its index.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
-        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1)
+        AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
+    temporary
 FROM lanes
-WHERE platform = ?1 AND head > 0
+WHERE platform = ?1 AND (head > 0 OR (key NOT LIKE '%/%' AND EXISTS (
+    SELECT 1 FROM inbox INDEXED BY inbox_lane
+    WHERE inbox.lane = lanes.key AND inbox.control = 0 AND inbox.body IS NOT NULL
+)))
 ORDER BY used_at DESC LIMIT ?2;
 
 -- name: epoch
--- The epoch that a session is in.
-SELECT epoch FROM lanes WHERE key = ?1;
+-- The epoch that a session is in, and whether it is temporary.
+SELECT epoch, temporary FROM lanes WHERE key = ?1;
 
 -- name: provenance
 -- What the turn of a message took, and where its session is.

@@ -4,7 +4,8 @@ SELECT lane FROM inbox WHERE state <> 'done' GROUP BY lane ORDER BY min(seq);
 
 -- name: lane
 -- Where a lane stands.
-SELECT fence, epoch, head, waiting_on, used_at, end_reason, choices FROM lanes WHERE key = ?1;
+SELECT fence, epoch, head, waiting_on, used_at, end_reason, choices, temporary
+FROM lanes WHERE key = ?1;
 
 -- name: view
 -- A lane's oldest message without an outcome that is part of no other turn, the lane, and whether more wait.
@@ -12,7 +13,8 @@ SELECT seq, id, lane, inbox.person_id, body, state, busy, control, received_at, 
     external_id, inbox.platform, outcome, done_at, merged_into, interrupted_by,
     fence, lanes.epoch, head, waiting_on, used_at, end_reason, choices,
     EXISTS (SELECT 1 FROM inbox AS behind INDEXED BY inbox_open
-        WHERE behind.lane = ?1 AND behind.seq > inbox.seq AND behind.state <> 'done')
+        WHERE behind.lane = ?1 AND behind.seq > inbox.seq AND behind.state <> 'done'),
+    temporary
 FROM lanes LEFT JOIN inbox INDEXED BY inbox_open
     ON lane = lanes.key AND state <> 'done' AND state <> 'merging'
 WHERE lanes.key = ?1 ORDER BY seq LIMIT 1;
