@@ -16,7 +16,7 @@ from tests.contract.store.people import person
 from tests.contract.store.test_facts import fact, put
 from tests.homes.make import FOLDER
 from tests.stores.old_seals import KEY_BYTES, OldSeals
-from tests.stores.opening import KEYS, new_keys, opened, tables
+from tests.stores.opening import KEYS, deliveries_of, new_keys, opened, tables
 
 pytestmark = pytest.mark.sqlite_only
 
@@ -79,10 +79,10 @@ async def test_a_row_cannot_refer_to_an_answer_of_another_person(
 
     async with opened(tmp_path) as store:
         if table == "outbox":
-            shown = await store.outbox.of_message(ann)
+            shown = await deliveries_of(store, ann)
             assert [one.parts for one in shown] == [None]
             return
-        read = store.inbox.result if table == "inbox" else store.turns.steps
+        read = store.inbox.result if table == "inbox" else store.timeline
         with pytest.raises(StoreError, match="refers to a body of person"):
             await read(ann)
 

@@ -238,7 +238,7 @@ class SqlApprovals:
     async def question(self, approval_id: str) -> bytes | None:
         """Return what was asked, if it was kept."""
         row = await self._engine.reads.row(_SQL["bodies"], approval_id)
-        return None if row is None else await self._body(row[0])
+        return None if row is None else await self._body(row[1], owner=row[0])
 
     async def untold(self, lane: str, *, event: TimelineEvent) -> tuple[str, ...]:
         """Return the messages that wait on a lane and whose timeline lacks an event."""
