@@ -18,6 +18,7 @@ from hermes.cli import (
     chat,
     completion,
     config,
+    config_change,
     costs,
     cron,
     deadletters,
@@ -76,7 +77,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 settings_app = typer.Typer(
-    help="Show the configuration.", no_args_is_help=True, context_settings=_PLAIN
+    help="Show, change and check the configuration.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
 )
 models_app = typer.Typer(context_settings=_PLAIN)
 token_app = typer.Typer(context_settings=_PLAIN)
@@ -362,4 +365,8 @@ cron_app.command("run", epilog=cron.RUN_EPILOG)(cron.run)
 cron_app.command("remove", epilog=cron.REMOVE_EPILOG)(cron.remove)
 app.add_typer(cron_app, name="cron")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
+settings_app.command("set", epilog=config_change.SET_EPILOG)(config_change.set_value)
+settings_app.command("edit", epilog=config_change.EDIT_EPILOG)(config_change.edit)
+settings_app.command("check", epilog=config_change.CHECK_EPILOG)(config_change.check)
+settings_app.command("schema", epilog=config_change.SCHEMA_EPILOG)(config_change.schema)
 app.add_typer(settings_app, name="config")

@@ -5,7 +5,7 @@ reported at once; what is only surprising becomes a warning.
 """
 
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
-from hermes.config.named_variables import fill, has_named, is_name
+from hermes.config.named_variables import fill, has_named, is_name, may_name
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
@@ -53,10 +53,29 @@ class LoadedConfig:
     choices: StartChoices = StartChoices()
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigExamination:
+    """What a configuration says, and all that is wrong with it; `loaded` is None if anything is."""
+
+    loaded: LoadedConfig | None
+    problems: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+
+
 def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
     """Read every layer, check the whole, and raise one ConfigurationError with all problems."""
+    examined = examine(environ, home)
+    if examined.loaded is None:
+        raise_all(list(examined.problems))
+    return examined.loaded
+
+
+def examine(
+    environ: Mapping[str, str], home: Path | None, *, draft: str | None = None
+) -> ConfigExamination:
+    """Read every layer and check the whole; `draft` is read in the place of config.yaml."""
     folder = home if home is not None else home_folder(environ)
-    layers = _read_layers(environ, folder)
+    layers = _read_layers(environ, folder, draft)
     problems = [problem for layer in layers for problem in layer.problems]
     warnings = [warning for layer in layers for warning in layer.warnings]
     winners = _merge(layers)
@@ -65,25 +84,31 @@ def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
         fill(winners, {**dotenv_values(folder), **environ})
     settings, invalid = _validate(winners)
     problems += invalid
-    checked = check(settings, lambda key: _origin(winners, key))
-    told = {problem.key for problem in problems}
-    problems += [problem for problem in checked.problems if problem.key not in told]
-    if settings.hooks.enabled:
-        problems += read_hook_files(folder)[1]
-    if problems:
-        raise_all(problems)
+    if settings is not None:
+        checked = check(settings, lambda key: _origin(winners, key))
+        told = {problem.key for problem in problems}
+        problems += [problem for problem in checked.problems if problem.key not in told]
+        warnings += checked.warnings
+        if settings.hooks.enabled:
+            problems += read_hook_files(folder)[1]
+    if problems or settings is None:
+        return ConfigExamination(None, tuple(problems), tuple(warnings))
     origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
-    return LoadedConfig(
+    loaded = LoadedConfig(
         settings,
         folder,
         MappingProxyType(origins),
-        tuple(warnings + checked.warnings),
+        tuple(warnings),
         reread=partial(load, environ, home),
     )
+    return ConfigExamination(loaded, (), tuple(warnings))
 
 
-def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
-    """Validate; invalid values are set aside, so that the checks can report on the rest at once."""
+def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings | None, list[Finding]]:
+    """Validate; invalid values are set aside, so that the checks can report on the rest at once.
+
+    No settings if it is not clear which values are invalid.
+    """
     invalid: list[Finding] = []
     while True:
         try:
@@ -94,7 +119,7 @@ def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
         invalid += dict.fromkeys(_invalid(place, winners) for place in places)
         wrong = [key for key in winners if any(_covers(place, key) for place in places)]
         if not wrong:
-            raise_all(invalid)
+            return None, invalid
         for key in wrong:
             del winners[key]
 
@@ -105,9 +130,9 @@ def _covers(place: tuple[int | str, ...], key: Key) -> bool:
     return parts[: len(key)] == key or key[: len(parts)] == parts
 
 
-def _read_layers(environ: Mapping[str, str], home: Path) -> list[Layer]:
+def _read_layers(environ: Mapping[str, str], home: Path, draft: str | None) -> list[Layer]:
     """The layers, weakest first."""
-    legacy, file = legacy_layer(home), yaml_layer(home)
+    legacy, file = legacy_layer(home), yaml_layer(home, draft)
     known = [*legacy.leaves, *file.leaves]
     dotenv = dotenv_layer(home, known=known)
     implied = Layer("a credential")
@@ -184,15 +209,17 @@ def secrets_in_files(home: Path) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for layer in (legacy_layer(home), yaml_layer(home)):
-        given = (
-            key
-            for key, leaf in layer.leaves.items()
-            if (is_secret(key) and _is_given(leaf)) or _has_password(leaf.value)
-        )
-        secret = next(given, None)
+        secret = next(secret_keys(layer), None)
         if layer.problems or secret is not None:
             found[layer.name] = "it cannot be read" if secret is None else dotted(secret)
     return found
+
+
+def secret_keys(layer: Layer) -> Iterator[Key]:
+    """Yield the keys of a layer whose values are secret; the name of a variable is not."""
+    for key, leaf in layer.leaves.items():
+        if (is_secret(key) and _is_given(key, leaf)) or _has_password(leaf.value):
+            yield key
 
 
 def _has_password(value: object) -> bool:
@@ -205,8 +232,8 @@ def _has_password(value: object) -> bool:
         return True
 
 
-def _is_given(leaf: LayerValue) -> bool:
-    return bool(leaf.value) and not is_name(leaf.value)
+def _is_given(key: Key, leaf: LayerValue) -> bool:
+    return bool(leaf.value) and not (may_name(key) and is_name(leaf.value))
 
 
 def _others_can_read(home: Path, name: str) -> bool:
