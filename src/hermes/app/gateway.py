@@ -20,6 +20,7 @@ from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
 from hermes.control.tokens import SignInLinkOrder
 from hermes.http.same_origin import is_loopback
+from hermes.message.owner import OWNER_CHANNELS
 from hermes.ops.instance import Instance, Wanted, acquire
 from hermes.ops.logs import Logs
 from hermes.ops.welcome import Welcome
@@ -175,6 +176,8 @@ class Gateway:
             restart=self._restart,
         )
         parts = await build_gateway(context, self._lifecycle)
+        # Before anything is answered: the first message already has its person.
+        await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
         server = self._server(parts, instance)
         self._lifecycle.add(self._components(parts, server))
         await self._lifecycle.start()

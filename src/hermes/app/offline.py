@@ -14,6 +14,7 @@ from hermes.app.store_files import DATABASE, check_database, open_graph_reader, 
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
+from hermes.control.agents import AgentOperations
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
@@ -119,6 +120,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
                 if name in {"rest", "web", *settings.platforms}
             },
         ),
+        agents=AgentOperations(settings),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

@@ -15,6 +15,7 @@ from hermes.app.make_operations import make_handles
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
+from hermes.control.agents import AgentOperations
 from hermes.control.operations import Operations
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
@@ -115,6 +116,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         forget_files=parts.storage.media_cache.erase,
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
+        agents=AgentOperations(settings),
         sends=make_send_operations(
             core.store,
             settings,

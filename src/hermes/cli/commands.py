@@ -9,7 +9,9 @@ from typer.main import get_group
 
 from hermes import __version__
 from hermes.cli import (
+    agents,
     alerts,
+    approvals,
     audit,
     backup,
     channels,
@@ -82,6 +84,8 @@ settings_app = typer.Typer(
     context_settings=_PLAIN,
 )
 models_app = typer.Typer(context_settings=_PLAIN)
+agents_app = typer.Typer(context_settings=_PLAIN)
+approvals_app = typer.Typer(context_settings=_PLAIN)
 token_app = typer.Typer(context_settings=_PLAIN)
 sessions_app = typer.Typer(
     help="List open sessions, and end one.",
@@ -272,6 +276,14 @@ models_app.command("refresh", epilog=model_refresh.EPILOG)(model_refresh.command
 models_app.command("swap", epilog=model_swap.EPILOG)(model_swap.command)
 app.add_typer(models_app, name="models")
 app.command("route", epilog=route.EPILOG)(route.command)
+agents_app.callback(invoke_without_command=True, epilog=agents.EPILOG)(agents.command)
+agents_app.command("list", epilog=agents.LIST_EPILOG)(agents.list_all)
+app.add_typer(agents_app, name="agents")
+approvals_app.callback(invoke_without_command=True, epilog=approvals.EPILOG)(approvals.command)
+approvals_app.command("list", epilog=approvals.LIST_EPILOG)(approvals.list_all)
+approvals_app.command("approve", epilog=approvals.APPROVE_EPILOG)(approvals.approve)
+approvals_app.command("deny", epilog=approvals.DENY_EPILOG)(approvals.deny)
+app.add_typer(approvals_app, name="approvals")
 app.command("send", epilog=send.EPILOG)(send.command)
 app.command("search", epilog=search.EPILOG)(search.command)
 app.command("interactions", epilog=interactions.EPILOG)(interactions.command)

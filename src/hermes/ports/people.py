@@ -4,12 +4,13 @@ A channel is a platform's user id, never a display name. The limits on codes are
 as `CodeRules`; the store asks them inside its transaction.
 """
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
 Unknown = Literal["pair", "signup", "ignore", "allow"]
-UserState = Literal["active", "guest", "blocked", "erased"]
+UserState = Literal["owner", "active", "guest", "blocked", "erased"]
 ActivatedHow = Literal["paired", "linked", "operator"]
 PairingState = Literal["waiting", "approved", "denied"]
 
@@ -60,6 +61,13 @@ class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
     before: str
     after: str
     credits: int = 0
+
+
+class OwnerJoin(msgspec.Struct, frozen=True, kw_only=True):
+    """The person of the owner's channels, and the channels that became theirs."""
+
+    person_id: str
+    moved: tuple[tuple[str, str], ...] = ()
 
 
 class PairingPaper(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +147,14 @@ class UserStore(Protocol):
 
     async def unlink(self, platform: str, user_id: str, *, at: float) -> ChannelMove:
         """Give a channel back to whom it was before, or to a new person; it is no longer let in."""
+        ...
+
+
+class OwnerStore(Protocol):
+    """The person who owns the gateway."""
+
+    async def join(self, channels: Sequence[tuple[str, str]], *, at: float) -> OwnerJoin | None:
+        """Make one person, the owner, of these channels, once; None if there is nothing to do."""
         ...
 
 

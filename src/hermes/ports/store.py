@@ -31,7 +31,7 @@ from hermes.ports.operations import (
 )
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.pairing import PairingStore
-from hermes.ports.people import PeopleStore, UserStore
+from hermes.ports.people import OwnerStore, PeopleStore, UserStore
 from hermes.ports.responses import ResponseStore
 from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
@@ -138,6 +138,11 @@ class Store(Protocol):
     @property
     def users(self) -> UserStore:
         """People and their channels."""
+        ...
+
+    @property
+    def owners(self) -> OwnerStore:
+        """The person who owns the gateway."""
         ...
 
     @property

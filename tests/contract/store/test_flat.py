@@ -47,6 +47,7 @@ MAY_SCAN = {
     "answers.of_person": "an erasure",
     "answers.oldest": "along the index of their age, as far as the surplus",
     "answers.oldest_of": "as above; for a person over their share",
+    "approvals.open": "`hermes approvals`; open approvals only",
     "approvals.overdue": "open approvals only",
     "cron.page": "`hermes cron list`",
     "feed.trim": "bounded by what is kept of the journal",

@@ -34,6 +34,7 @@ from hermes.store.sql.wallet import move_credits
 _SQL = load("users")
 _PAGES = {
     None: _SQL["page_all"],
+    "owner": _SQL["page_owner"],
     "active": _SQL["page_active"],
     "guest": _SQL["page_guest"],
     "blocked": _SQL["page_blocked"],
@@ -199,7 +200,10 @@ class SqlUsers:
     async def _user(self, row: tuple[Any, ...]) -> User:
         person_id, created_at, tier, may_train, blocked_at, erased_at, is_active = row
         reads = self._engine.reads
+        owner = await reads.row(_SQL["owner_person"])
         state: UserState = "active" if is_active else "guest"
+        if owner is not None and owner[0] == person_id:
+            state = "owner"
         if blocked_at is not None:
             state = "blocked"
         if erased_at is not None:

@@ -95,7 +95,8 @@ function showPage({ messages: kept, earlier }, epoch) {
 
 function showKept({ text: said, turn }, holder) {
   state.shown.add(turn.id);
-  holder.append(saidNode(said));
+  // What was sent here on its own answers nobody's words.
+  if (said) holder.append(saidNode(said));
   const view = addReply(holder);
   if (turn.state !== "done") follow(view, { messageId: turn.id }, said);
   else endTurn(view, turn, said);

@@ -14,6 +14,30 @@ SELECT id, created_at, tier, may_train, blocked_at, erased_at,
     EXISTS (SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL)
 FROM people WHERE id = ?1;
 
+-- name: owner_person
+-- The person who owns this gateway.
+SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person';
+
+-- name: set_owner_person
+-- The person who owns this gateway.
+INSERT INTO meta (key, value) VALUES ('owner_person', ?1)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: activate_of
+-- A channel of a person is let in.
+UPDATE user_channels SET activated_at = ?4, activated_how = 'operator'
+WHERE platform = ?1 AND user_id = ?2 AND person_id = ?3 AND activated_at IS NULL;
+
+-- name: is_blocked
+-- Whether a person is blocked.
+SELECT 1 FROM people WHERE id = ?1 AND blocked_at IS NOT NULL;
+
+-- name: page_owner
+-- The owner, unless blocked or erased.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at, 1 FROM people
+WHERE id = (SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person')
+    AND erased_at IS NULL AND blocked_at IS NULL LIMIT ?1;
+
 -- name: page_all
 -- Everybody who is not erased, the newest first.
 SELECT id, created_at, tier, may_train, blocked_at, erased_at,
@@ -33,6 +57,7 @@ SELECT DISTINCT id, created_at, tier, may_train, blocked_at, erased_at, 1
 FROM user_channels AS channel INDEXED BY user_channels_active
     JOIN people ON id = person_id
 WHERE activated_at IS NOT NULL AND erased_at IS NULL AND blocked_at IS NULL
+    AND id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
 ORDER BY id DESC LIMIT ?1;
 
 -- name: page_blocked
