@@ -79,6 +79,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "users.link": ("POST", "users/link", {**USER, "channel": "discord:1"}),
     "users.unlink": ("POST", "users/unlink", USER),
     "users.tier": ("POST", "users/tier", {**USER, "tier": "pro"}),
+    "users.export": ("POST", "users/export", USER),
     "users.erase": ("POST", "users/erase", USER),
     "pairing.list": ("GET", "pair", None),
     "pairing.approve": ("POST", "pair/approve", {"platform": "telegram", "code": SECRET}),

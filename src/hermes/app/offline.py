@@ -25,7 +25,7 @@ from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
-from hermes.ports.graph_reader import GraphReader
+from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
 from hermes.store.search.notes import Notes
 
@@ -51,7 +51,7 @@ def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Sto
 
 
 @contextmanager
-def offline_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
+def offline_graph_reader(loaded: LoadedConfig) -> Iterator[HomeReader | None]:
     """Open the message graphs of a home, also while a gateway runs; None if there are none.
 
     Nothing is locked or written, so that a long export blocks nobody.

@@ -55,6 +55,7 @@ from hermes.cli import (
     store_keys,
     token,
     users,
+    users_export,
     why,
 )
 from hermes.cli import credits as credit_commands
@@ -326,6 +327,7 @@ users_app.command("block", epilog=users.BLOCK_EPILOG)(users.block)
 users_app.command("tier", epilog=users.TIER_EPILOG)(users.set_tier)
 users_app.command("link", epilog=users.LINK_EPILOG)(users.link)
 users_app.command("unlink", epilog=users.UNLINK_EPILOG)(users.unlink)
+users_app.command("export", epilog=users_export.EPILOG)(users_export.command)
 users_app.command("erase", epilog=users.ERASE_EPILOG)(users.erase)
 app.add_typer(users_app, name="users")
 pair_app.command("list", epilog=pair.LIST_EPILOG)(pair.list_all)

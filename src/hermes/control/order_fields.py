@@ -107,6 +107,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "users.add.name": "the person's name",
     "users.block.name": "not used",
     "users.erase.name": "not used",
+    "users.export.name": "not used",
     "users.unlink.name": "not used",
     "users.unlink.user": "the channel to unlink from the person, as `platform:user_id`",
 }

@@ -331,6 +331,10 @@ USERS_TIER = _row(
     "users.tier", "operator", users.UserOperations.set_tier, post="/control/users/tier",
     changes=True, targets=("user", "tier"),
     summary="Change a person's tier.")
+USERS_EXPORT = _row(
+    "users.export", "owner", users.UserOperations.export, post="/control/users/export",
+    shows=True, targets=("user",),
+    summary="Export everything that is kept of a person; the command reads the files itself.")
 USERS_ERASE = _row(
     "users.erase", "owner", users.UserOperations.erase, post="/control/users/erase",
     changes=True, targets=("user",),
