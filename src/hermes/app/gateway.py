@@ -14,7 +14,7 @@ from hermes.app.build import build_gateway
 from hermes.app.gateway_parts import GatewayContext, GatewayParts
 from hermes.app.lifecycle import Checkpoint, Component, Components, Lifecycle, no_checkpoint
 from hermes.app.run_state import RunState, ShutdownCause, at_end
-from hermes.app.serve import ServerTask, address_file, make_server
+from hermes.app.serve import ServerTask, address_file, make_retention, make_server
 from hermes.config import LoadedConfig, ensure_home
 from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
@@ -207,11 +207,13 @@ class Gateway:
         tools = Component(name="mcp", start=mcp.start, stop=mcp.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
+        retention = make_retention(parts)
+        keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, *core.start, *observing, platforms, told),
+            start=(*server, tools, *core.start, *observing, platforms, told, keeping),
             drain=(told, *core.drain),
-            stop=(watch, *server, platforms, tools, told, *observing, *core.stop),
+            stop=(watch, keeping, *server, platforms, tools, told, *observing, *core.stop),
         )
 
     async def _drain_turns(self, parts: GatewayParts) -> None:

@@ -115,6 +115,13 @@ class UserStore(Protocol):
         """Return people, the newest first; without a state all but the erased."""
         ...
 
+    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
+        """Return people of whom nothing came since then, except those who are always kept.
+
+        These are the owner, who is blocked, and who has a key or a scheduled job.
+        """
+        ...
+
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
         ...

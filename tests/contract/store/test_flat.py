@@ -87,6 +87,7 @@ MAY_SCAN = {
     "users.page_blocked": "along the index of the blocked, as far as the page",
     "users.page_erased": "along the index of the erased, as far as the page",
     "users.page_guest": "the newest people, as far as the page",
+    "users.silent": "every ten minutes, if people are erased after some days",
     "users.paired": "along the index of who was let in",
     "wallet.audit_balances": "`hermes credits audit`, in a thread of its own",
     "wallet.audit_captures": "as above",

@@ -49,7 +49,7 @@ async def test_it_holds_what_was_said_and_kept_and_of_nobody_else(tmp_path: Path
     assert sum(counts.values()) == len(lines) - 1
     assert lines[-1]["sha256"] == sha256(b"".join(raw.splitlines(keepends=True)[:-1])).hexdigest()
     assert kinds - {"manifest", "end"} <= set(lines[0]["kinds"])
-    (credit,) = [line for line in lines if line["kind"] == "credit"]
+    (credit,) = [line for line in lines if line["kind"] == "credit" and line["message_id"] == "g1"]
     assert credit["note"] == {"by": "ops", "reason": "a gift"}
     assert raw.count(b"my secret is a teapot") >= 2
     assert b"/whoami" in raw

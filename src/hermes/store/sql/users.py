@@ -81,6 +81,11 @@ class SqlUsers:
         rows = await self._engine.reads.rows(_PAGES[state], limit)
         return tuple([await self._user(row) for row in rows])
 
+    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
+        """Return people of whom nothing came since then, except those who are always kept."""
+        rows = await self._engine.reads.rows(_SQL["silent"], before, limit)
+        return tuple(str(row[0]) for row in rows)
+
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
         rows = await self._engine.reads.rows(_SQL["paired"], limit)

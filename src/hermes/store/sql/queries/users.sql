@@ -70,6 +70,31 @@ WHERE blocked_at IS NOT NULL AND erased_at IS NULL ORDER BY id DESC LIMIT ?1;
 SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people INDEXED BY people_erased
 WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
 
+-- name: silent
+-- People of whom nothing came since then; the owner, the blocked, and those with a key or a job stay.
+SELECT people.id FROM people
+    LEFT JOIN (
+        SELECT person_id, max(used_at) AS at FROM lanes GROUP BY person_id
+    ) AS used ON used.person_id = people.id
+    LEFT JOIN (
+        SELECT person_id, max(at) AS at FROM interactions GROUP BY person_id
+    ) AS answered ON answered.person_id = people.id
+WHERE erased_at IS NULL AND blocked_at IS NULL
+    AND max(created_at, coalesce(used.at, 0), coalesce(answered.at, 0)) < ?1
+    AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
+    AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?1
+    )
+    AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = people.id AND own.added_at >= ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
+    )
+ORDER BY people.id LIMIT ?2;
+
 -- name: paired
 -- The channels that were let in by a code.
 SELECT platform, user_id, person_id, added_at, activated_at, activated_how, was_person, name
