@@ -102,8 +102,8 @@ class ConfigSetReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def set_value(
-    name: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as server.port.")],
-    text: Annotated[
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as server.port.")],
+    value: Annotated[
         str | None,
         typer.Argument(
             metavar="VALUE",
@@ -122,17 +122,17 @@ def set_value(
 
     The whole configuration is checked first; a wrong value is not written.
     """
-    if unset == (text is not None):
+    if unset == (value is not None):
         raise typer.BadParameter("give a value, or --unset, and not both")
-    folder, key = ensure_home(home_for(home)), key_of_name(name)
+    folder, named = ensure_home(home_for(home)), key_of_name(key)
     with locked_files(folder):
-        before = value_in_file(folder, key) if (folder / YAML).exists() else None
-        draft = _drafted(folder, key, text)
+        draft = _drafted(folder, named, value)
+        before = value_in_file(folder, named)
         if draft.new_problems:
             raise ConfigurationError(_refusal(draft))
         if draft.is_changed:
             write_draft(draft)
-    report = _set_report(folder, key, draft, before=before)
+    report = _set_report(folder, named, draft, before=before)
     print_json(report) if as_json else _print_set(report, is_unset=unset)
 
 

@@ -5,7 +5,6 @@ The only command without typer and rich, to save start time and memory of the se
 
 import argparse
 import os
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -190,7 +189,7 @@ def _remote_rows(welcome: Welcome) -> list[tuple[str, str]]:
     port = urlsplit(welcome.address).port or 80
     return [
         ("remote", "from another machine, first run this there, then open the link above:"),
-        ("", f"ssh -L {port}:127.0.0.1:{port} {operator_name()}@{socket.gethostname()}"),
+        ("", f"ssh -L {port}:127.0.0.1:{port} {operator_name()}@{os.uname().nodename}"),
     ]
 
 

@@ -47,7 +47,7 @@ def remove_value(text: str, path: tuple[str, ...]) -> str:
 
 def value_at(text: str, path: tuple[str, ...]) -> Any:
     """Return the value at a path; None if there is none."""
-    found = _at(yaml.safe_load(text), path)
+    found = _at(yaml.safe_load(text) or {}, path)
     return None if found is _MISSING else found
 
 

@@ -5,12 +5,17 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+import pytest
+
 from hermes.control.person_record import person_card
 from hermes.control.user_export import user_export
 from hermes.ports.wallet import NewGrant
 from hermes.store.sql.person_rows import EXPORTED, LEFT_OUT
 from tests.contract.journal.rig import open_rig
 from tests.contract.store.test_flat import PACKAGE
+
+# The schema that it is compared with is SQLite's.
+pytestmark = pytest.mark.sqlite_only
 
 
 def test_every_table_is_exported_or_left_out_for_a_reason() -> None:

@@ -52,6 +52,15 @@ def test_set_refuses_what_is_wrong_and_writes_nothing(hermes, home):
     assert (home / "config.yaml").read_text() == FILE
 
 
+def test_set_leaves_a_file_alone_that_is_no_yaml(hermes, home):
+    (home / "config.yaml").write_text("server: [1\n")
+    done = hermes("config", "set", "server.port", "1")
+
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "`hermes config edit` opens the file" in done.stderr
+    assert (home / "config.yaml").read_text() == "server: [1\n"
+
+
 def test_set_names_what_hides_the_value(hermes, home):
     done = hermes("config", "set", "server.port", "8090", HERMES_SERVER__PORT="1")
 
