@@ -107,6 +107,20 @@ async def test_what_was_taken_apart_later_stays_so(store: Store) -> None:
     assert await person_of(store, WEB) == moved.before
 
 
+async def test_the_owner_is_who_signs_in_to_the_web_chat(store: Store) -> None:
+    await store.owners.join(OWNER_CHANNELS, at=NOW)
+    moved = await store.users.unlink(*WEB, at=NOW)
+
+    await store.owners.join(OWNER_CHANNELS, at=NOW)
+
+    assert (await person_of(store, WEB), await person_of(store, TERMINAL)) == (
+        moved.after,
+        moved.before,
+    )
+    (owner,) = await store.users.page(state="owner", limit=9)
+    assert owner.id == moved.after
+
+
 async def test_a_blocked_one_is_not_let_in_by_it(store: Store) -> None:
     web = await store.users.add(*WEB, name=None, at=NOW)
     terminal = await store.users.add(*TERMINAL, name=None, at=NOW)
