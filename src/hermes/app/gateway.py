@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+import structlog
 
 from hermes import __version__, failpoints
 from hermes.app.build import build_gateway
@@ -19,6 +20,7 @@ from hermes.config import LoadedConfig, ensure_home
 from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
 from hermes.control.tokens import SignInLinkOrder
+from hermes.errors import StoreError, TryLater
 from hermes.http.same_origin import is_loopback
 from hermes.message.owner import OWNER_CHANNELS
 from hermes.ops.instance import Instance, Wanted, acquire
@@ -27,6 +29,8 @@ from hermes.ops.welcome import Welcome
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
+
+_log = structlog.get_logger(__name__)
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -176,8 +180,7 @@ class Gateway:
             restart=self._restart,
         )
         parts = await build_gateway(context, self._lifecycle)
-        # Before anything is answered: the first message already has its person.
-        await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
+        await self._join_owner(parts)
         server = self._server(parts, instance)
         self._lifecycle.add(self._components(parts, server))
         await self._lifecycle.start()
@@ -185,6 +188,13 @@ class Gateway:
         if server and not await parts.core.store.access.any("token"):
             self._first_token = await parts.storage.access.make_token("first start")
         return parts
+
+    async def _join_owner(self, parts: GatewayParts) -> None:
+        """Make the owner one person, before anything is answered; a full disk is no reason to end."""
+        try:
+            await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
+        except (StoreError, TryLater) as error:
+            _log.warning("owner_not_joined", problem=str(error))
 
     def _server(self, parts: GatewayParts, instance: Instance) -> tuple[Component, ...]:
         if parts.listener is None:

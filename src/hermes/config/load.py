@@ -93,15 +93,19 @@ def examine(
             problems += read_hook_files(folder)[1]
     if problems or settings is None:
         return ConfigExamination(None, tuple(problems), tuple(warnings))
-    origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
     loaded = LoadedConfig(
         settings,
         folder,
-        MappingProxyType(origins),
+        _origins(settings, winners),
         tuple(warnings),
         reread=partial(load, environ, home),
     )
-    return ConfigExamination(loaded, (), tuple(warnings))
+    return ConfigExamination(loaded, (), loaded.warnings)
+
+
+def _origins(settings: Settings, winners: Mapping[Key, LayerValue]) -> Mapping[str, str]:
+    found = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
+    return MappingProxyType(found)
 
 
 def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings | None, list[Finding]]:
