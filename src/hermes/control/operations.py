@@ -94,12 +94,8 @@ class Operations:
                 await forget_files(person_id)
 
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
-        self.pairing = PairingOperations(
-            store,
-            clock=clock,
-            wake=wake,
-            limits=pairing_limits(pairing_settings or PairingSettings()),
-        )
+        limits = pairing_limits(pairing_settings or PairingSettings())
+        self.pairing = PairingOperations(store, clock=clock, wake=wake, limits=limits)
         self.approvals = ApprovalOperations(store, wake_lane=handles.wake_lane, clock=clock)
         self.credits = CreditOperations(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
