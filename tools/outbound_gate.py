@@ -84,6 +84,8 @@ MAY_CONNECT: Mapping[str, str] = {
 }
 MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "providers/local/process.py": "starts this Python on a module of ours",
+    "cli/config_change.py": "`hermes config edit`: the editor that the operator's EDITOR names",
+    "cli/init_setup.py": "becomes `hermes up`, if the person says so at the end",
     "cli/up.py": "starts itself again for a restart, with its own arguments",
     "cli/channels_try.py": "starts this Python on a module of ours, for a trial on loopback",
     "ops/systemd.py": "`hermes service` runs systemctl and journalctl",

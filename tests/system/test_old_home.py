@@ -1,5 +1,6 @@
 """A home that an earlier version made: the code as it is now migrates it, and nothing in it is lost."""
 
+import copy
 import json
 import tarfile
 from collections.abc import AsyncIterator
@@ -69,10 +70,34 @@ def holds(found: Any, kept: Any) -> bool:
     return bool(found == kept)
 
 
-async def test_what_an_operator_sees_is_what_it_was(old: OldHome) -> None:
-    found = await books(old)
+# Any: what an operator saw, as JSON.
+def joined(held: dict[str, Any]) -> dict[str, Any]:
+    """Return what is to be seen once the two people of the owner are one."""
+    after = copy.deepcopy(held)
+    (web,) = [one for one in after["users"] if names_of(one) == ["web:owner"]]
+    (cli,) = [one for one in after["users"] if names_of(one) == ["rest:cli"]]
+    (channel,) = cli.pop("channels")
+    moved = {**channel, "person_id": web["id"], "was_person": cli["id"], "activated_how": "linked"}
+    web["channels"] = [moved, *web["channels"]]
+    web["state"] = "owner"
+    for wallet in after["credits"]:
+        if wallet["person_id"] == cli["id"]:
+            wallet["users"] = []
+        if wallet["person_id"] == web["id"]:
+            wallet["users"] = ["rest:cli", "web:owner"]
+    return after
 
-    lost = {part: found[part] for part in ON_RECORD if not holds(found[part], old.held[part])}
+
+def names_of(user: dict[str, Any]) -> list[str]:
+    return [f"{one['platform']}:{one['user_id']}" for one in user.get("channels", ())]
+
+
+async def test_what_an_operator_sees_is_what_it_was_and_the_owner_is_one_person(
+    old: OldHome,
+) -> None:
+    found, held = await books(old), joined(old.held)
+
+    lost = {part: found[part] for part in ON_RECORD if not holds(found[part], held[part])}
     assert lost == {}
     assert len(found["sessions"]) == len(old.held["sessions"])
     assert {token["id"] for token in old.held["tokens"]} <= {one["id"] for one in found["tokens"]}
@@ -100,7 +125,8 @@ async def test_conversations_go_on_where_they_were_left(old: OldHome) -> None:
 
     # The model counts the messages of the person that it sees.
     counts = [str(answer["reply"]).split()[0] for answer in answers]
-    assert counts == ["#3", "#2", "#2", "#2"]
+    # The terminal became the owner's, and begins a conversation with it.
+    assert counts == ["#3", "#2", "#2", "#1"]
 
 
 async def test_a_dead_letter_is_sent_whole_once_it_can_be(old: OldHome) -> None:

@@ -224,7 +224,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
         ),
         pruning=SessionPruner(
             store.pruning,
-            days=settings.sessions.prune_days if settings.sessions.prune else 0,
+            days=_prune_days(settings),
             forget=None if search is None else search.pruned,
             clock=given.clock,
         ),
@@ -236,6 +236,13 @@ def _maintenance(base: CoreBase) -> Maintenance:
         ),
         search_fill=None if search is None else SearchFill(search),
     )
+
+
+def _prune_days(settings: Settings) -> int:
+    """Return after how many days an ended conversation is deleted; 0 for never."""
+    sessions = settings.sessions
+    days = (sessions.prune_days if sessions.prune else 0, sessions.retention_days)
+    return min(filter(None, days), default=0)
 
 
 def _own_tools(

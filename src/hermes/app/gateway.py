@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import msgspec
+import structlog
 
 from hermes import __version__, failpoints
 from hermes.app.build import build_gateway
@@ -15,12 +16,14 @@ from hermes.app.gateway_parts import GatewayContext, GatewayParts
 from hermes.app.lifecycle import Checkpoint, Component, Components, Lifecycle, no_checkpoint
 from hermes.app.make_observability import keep_alerts
 from hermes.app.run_state import RunState, ShutdownCause, at_end
-from hermes.app.serve import ServerTask, address_file, make_server
+from hermes.app.serve import ServerTask, address_file, make_retention, make_server
 from hermes.config import LoadedConfig, ensure_home
 from hermes.control.gateway_reports import GatewayReports
 from hermes.control.runtime import ReloadReport
 from hermes.control.tokens import SignInLinkOrder
+from hermes.errors import StoreError, TryLater
 from hermes.http.same_origin import is_loopback
+from hermes.message.owner import OWNER_CHANNELS
 from hermes.ops.alerts import AlertCases
 from hermes.ops.instance import Instance, Wanted, acquire
 from hermes.ops.logs import Logs
@@ -28,6 +31,8 @@ from hermes.ops.welcome import Welcome
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
+
+_log = structlog.get_logger(__name__)
 
 
 class _Run(msgspec.Struct, frozen=True):
@@ -187,6 +192,7 @@ class Gateway:
             restart=self._restart,
         )
         parts = await build_gateway(context, self._lifecycle)
+        await self._join_owner(parts)
         server = self._server(parts, instance)
         self._lifecycle.add(self._components(parts, server))
         await self._lifecycle.start()
@@ -194,6 +200,13 @@ class Gateway:
         if server and not await parts.core.store.access.any("token"):
             self._first_token = await parts.storage.access.make_token("first start")
         return parts
+
+    async def _join_owner(self, parts: GatewayParts) -> None:
+        """Make the owner one person, before anything is answered; a full disk is no reason to end."""
+        try:
+            await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
+        except (StoreError, TryLater) as error:
+            _log.warning("owner_not_joined", problem=str(error))
 
     def _server(self, parts: GatewayParts, instance: Instance) -> tuple[Component, ...]:
         if parts.listener is None:
@@ -216,11 +229,13 @@ class Gateway:
         tools = Component(name="mcp", start=mcp.start, stop=mcp.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
+        retention = make_retention(parts)
+        keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, *core.start, *observing, platforms, told),
+            start=(*server, tools, *core.start, *observing, platforms, told, keeping),
             drain=(told, *core.drain),
-            stop=(watch, *server, platforms, tools, told, *observing, *core.stop),
+            stop=(watch, keeping, *server, platforms, tools, told, *observing, *core.stop),
         )
 
     async def _drain_turns(self, parts: GatewayParts) -> None:

@@ -11,13 +11,15 @@ import msgspec
 
 from hermes.app.adapters import make_client, make_registry
 from hermes.config import LoadedConfig, ProviderSettings, Settings
-from hermes.errors import HermesError
+from hermes.errors import HermesError, ProviderError
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart
 from hermes.ports.clock import Clock
+from hermes.ports.model_lists import ModelLister
 from hermes.ports.provider import CallEnd, ModelRequest, Provider
 
 _LONGEST_S = 30.0
+_LONGEST_LIST_S = 10.0
 # The smallest limit that every service accepts.
 _ANSWER_TOKENS = 16
 _QUESTION = "Answer with the one word: yes"
@@ -42,6 +44,26 @@ async def try_provider(
         provider = registry.make_provider(name, table.kind, settings=table, client=client)
         try:
             return await _call(provider, clock)
+        finally:
+            await provider.close()
+    finally:
+        await client.close()
+
+
+async def list_models(name: str, *, settings: Settings, home: Path) -> tuple[str, ...]:
+    """Return the names of the models that a service lists; raises `HermesError` if it does not."""
+    client = make_client(settings)
+    table = settings.providers[name]
+    try:
+        registry = make_registry(settings, home=home, on_status=_ignore)
+        provider = registry.make_provider(name, table.kind, settings=table, client=client)
+        try:
+            if not isinstance(provider, ModelLister):
+                return ()
+            async with asyncio.timeout(_LONGEST_LIST_S):
+                return tuple(await provider.list_models())
+        except TimeoutError:
+            raise ProviderError(f"no list within {_LONGEST_LIST_S:g} s") from None
         finally:
             await provider.close()
     finally:

@@ -5,17 +5,21 @@ gateway.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from hermes.agents.roster import Roster
 from hermes.config import Settings
 from hermes.control.sends import SendOperations
 from hermes.errors import NotFound
 from hermes.message.ids import MakeId
-from hermes.outbox.courier import OutboxCourier, Platforms
+from hermes.message.owner import OWNER_CHAT, WEB_OWNER
+from hermes.message.source import Source
+from hermes.outbox.courier import OutboxCourier, OwnChat, Platforms
 from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.sends import Courier, FoundTarget, Parcel, SendResult
 from hermes.ports.signals import Signals
 from hermes.ports.store import Store
+from hermes.sessions.keys import session_key
 
 _OWN = ("rest", "web", "v1")
 Wake = Callable[[str], None]
@@ -45,7 +49,9 @@ def make_send_operations(
     agents = tuple(settings.agents)
     courier = OutboxCourier(
         store,
-        platforms=Platforms(names=(*_OWN, *pushed), pushed=pushed, homes=homes),
+        platforms=Platforms(
+            names=(*_OWN, *pushed), pushed=pushed, homes=homes, own_chats=own_chats(settings)
+        ),
         agents=agents,
         has_admins=bool(settings.approvals.admins),
         files=LocalFiles(home),
@@ -57,6 +63,17 @@ def make_send_operations(
     return SendOperations(
         store, courier, agents=agents, pushed=pushed, clock=clock, make_id=make_id
     )
+
+
+def own_chats(settings: Settings) -> tuple[OwnChat, ...]:
+    """Return the chats that begin when something is sent there: the owner's, in the web chat."""
+    platform, user_id = WEB_OWNER
+    source = Source(platform=platform, chat_id=OWNER_CHAT, user_id=user_id)
+    agent = Roster(
+        settings.agents, default=settings.default_agent, rules=settings.agent_rules
+    ).for_source(source)
+    lane = str(session_key(source, agent.key))
+    return (OwnChat(platform=platform, chat_id=OWNER_CHAT, user_id=user_id, lane=lane),)
 
 
 class NoCourier:
@@ -95,7 +112,9 @@ def make_courier(
     }
     return OutboxCourier(
         store,
-        platforms=Platforms(names=tuple(channels), pushed=pushed, homes=homes),
+        platforms=Platforms(
+            names=tuple(channels), pushed=pushed, homes=homes, own_chats=own_chats(settings)
+        ),
         agents=tuple(settings.agents),
         has_admins=bool(settings.approvals.admins),
         files=LocalFiles(home),

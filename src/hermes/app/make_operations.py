@@ -42,6 +42,7 @@ def make_handles(
         abilities=core.abilities,
         pause=core.push.pause,
         session_ended=core.sessions.ended,
+        wake_lane=core.signals.wake_lane,
         person_erased=core.lanes.erased,
         default_model=lambda: swaps.model,
         swap=swaps.swap,

@@ -14,6 +14,7 @@ from hermes.app.store_files import DATABASE, check_database, open_graph_reader, 
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
+from hermes.control.agents import AgentOperations
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
@@ -25,7 +26,7 @@ from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import SystemClock
-from hermes.ports.graph_reader import GraphReader
+from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
 from hermes.store.search.notes import Notes
 
@@ -51,7 +52,7 @@ def offline_store(loaded: LoadedConfig, *, create: bool = False) -> Iterator[Sto
 
 
 @contextmanager
-def offline_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
+def offline_graph_reader(loaded: LoadedConfig) -> Iterator[HomeReader | None]:
     """Open the message graphs of a home, also while a gateway runs; None if there are none.
 
     Nothing is locked or written, so that a long export blocks nobody.
@@ -121,6 +122,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
                 if name in {"rest", "web", *settings.platforms}
             },
         ),
+        agents=AgentOperations(settings),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

@@ -15,16 +15,24 @@ from hermes.app.make_operations import make_handles
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
+from hermes.control.agents import AgentOperations
 from hermes.control.operations import Operations
+from hermes.control.order import local_actor
+from hermes.control.orders import USERS_ERASE
 from hermes.control.runtime import RuntimeHandles
 from hermes.control.search import SearchOperations
+from hermes.control.users import UserOrder
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, Instance
+from hermes.schedule.retention import Retention
 from hermes.server.app import build_app
 from hermes.server.control_routes import ControlGate, control_routes
 from hermes.server.listen import HttpServer, Listener, serve_settings
 from hermes.server.metrics_route import metrics_route
 from hermes.server.webhooks import WebhookLimits
+
+# The name by which the audit log knows what the settings for retention did.
+_RETENTION = "retention"
 
 
 def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
@@ -115,6 +123,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         forget_files=parts.storage.media_cache.erase,
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
+        agents=AgentOperations(settings),
         sends=make_send_operations(
             core.store,
             settings,
@@ -124,6 +133,32 @@ def make_operations(parts: GatewayParts) -> Operations:
             wake_lane=core.signals.wake_lane,
             wake_outbox=core.signals.wake_outbox,
         ),
+    )
+
+
+def make_retention(parts: GatewayParts) -> Retention:
+    """Return what ends and erases by days; every erasure is on record like an operator's."""
+    core, sessions = parts.core, parts.context.settings.sessions
+    operations, audited = make_operations(parts), parts.storage.audited
+
+    async def erase(person_id: str) -> None:
+        order = UserOrder(user=person_id, by=_RETENTION)
+        await audited.act(
+            local_actor(_RETENTION),
+            USERS_ERASE,
+            work=lambda: operations.users.erase(order),
+            request=order,
+        )
+
+    return Retention(
+        core.store.sessions,
+        platforms=core.platforms,
+        conversation_days=sessions.retention_days,
+        people_days=sessions.person_retention_days,
+        ended=core.sessions.ended,
+        silent=core.store.users.silent,
+        erase=erase,
+        clock=parts.context.clock,
     )
 
 

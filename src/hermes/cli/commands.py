@@ -9,7 +9,9 @@ from typer.main import get_group
 
 from hermes import __version__
 from hermes.cli import (
+    agents,
     alerts,
+    approvals,
     audit,
     backup,
     channels,
@@ -18,6 +20,7 @@ from hermes.cli import (
     chat,
     completion,
     config,
+    config_change,
     costs,
     cron,
     deadletters,
@@ -53,6 +56,7 @@ from hermes.cli import (
     store_keys,
     token,
     users,
+    users_export,
     why,
 )
 from hermes.cli import credits as credit_commands
@@ -77,9 +81,13 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 settings_app = typer.Typer(
-    help="Show the configuration.", no_args_is_help=True, context_settings=_PLAIN
+    help="Show, change and check the configuration.",
+    no_args_is_help=True,
+    context_settings=_PLAIN,
 )
 models_app = typer.Typer(context_settings=_PLAIN)
+agents_app = typer.Typer(context_settings=_PLAIN)
+approvals_app = typer.Typer(context_settings=_PLAIN)
 token_app = typer.Typer(context_settings=_PLAIN)
 sessions_app = typer.Typer(
     help="List open sessions, and end one.",
@@ -270,6 +278,14 @@ models_app.command("refresh", epilog=model_refresh.EPILOG)(model_refresh.command
 models_app.command("swap", epilog=model_swap.EPILOG)(model_swap.command)
 app.add_typer(models_app, name="models")
 app.command("route", epilog=route.EPILOG)(route.command)
+agents_app.callback(invoke_without_command=True, epilog=agents.EPILOG)(agents.command)
+agents_app.command("list", epilog=agents.LIST_EPILOG)(agents.list_all)
+app.add_typer(agents_app, name="agents")
+approvals_app.callback(invoke_without_command=True, epilog=approvals.EPILOG)(approvals.command)
+approvals_app.command("list", epilog=approvals.LIST_EPILOG)(approvals.list_all)
+approvals_app.command("approve", epilog=approvals.APPROVE_EPILOG)(approvals.approve)
+approvals_app.command("deny", epilog=approvals.DENY_EPILOG)(approvals.deny)
+app.add_typer(approvals_app, name="approvals")
 app.command("send", epilog=send.EPILOG)(send.command)
 app.command("search", epilog=search.EPILOG)(search.command)
 app.command("interactions", epilog=interactions.EPILOG)(interactions.command)
@@ -312,6 +328,7 @@ users_app.command("block", epilog=users.BLOCK_EPILOG)(users.block)
 users_app.command("tier", epilog=users.TIER_EPILOG)(users.set_tier)
 users_app.command("link", epilog=users.LINK_EPILOG)(users.link)
 users_app.command("unlink", epilog=users.UNLINK_EPILOG)(users.unlink)
+users_app.command("export", epilog=users_export.EPILOG)(users_export.command)
 users_app.command("erase", epilog=users.ERASE_EPILOG)(users.erase)
 app.add_typer(users_app, name="users")
 pair_app.command("list", epilog=pair.LIST_EPILOG)(pair.list_all)
@@ -364,4 +381,8 @@ cron_app.command("run", epilog=cron.RUN_EPILOG)(cron.run)
 cron_app.command("remove", epilog=cron.REMOVE_EPILOG)(cron.remove)
 app.add_typer(cron_app, name="cron")
 settings_app.command("show", epilog=config.EPILOG)(config.command)
+settings_app.command("set", epilog=config_change.SET_EPILOG)(config_change.set_value)
+settings_app.command("edit", epilog=config_change.EDIT_EPILOG)(config_change.edit)
+settings_app.command("check", epilog=config_change.CHECK_EPILOG)(config_change.check)
+settings_app.command("schema", epilog=config_change.SCHEMA_EPILOG)(config_change.schema)
 app.add_typer(settings_app, name="config")

@@ -15,10 +15,11 @@ from hermes.cli.gateway_client import GatewayClient
 from hermes.cli.server_events import ServerEvent
 from hermes.errors import Refused, StreamTruncated
 from hermes.message.ids import MakeId
+from hermes.message.owner import TERMINAL
 from hermes.ports.approvals import OpenApproval
 from hermes.ports.channel import DeniedApproval
 
-SENDER = "cli"
+SENDER = TERMINAL[1]
 _PICK_UPS = 3
 # The state of a message whose tool waits for the answer to a question.
 ASKED = "asked"

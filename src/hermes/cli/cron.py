@@ -38,6 +38,7 @@ from hermes.control.orders import (
 )
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
+from hermes.message.owner import OWNER_CHAT, WEB_OWNER
 
 LIST_EPILOG = examples("hermes cron list", "hermes cron list --user telegram:4711 --json")
 ADD_EPILOG = examples(
@@ -110,8 +111,10 @@ def add(
         user=user, when=when, text=text, to=to, chat=chat, agent=agent, by=operator_name()
     )
     report = call(home, CRON_ADD, order)
-    text = f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}"
-    print_done(report, text, as_json=as_json)
+    said = f"{report.job.id} is scheduled: {report.job.when}, next: {report.job.next}"
+    if report.job.user == ":".join(WEB_OWNER) and report.job.target == "origin":
+        said += f'\nIts answers appear in the web chat, in the conversation "{OWNER_CHAT}".'
+    print_done(report, said, as_json=as_json)
 
 
 def show(

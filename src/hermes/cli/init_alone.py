@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 import msgspec
 import structlog
 
-from hermes.app.key_test import KeyTest, try_provider
+from hermes.app.key_test import KeyTest, list_models, try_provider
+from hermes.app.platforms import built_in
 from hermes.cli.environment import environment, home_for
 from hermes.config import LoadedConfig, load
 from hermes.config.first_files import FirstChoices, secret_variable, write_files
@@ -25,6 +26,19 @@ def try_key(home: Path | None, choices: FirstChoices, api_key: str | None) -> di
         loaded = _as_if_written(Path(folder), choices, api_key=api_key)
         tried = asyncio.run(_try(loaded, choices.provider, home=home_for(home)))
     return dict(msgspec.to_builtins(tried))
+
+
+def models_of(home: Path | None, choices: FirstChoices, api_key: str | None) -> tuple[str, ...]:
+    """Return the models that a service lists for a key; raises `HermesError` if it does not."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    with TemporaryDirectory(prefix="hermes-init-") as folder:
+        settings = _as_if_written(Path(folder), choices, api_key=api_key).settings
+    return asyncio.run(list_models(choices.provider, settings=settings, home=home_for(home)))
+
+
+def platform_names() -> tuple[str, ...]:
+    """Return the platforms that `hermes channels add` can set up."""
+    return tuple(sorted(built_in()))
 
 
 def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) -> LoadedConfig:

@@ -1,13 +1,14 @@
 """The questions of `hermes init`; Enter accepts the default."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from getpass import getpass
 from zoneinfo import ZoneInfo
 
 import typer
 
+from hermes.cli.picker import pick
 from hermes.cli.terminal import error_console
 from hermes.config import system_zone
 from hermes.config.entries import PROVIDERS
@@ -18,6 +19,9 @@ from hermes.config.section import NAME_MEANING, NAME_PATTERN
 _OWN_SERVERS = frozenset({"vllm", "llamacpp", "lmstudio", "ollama"})
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
 _DEFAULT_PORT = 8080
+_WHICH_MODEL = "Which of its models?"
+# Asks a service for the names of its models, with the key that was given; empty if it has no list.
+ListModels = Callable[[FirstChoices, str | None], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +38,25 @@ class InitAnswers:
 
 
 def ask_all(
-    given: InitAnswers, environ: Mapping[str, str], *, yes: bool, known: Sequence[str]
+    given: InitAnswers,
+    environ: Mapping[str, str],
+    *,
+    yes: bool,
+    known: Sequence[str],
+    list_models: ListModels,
 ) -> tuple[FirstChoices, str | None]:
     """Return the choices and the key; with `yes` nothing is asked."""
     ask = _Asking(yes=yes)
     _check_named(given, known)
-    provider = given.provider or ask.text(
-        f"Which model service answers ({', '.join(known)}; or a name of your own)?",
-        default=_found(environ, known),
-    )
+    provider = given.provider or _provider(ask, environ, known)
     _check(re.fullmatch(NAME_PATTERN, provider), f"{provider!r}: expected {NAME_MEANING}")
-    preset = PROVIDERS.get(provider, {})
     base_url = given.base_url or _base_url(ask, provider)
     _check(base_url is None or _URL.fullmatch(base_url), f"{base_url!r} is not an http(s) address")
     own_key = _key(ask, given, environ, provider=provider)
-    usual = preset.get("model")
     model = given.model
     if model is None and provider != "local":
-        model = ask.text("Which of its models?", default=str(usual or ""), may_be_empty=False)
+        asked = FirstChoices(provider=provider, base_url=base_url, model="any")
+        model = _model(ask, asked, lambda: list_models(asked, own_key))
     port = given.port
     if port is None:
         port = int(
@@ -69,6 +74,53 @@ def ask_all(
         time_zone=zone,
     )
     return choices, own_key
+
+
+def _provider(ask: "_Asking", environ: Mapping[str, str], known: Sequence[str]) -> str:
+    """Return the service that answers: a known one, or the name of a server of the person's own."""
+    default = _found(environ, known)
+    if ask.yes:
+        return default
+    keys = [name for name in known if environ.get(secret_variable(name))]
+    notes = {"local": "(demonstration, no key)", **dict.fromkeys(keys, "(key found)")}
+    return pick(
+        "Which model service answers? Its number or name, a part of it, or a name of your own",
+        known,
+        default=default,
+        notes=notes,
+        unlisted=lambda name: _own_service(name, known),
+    )
+
+
+def _own_service(name: str, known: Sequence[str]) -> str | None:
+    """Return what an unknown name of a service is, or None if it was a mistake."""
+    meant = nearest(name, list(known))
+    if meant is not None and confirm(f"Did you mean {meant}?", default=True):
+        return meant
+    if re.fullmatch(NAME_PATTERN, name) is None:
+        error_console().print(f"{name!r}: expected {NAME_MEANING}", markup=False)
+        return None
+    question = f"Hermes does not know {name}. Is it a server of your own, with OpenAI's API?"
+    return name if confirm(question, default=False) else None
+
+
+def _model(ask: "_Asking", asked: FirstChoices, offered: Callable[[], Sequence[str]]) -> str:
+    """Return one of the service's models; those that it lists are offered."""
+    usual = str(PROVIDERS.get(asked.provider, {}).get("model") or "")
+    names = () if ask.yes else offered()
+    if not names:
+        return ask.text(_WHICH_MODEL, default=usual, may_be_empty=False)
+    return pick(
+        f"{_WHICH_MODEL} Its number or name, or a part of it",
+        names,
+        default=usual if usual in names else names[0],
+        unlisted=lambda name: _unlisted_model(name, asked.provider),
+    )
+
+
+def _unlisted_model(name: str, provider: str) -> str | None:
+    question = f"{provider} does not list {name}. Use it anyway?"
+    return name if confirm(question, default=False) else None
 
 
 def confirm(question: str, *, default: bool) -> bool:

@@ -18,7 +18,7 @@ from hermes.config import LoadedConfig
 from hermes.control.audited import Operator
 from hermes.ops.logs import plan_of, secrets_in, set_up
 from hermes.ports.clock import SystemClock
-from hermes.ports.graph_reader import GraphReader
+from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
 
 _Answer = TypeVar("_Answer")
@@ -32,7 +32,7 @@ def open_store(loaded: LoadedConfig) -> Iterator[Store | None]:
 
 
 @contextmanager
-def open_graph_reader(loaded: LoadedConfig) -> Iterator[GraphReader | None]:
+def open_graph_reader(loaded: LoadedConfig) -> Iterator[HomeReader | None]:
     """Open the graphs, also while a gateway runs; None if nothing is stored yet."""
     with offline_graph_reader(loaded) as reader:
         yield reader

@@ -130,7 +130,12 @@ def _order(verb: str, name: str, *, is_system: bool, said: str) -> None:
 
 def _manager(*, is_system: bool) -> Systemd:
     own = config_folder(environment()) / "systemd" / "user"
-    return Systemd(SYSTEM_UNITS if is_system else own, is_system=is_system)
+    runtime = environment().get("XDG_RUNTIME_DIR")
+    return Systemd(
+        SYSTEM_UNITS if is_system else own,
+        is_system=is_system,
+        runtime=None if runtime is None else Path(runtime),
+    )
 
 
 def _user(home: Path, wanted: str | None) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TextIO
+from urllib.parse import urlsplit
 
 from hermes.app import run_gateway
 from hermes.cli.environment import environment, settings_for, take_inherited_lock
+from hermes.cli.who import operator_name
 from hermes.config import LoadedConfig, StartChoices, ensure_home
 from hermes.config.machine import INHERITED_LOCK, supervisor_of
 from hermes.ops.takeover import take_over
@@ -147,6 +149,8 @@ def _port(text: str) -> int:
 
 
 _NO_MODEL = frozenset({"", "none"})
+# Beside the source; an installed package has none.
+_DOCS = Path(__file__).parents[3] / "docs" / "index.md"
 _HOW_TO_ADD = (
     "export OPENAI_API_KEY=...   (or ANTHROPIC_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY;",
     "                             OPENAI_BASE_URL for any other server)",
@@ -170,12 +174,23 @@ def banner(welcome: Welcome, *, bold: bool) -> str:
         rows.append(("API token", welcome.api_token))
         rows.append(("", "(shown only this once: keep it in a safe place)"))
     rows += _model_rows(welcome)
-    if welcome.is_listening_widely:
-        rows.append(("note", "other machines can reach this address; the token protects it"))
     rows.append(("talk", "`hermes chat` in another terminal"))
+    rows += _remote_rows(welcome)
+    rows.append(("docs", str(_DOCS) if _DOCS.exists() else "docs/index.md of the source"))
     lines = [f"  {name:<10}{text}" for name, text in rows]
     shown = f"\x1b[1m{title}\x1b[0m" if bold else title
     return "\n".join(["", shown, "", *lines, "", "Ctrl-C stops it.", ""])
+
+
+def _remote_rows(welcome: Welcome) -> list[tuple[str, str]]:
+    """Return how another machine reaches the gateway."""
+    if welcome.is_listening_widely:
+        return [("note", "other machines can reach this address; the token protects it")]
+    port = urlsplit(welcome.address).port or 80
+    return [
+        ("remote", "from another machine, first run this there, then open the link above:"),
+        ("", f"ssh -L {port}:127.0.0.1:{port} {operator_name()}@{os.uname().nodename}"),
+    ]
 
 
 def _model_rows(welcome: Welcome) -> list[tuple[str, str]]:

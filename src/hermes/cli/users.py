@@ -69,7 +69,9 @@ def list_all(
     home: Home = None,
     state: Annotated[
         str | None,
-        typer.Option(help="Only active, guest, blocked or erased people.", show_default=False),
+        typer.Option(
+            help="Only owner, active, guest, blocked or erased people.", show_default=False
+        ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many people.")] = 50,
     as_json: AsJson = False,

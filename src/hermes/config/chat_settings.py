@@ -111,6 +111,12 @@ class SessionSettings(Section):
     """Whether conversations that ended long ago are deleted, once a day."""
     prune_days: Annotated[int, Field(ge=1, le=36_500)] = 90
     """With prune, conversations that ended this many days ago are deleted."""
+    retention_days: Annotated[int, Field(ge=0, le=36_500)] = 0
+    """What was said in a conversation is deleted this many days after it was last used, also if
+    nothing has ended it; 0: never."""
+    person_retention_days: Annotated[int, Field(ge=0, le=36_500)] = 0
+    """People who have written nothing for this many days are erased, as by `hermes users erase`;
+    0: never. The owner, blocked people, and whoever has a key or a scheduled job are kept."""
 
 
 class BusySettings(Section):

@@ -5,14 +5,14 @@ and form say nothing cannot be told from other text.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from hermes.config.files import legacy_layer, yaml_layer
 from hermes.config.keys import dotted, is_secret
-from hermes.config.layers import LayerValue
-from hermes.config.named_variables import is_name, without_names
+from hermes.config.layers import Layer, LayerValue
+from hermes.config.named_variables import is_name, may_name, without_names
 from hermes.config.section import names_a_secret
 from hermes.config.settings import Key
 
@@ -32,7 +32,7 @@ def secrets_in_files(home: Path, *, looks_secret: LooksSecret) -> dict[str, str]
     """
     found: dict[str, str] = {}
     for layer in (legacy_layer(home), yaml_layer(home)):
-        secret = next((key for key, leaf in layer.leaves.items() if _has_secret(key, leaf)), None)
+        secret = next(secret_keys(layer), None)
         if secret is not None:
             found[layer.name] = dotted(secret)
         elif layer.problems:
@@ -42,9 +42,14 @@ def secrets_in_files(home: Path, *, looks_secret: LooksSecret) -> dict[str, str]
     return found
 
 
+def secret_keys(layer: Layer) -> Iterator[Key]:
+    """Yield the keys of a layer whose values are secret; the name of a variable is not."""
+    return (key for key, leaf in layer.leaves.items() if _has_secret(key, leaf))
+
+
 def _has_secret(key: Key, leaf: LayerValue) -> bool:
     value = leaf.value
-    if is_secret(key) and bool(value) and not is_name(value):
+    if is_secret(key) and bool(value) and not (may_name(key) and is_name(value)):
         return True
     if isinstance(value, list | tuple):
         return _has_secret_argument([str(item) for item in value])

@@ -20,7 +20,11 @@ LEGACY = "gateway.json"
 
 
 class _Unreadable(Exception):
-    """A file that cannot be used; its text says why."""
+    """A file that cannot be used; its text says why, `line` where."""
+
+    def __init__(self, text: str, line: int | None = None) -> None:
+        super().__init__(text)
+        self.line = line
 
 
 def legacy_layer(home: Path) -> Layer:
@@ -66,18 +70,18 @@ def dotenv_values(home: Path) -> Mapping[str, str]:
         return {}
 
 
-def yaml_layer(home: Path) -> Layer:
-    """Read `config.yaml`."""
+def yaml_layer(home: Path, draft: str | None = None) -> Layer:
+    """Read `config.yaml`, or a text that may become it."""
     try:
-        tree = _parse_yaml(home / YAML)
+        tree = _parse_yaml(_read(home / YAML) if draft is None else draft)
     except _Unreadable as fault:
-        return _failed(YAML, str(fault))
+        return _failed(YAML, str(fault), line=fault.line)
     return layer_of_tree(YAML, tree)
 
 
-def _failed(name: str, why: str) -> Layer:
+def _failed(name: str, why: str, *, line: int | None = None) -> Layer:
     problem, _, fix = why.rpartition("; ")
-    return Layer(name, problems=[Finding(name, "", f"{name}: {problem}", fix)])
+    return Layer(name, problems=[Finding(name, "", f"{name}: {problem}", fix, line)])
 
 
 def _read(path: Path) -> str | None:
@@ -112,8 +116,7 @@ def _parse_json(path: Path) -> Mapping[Any, object]:
         raise _Unreadable(f"is not JSON at line {line}; correct that line") from None
 
 
-def _parse_yaml(path: Path) -> Mapping[Any, object]:
-    text = _read(path)
+def _parse_yaml(text: str | None) -> Mapping[Any, object]:
     if text is None:
         return {}
     # Imported on use: most servers are configured by environment alone, and this costs 20 ms.
@@ -128,7 +131,8 @@ def _parse_yaml(path: Path) -> Mapping[Any, object]:
         mark = fault.problem_mark
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         reason = (fault.problem or "it is malformed").split(", but ")[0]
-        raise _Unreadable(f"is not YAML{place} ({reason}); correct that line") from None
+        line = None if mark is None else mark.line + 1
+        raise _Unreadable(f"is not YAML{place} ({reason}); correct that line", line) from None
     except (yaml.YAMLError, ValueError):
         raise _Unreadable("is not YAML; remove control characters and impossible dates") from None
 
@@ -140,7 +144,7 @@ def _refuse_surprises(node: Any, above: tuple[int, ...]) -> None:
         return
     if id(node) in above:
         line = node.start_mark.line + 1
-        raise _Unreadable(f"the value at line {line} contains itself; write it out")
+        raise _Unreadable(f"the value at line {line} contains itself; write it out", line)
     inside = (*above, id(node))
     if node.id == "sequence":
         for item in node.value:
@@ -150,6 +154,6 @@ def _refuse_surprises(node: Any, above: tuple[int, ...]) -> None:
     for key, value in node.value:
         if key.id == "scalar" and key.value in names:
             line = key.start_mark.line + 1
-            raise _Unreadable(f"the key {key.value} is repeated at line {line}; remove one")
+            raise _Unreadable(f"the key {key.value} is repeated at line {line}; remove one", line)
         names.add(str(key.value))
         _refuse_surprises(value, inside)

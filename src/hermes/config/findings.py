@@ -22,12 +22,16 @@ _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem for the operator: the key, its value (masked), what is wrong, the fix."""
+    """One problem for the operator: the key, its value (masked), what is wrong, the fix.
+
+    `line` is its line in config.yaml, if it comes from there.
+    """
 
     key: str
     value: str
     problem: str
     fix: str
+    line: int | None = None
 
     def __str__(self) -> str:
         return f"{self.problem}; {self.fix}"

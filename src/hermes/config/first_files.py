@@ -13,6 +13,7 @@ from pathlib import Path
 from hermes.config.dotenv import parse
 from hermes.config.entries import PROVIDERS
 from hermes.config.files import YAML
+from hermes.config.json_schema import EDITOR_LINE, put_schema
 from hermes.config.layers import DOTENV
 from hermes.config.variables import variable_for, variable_of
 from hermes.errors import ConfigurationError
@@ -61,6 +62,7 @@ def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> li
         text = with_variable(file_text(path), secret_variable(choices.provider), api_key)
         kept += replace_file(path, text)
         written.append(path)
+    put_schema(home)
     kept += replace_file(home / YAML, config_text(choices))
     return [*written, home / YAML, *kept]
 
@@ -154,9 +156,10 @@ def config_text(choices: FirstChoices) -> str:
     """Return the content of `config.yaml`; commented lines show the defaults."""
     zone = choices.time_zone
     return f"""\
+{EDITOR_LINE}
 # The settings of this gateway. docs/settings.md explains every key; lines that begin with # show
 # what holds anyway, or examples. `hermes config show --origin` prints what holds and why, and
-# `hermes doctor` checks it. Secrets are in .env beside this file; the environment wins over both.
+# `hermes config check` checks it. Secrets are in .env beside this file; the environment wins over both.
 
 server:
   # 0.0.0.0 lets other machines in; put a proxy with TLS in front then.

@@ -55,6 +55,13 @@ def ensure_home(path: Path) -> Path:
     return path
 
 
+def check_home(path: Path) -> Path:
+    """Refuse a home folder that others could change; one that is not there is not made yet."""
+    if path.is_dir():
+        _check_folder(path)
+    return path
+
+
 def _check_folder(path: Path) -> None:
     _check_owner(path)
     mode = stat.S_IMODE(path.stat().st_mode)

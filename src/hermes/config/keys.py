@@ -43,6 +43,9 @@ class Node:
     may_be_none: bool = False
     takes_names: bool = False
     """Whether a list of names may be written for entries with nothing set."""
+    # Any: an annotation.
+    value_type: Any = None
+    """The type of its one value, as the section declares it."""
 
     @property
     def is_leaf(self) -> bool:
@@ -129,6 +132,7 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
         is_list=any(get_origin(part) is tuple for part in parts),
         is_number=int in parts or float in parts,
         may_be_none=NoneType in parts,
+        value_type=Annotated[annotation, *metadata] if metadata else annotation,
         **about,
     )
 

@@ -60,10 +60,29 @@ class LoadedConfig:
     choices: StartChoices = StartChoices()
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigExamination:
+    """What a configuration says, and all that is wrong with it; `loaded` is None if anything is."""
+
+    loaded: LoadedConfig | None
+    problems: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+
+
 def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
     """Read every layer, check the whole, and raise one ConfigurationError with all problems."""
+    examined = examine(environ, home)
+    if examined.loaded is None:
+        raise_all(list(examined.problems))
+    return examined.loaded
+
+
+def examine(
+    environ: Mapping[str, str], home: Path | None, *, draft: str | None = None
+) -> ConfigExamination:
+    """Read every layer and check the whole; `draft` is read in the place of config.yaml."""
     folder = home if home is not None else home_folder(environ)
-    layers = _read_layers(environ, folder)
+    layers = _read_layers(environ, folder, draft)
     problems = [problem for layer in layers for problem in layer.problems]
     warnings = [warning for layer in layers for warning in layer.warnings]
     winners = _merge([_preset(layers), *layers])
@@ -72,25 +91,35 @@ def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
         fill(winners, {**dotenv_values(folder), **environ})
     settings, invalid = _validate(winners)
     problems += invalid
-    checked = check(settings, lambda key: _origin(winners, key))
-    told = {problem.key for problem in problems}
-    problems += [problem for problem in checked.problems if problem.key not in told]
-    if settings.hooks.enabled:
-        problems += read_hook_files(folder)[1]
-    if problems:
-        raise_all(problems)
-    origins = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
-    return LoadedConfig(
+    if settings is not None:
+        checked = check(settings, lambda key: _origin(winners, key))
+        told = {problem.key for problem in problems}
+        problems += [problem for problem in checked.problems if problem.key not in told]
+        warnings += checked.warnings
+        if settings.hooks.enabled:
+            problems += read_hook_files(folder)[1]
+    if problems or settings is None:
+        return ConfigExamination(None, tuple(problems), tuple(warnings))
+    loaded = LoadedConfig(
         settings,
         folder,
-        MappingProxyType(origins),
-        tuple(warnings + checked.warnings),
+        _origins(settings, winners),
+        tuple(warnings),
         reread=partial(load, environ, home),
     )
+    return ConfigExamination(loaded, (), loaded.warnings)
 
 
-def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
-    """Validate; invalid values are set aside, so that the checks can report on the rest at once."""
+def _origins(settings: Settings, winners: Mapping[Key, LayerValue]) -> Mapping[str, str]:
+    found = {dotted(key): _origin(winners, key) for key, _ in leaves(settings)}
+    return MappingProxyType(found)
+
+
+def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings | None, list[Finding]]:
+    """Validate; invalid values are set aside, so that the checks can report on the rest at once.
+
+    No settings if it is not clear which values are invalid.
+    """
     invalid: list[Finding] = []
     while True:
         try:
@@ -101,7 +130,7 @@ def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings, list[Finding]]:
         invalid += dict.fromkeys(_invalid(place, winners) for place in places)
         wrong = [key for key in winners if any(_covers(place, key) for place in places)]
         if not wrong:
-            raise_all(invalid)
+            return None, invalid
         for key in wrong:
             del winners[key]
 
@@ -112,9 +141,9 @@ def _covers(place: tuple[int | str, ...], key: Key) -> bool:
     return parts[: len(key)] == key or key[: len(parts)] == parts
 
 
-def _read_layers(environ: Mapping[str, str], home: Path) -> list[Layer]:
+def _read_layers(environ: Mapping[str, str], home: Path, draft: str | None) -> list[Layer]:
     """The layers, weakest first."""
-    legacy, file = legacy_layer(home), yaml_layer(home)
+    legacy, file = legacy_layer(home), yaml_layer(home, draft)
     known = [*legacy.leaves, *file.leaves]
     dotenv = dotenv_layer(home, known=known)
     implied = Layer("a credential")

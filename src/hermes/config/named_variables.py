@@ -20,7 +20,7 @@ _SECRETS = ("env", "headers")
 
 def has_named(winners: Mapping[Key, LayerValue]) -> bool:
     """Return whether any value names a variable."""
-    return any(_may_name(key) and _names(leaf.value) for key, leaf in winners.items())
+    return any(may_name(key) and _names(leaf.value) for key, leaf in winners.items())
 
 
 def is_name(value: object) -> bool:
@@ -40,7 +40,7 @@ def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
         return variables.get(match[1], match[0])
 
     for key, leaf in list(winners.items()):
-        if _may_name(key) and isinstance(leaf.value, str):
+        if may_name(key) and isinstance(leaf.value, str):
             winners[key] = replace(leaf, value=_NAMED.sub(value_of, leaf.value))
 
 
@@ -54,7 +54,8 @@ def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
                     yield ("mcp", "servers", name, field, inner), left[1]
 
 
-def _may_name(key: Key) -> bool:
+def may_name(key: Key) -> bool:
+    """Return whether the value at a key may name a variable."""
     if key[:1] == ("platforms",) and key[2:3] == ("extra",):
         return is_secret(key)
     return len(key) == 5 and key[:2] == ("mcp", "servers") and key[3] in _SECRETS

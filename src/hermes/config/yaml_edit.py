@@ -1,4 +1,4 @@
-"""Sets one value in a YAML text and leaves everything else unchanged, comments included.
+"""Sets or removes one value in a YAML text, and leaves everything else unchanged, comments included.
 
 Part of config. The result is parsed again: if it is not exactly what was meant, the edit is
 refused, so that no odd spelling can lose settings.
@@ -29,6 +29,49 @@ def set_value(text: str, path: tuple[str, ...], value: Any) -> str:
     raise _by_hand(".".join(path), value)
 
 
+def remove_value(text: str, path: tuple[str, ...]) -> str:
+    """Return the text without a key; unchanged if it is not there."""
+    try:
+        before = yaml.safe_load(text) or {}
+        if _at(before, path) is _MISSING:
+            return text
+        after = _removed(text, path)
+        if (yaml.safe_load(after) or {}) == _without(before, path):
+            return after
+    except (yaml.YAMLError, _CannotEdit):
+        pass
+    raise ConfigurationError(
+        f"config.yaml has a form that cannot be edited automatically; remove {'.'.join(path)} by hand"
+    )
+
+
+def value_at(text: str, path: tuple[str, ...]) -> Any:
+    """Return the value at a path; None if there is none."""
+    found = _at(yaml.safe_load(text) or {}, path)
+    return None if found is _MISSING else found
+
+
+def line_of(text: str, key: str) -> int | None:
+    """Return the line, counted from 1, of a dotted key or of the nearest key above it."""
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        return None
+    return None if node is None else _line_below(node, key)
+
+
+def _line_below(node: yaml.Node, key: str) -> int | None:
+    if not isinstance(node, yaml.MappingNode):
+        return None
+    for name, value in node.value:
+        if key == name.value:
+            return int(name.start_mark.line) + 1
+        if key.startswith(f"{name.value}."):
+            inner = _line_below(value, key.removeprefix(f"{name.value}."))
+            return inner or int(name.start_mark.line) + 1
+    return None
+
+
 def add_item(text: str, key: str, item: str) -> str:
     """Return the text with one more item in a top-level list; unchanged if the item exists."""
     known: list[Any] = []
@@ -56,6 +99,38 @@ def _by_hand(name: str, value: Any) -> ConfigurationError:
 
 class _CannotEdit(Exception):
     """The text has a form that cannot be edited here."""
+
+
+_MISSING = object()
+
+
+def _at(table: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(table, dict) or name not in table:
+            return _MISSING
+        table = table[name]
+    return table
+
+
+def _without(table: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:
+    """Return a table without a key; a table that it leaves empty has no value."""
+    rest = {name: value for name, value in table.items() if name != path[0]}
+    if len(path) == 1:
+        return rest
+    inner = _without(table[path[0]], path[1:]) or None
+    return {name: inner if name == path[0] else value for name, value in table.items()}
+
+
+def _removed(text: str, path: tuple[str, ...]) -> str:
+    """Return the text without the lines of a key."""
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    key = node
+    for name in path:
+        if not isinstance(node, yaml.MappingNode) or node.flow_style:
+            raise _CannotEdit
+        key, node = next(pair for pair in node.value if pair[0].value == name)
+    lines = text.splitlines(keepends=True)
+    return "".join((*lines[: key.start_mark.line], *lines[_last_line(node) + 1 :]))
 
 
 def _with(table: Any, path: tuple[str, ...], value: Any) -> Any:

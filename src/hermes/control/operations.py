@@ -10,6 +10,8 @@ from collections.abc import Collection
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings, PairingSettings
 from hermes.config.entries import TIERS
+from hermes.control.agents import AgentOperations
+from hermes.control.approvals import ApprovalOperations
 from hermes.control.audit import AuditOperations
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
@@ -80,9 +82,11 @@ class Operations:
         cron: CronOperations | None = None,
         handles: RuntimeHandles | None = None,
         sends: SendOperations | None = None,
+        agents: AgentOperations | None = None,
     ) -> None:
         self._store = store
         self._sends = sends
+        self._agents = agents
         self._cron = cron
         self.search = search or SearchOperations(store, None)
         self._clock = clock
@@ -99,12 +103,9 @@ class Operations:
                 await forget_files(person_id)
 
         self.users = UserOperations(store, clock=clock, forget=forget, tiers=tiers)
-        self.pairing = PairingOperations(
-            store,
-            clock=clock,
-            wake=wake,
-            limits=pairing_limits(pairing_settings or PairingSettings()),
-        )
+        limits = pairing_limits(pairing_settings or PairingSettings())
+        self.pairing = PairingOperations(store, clock=clock, wake=wake, limits=limits)
+        self.approvals = ApprovalOperations(store, wake_lane=handles.wake_lane, clock=clock)
         self.credits = CreditOperations(
             store, credit_settings or CreditSettings(), clock=clock, make_id=make_id
         )

@@ -67,6 +67,8 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "value": "the value of the fact",
     "when": "when the job runs, as described in [cron](cron.md): `every weekday at 9`",
     "words": "whether to match whole words only",
+    "approvals.approve.id": "the approval's id, or the end of the id",
+    "approvals.deny.id": "the approval's id, or the end of the id",
     "channels.pause.platform": "the platform",
     "channels.resume.platform": "the platform",
     "costs.show.by": "how to group the costs",
@@ -108,6 +110,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "users.add.name": "the person's name",
     "users.block.name": "not used",
     "users.erase.name": "not used",
+    "users.export.name": "not used",
     "users.unlink.name": "not used",
     "users.unlink.user": "the channel to unlink from the person, as `platform:user_id`",
 }

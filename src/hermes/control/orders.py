@@ -13,6 +13,8 @@ from typing import Any, Final, Required, TypedDict, Unpack, overload
 import msgspec
 
 from hermes.control import (
+    agents,
+    approvals,
     audit,
     channels,
     consent,
@@ -173,6 +175,9 @@ MODELS_SWAP = _row(
     "models.swap", "operator", runtime.ModelOperations.swap, post="/control/models/swap",
     changes=True, result_models=("model",),
     summary="Change the default model. The change survives restarts; `default` reverts it.")
+AGENTS_LIST = _row(
+    "agents.list", "viewer", agents.AgentOperations.list, get="/control/agents",
+    summary="List the agents and which messages each of them answers.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")
@@ -242,6 +247,20 @@ CONSENT_SET = _row(
     "consent.set", "operator", consent.ConsentOperations.set, post="/control/consent",
     changes=True, targets=("user", "may_train"),
     summary="Record or withdraw a person's consent to training.")
+APPROVALS_LIST = _row(
+    "approvals.list", "operator", approvals.ApprovalOperations.list, get="/control/approvals",
+    shows=True,
+    summary="List the tool calls that wait for approval, with their arguments.")
+APPROVALS_APPROVE = _row(
+    "approvals.approve", "operator", approvals.ApprovalOperations.approve,
+    post="/control/approvals/approve", changes=True, targets=("id",),
+    result_targets=("person_id", "message_id"),
+    summary="Let a tool call run that waits for approval.")
+APPROVALS_DENY = _row(
+    "approvals.deny", "operator", approvals.ApprovalOperations.deny,
+    post="/control/approvals/deny", changes=True, targets=("id",),
+    result_targets=("person_id", "message_id"),
+    summary="Refuse a tool call that waits for approval.")
 CREDITS_LIST = _row(
     "credits.list", "operator", credit.CreditOperations.list, get="/control/credits",
     summary="List the wallets, those with the fewest credits first.")
@@ -313,6 +332,10 @@ USERS_TIER = _row(
     "users.tier", "operator", users.UserOperations.set_tier, post="/control/users/tier",
     changes=True, targets=("user", "tier"),
     summary="Change a person's tier.")
+USERS_EXPORT = _row(
+    "users.export", "owner", users.UserOperations.export, post="/control/users/export",
+    shows=True, targets=("user",),
+    summary="Export everything that is kept of a person; the command reads the files itself.")
 USERS_ERASE = _row(
     "users.erase", "owner", users.UserOperations.erase, post="/control/users/erase",
     changes=True, targets=("user",),

@@ -6,7 +6,7 @@ restart.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Literal
 
 import structlog
@@ -62,8 +62,7 @@ class ReloadOperations:
             if _differs(key, found, self._held)
         ]
         platforms = [name for name in sorted(self._enabled) if self._is_own(name, changed, found)]
-        own = tuple(f"{_PLATFORMS}{name}.extra." for name in platforms)
-        applied = tuple(key for key in changed if key == _LEVEL or key.startswith((_MCP, *own)))
+        applied = tuple(key for key in changed if is_reloadable(key, platforms))
         if _LEVEL in applied:
             self._set_level(settings.logs.level)
         is_mcp = any(key.startswith(_MCP) for key in applied)
@@ -106,6 +105,12 @@ class ReloadOperations:
     def _take(self, applied: tuple[str, ...], found: Mapping[str, object]) -> None:
         kept = {key: value for key, value in self._held.items() if key not in applied}
         self._held = {**kept, **{key: found[key] for key in applied if key in found}}
+
+
+def is_reloadable(key: str, platforms: Collection[str]) -> bool:
+    """Return whether a setting can change while the gateway runs; `platforms` are those that are on."""
+    own = tuple(f"{_PLATFORMS}{name}.extra." for name in platforms)
+    return key == _LEVEL or key.startswith((_MCP, *own))
 
 
 def _flat(settings: Settings) -> dict[str, object]:

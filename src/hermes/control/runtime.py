@@ -66,6 +66,7 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     abilities: Mapping[str, Capabilities] = {}
     pause: Pause = lambda _platforms: None
     session_ended: Ended = unheard
+    wake_lane: Callable[[str], None] = lambda _lane: None
     person_erased: Callable[[str], None] = lambda _person_id: None
     default_model: Callable[[], str] = str
     swap: Swap | None = None

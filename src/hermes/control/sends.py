@@ -115,6 +115,8 @@ class SendOperations:
         target = place.target
         if target is None:
             return ""
+        if place.opens is not None:
+            return place.opens.person_id
         known = await self._store.sends.sessions(
             target.platform, target.chat_id, thread_id=target.thread_id, agents=self._agents
         )

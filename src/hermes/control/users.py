@@ -11,6 +11,7 @@ import msgspec
 import structlog
 
 from hermes.control.consent import find_person, unknown_person
+from hermes.control.person_record import PersonRecord, person_card
 from hermes.errors import BadRequest, Conflict
 from hermes.ports.clock import Clock
 from hermes.ports.people import ChannelMove, User, UserState
@@ -162,6 +163,15 @@ class UserOperations:
             raise Conflict(f"{order.user[:80]} was erased, and has no tier any more.")
         changed = await self._store.users.set_tier(person_id, order.tier)
         return await self._done(order.user, person_id, "tiered", changed=changed, by=order.by)
+
+    async def export(self, order: UserOrder) -> PersonRecord:
+        """Put an export on record, and return what the caller cannot read in pages."""
+        person_id = await self._person_id(order.user)
+        record = await person_card(self._store, person_id, name=order.user)
+        if record.person.state == "erased":
+            raise Conflict(f"{order.user[:80]} was erased: nothing of them can be read any more.")
+        _log.info("user_exported", person_id=person_id, by=order.by)
+        return record
 
     async def erase(self, order: UserOrder) -> UserReport:
         """Destroy a person's data key; who they were before on linked channels is listed."""

@@ -2,20 +2,25 @@
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from hermes.errors import ConfigurationError
 
 SYSTEM_UNITS = Path("/etc/systemd/system")
+# It is there if systemd started this machine.
+_BOOTED = Path("/run/systemd/system")
 
 
 class Systemd:
     """One service manager: a person's own, or with `is_system` the machine's."""
 
-    def __init__(self, units: Path, *, is_system: bool) -> None:
+    def __init__(self, units: Path, *, is_system: bool, runtime: Path | None = None) -> None:
         self.units = units
         self._scope = () if is_system else ("--user",)
+        self._is_system = is_system
+        self._runtime = runtime
 
     def write(self, name: str, text: str) -> Path:
         """Write a unit file and make systemd read it."""
@@ -48,15 +53,42 @@ class Systemd:
         done = self._run("systemctl", words, captured=True)
         if done.returncode != 0:
             said = (done.stderr or done.stdout or "").strip() or f"exit code {done.returncode}"
-            raise ConfigurationError(f"systemctl {' '.join(words)} failed: {said}")
+            missing = self._missing()
+            why = "" if missing is None else f". {missing}"
+            raise ConfigurationError(f"systemctl {' '.join(words)} failed: {said}{why}")
 
     def show(self, *words: str) -> int:
         """Run systemctl with its own output; return its exit code."""
-        return self._run("systemctl", words, captured=False).returncode
+        return self._shown("systemctl", words)
 
     def journal(self, *words: str) -> int:
         """Run journalctl with its own output; return its exit code."""
-        return self._run("journalctl", words, captured=False).returncode
+        return self._shown("journalctl", words)
+
+    def _shown(self, program: str, words: Sequence[str]) -> int:
+        """Run a program with its own output; without systemd raise what to do instead."""
+        done = self._run(program, words, captured=False)
+        missing = self._missing() if done.returncode else None
+        if missing is not None:
+            raise ConfigurationError(missing)
+        sys.stderr.write(done.stderr)
+        return done.returncode
+
+    def _missing(self) -> str | None:
+        """Return why systemd cannot be reached, and what to do; None if it can."""
+        if not _BOOTED.exists():
+            return (
+                "This machine was not started by systemd, as is usual in a container, so there is no "
+                "service here. `hermes up` runs the gateway; let the container's start command or "
+                "another supervisor run it (docs/operations.md). `hermes status` shows its state"
+            )
+        if self._is_system or (self._runtime is not None and (self._runtime / "systemd").exists()):
+            return None
+        return (
+            "Your user has no systemd of its own in this session. Sign in as this user, not with su "
+            "or sudo; or let it run without a session with `sudo loginctl enable-linger $USER`; or use "
+            "the machine's systemd with --system"
+        )
 
     def _run(
         self, program: str, words: Sequence[str], *, captured: bool
@@ -69,7 +101,11 @@ class Systemd:
             )
         try:
             return subprocess.run(
-                [found, *self._scope, *words], check=False, text=True, capture_output=captured
+                [found, *self._scope, *words],
+                check=False,
+                text=True,
+                stdout=subprocess.PIPE if captured else None,
+                stderr=subprocess.PIPE,
             )
         except OSError as error:
             raise ConfigurationError(f"{program} cannot be run ({error.strerror})") from error

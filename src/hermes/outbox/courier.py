@@ -17,7 +17,15 @@ from hermes.outbox.local_file import LocalFiles
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry
-from hermes.ports.sends import FoundTarget, KnownSession, NewSend, Parcel, Reach, SendResult
+from hermes.ports.sends import (
+    FoundTarget,
+    KnownSession,
+    NewChat,
+    NewSend,
+    Parcel,
+    Reach,
+    SendResult,
+)
 from hermes.ports.store import Store
 
 _ACCOUNT = "default"
@@ -25,12 +33,25 @@ _MIRRORS = 10
 _OWN_CHATS = 5
 
 
+class OwnChat(msgspec.Struct, frozen=True, kw_only=True):
+    """A person's own chat on a platform that is only read: it begins when something is sent there."""
+
+    platform: str
+    chat_id: str
+    user_id: str
+    lane: str
+
+
 class Platforms(msgspec.Struct, frozen=True, kw_only=True):
-    """The platforms of this gateway: their names, which need a sender, and their home channels."""
+    """The platforms of this gateway: their names, which need a sender, and their home channels.
+
+    `own_chats` begin when something is sent there.
+    """
 
     names: Collection[str]
     pushed: Collection[str]
     homes: Mapping[str, str]
+    own_chats: Sequence[OwnChat] = ()
 
 
 class OutboxCourier:
@@ -134,6 +155,9 @@ class OutboxCourier:
             if named is not None:
                 wanted, target = named, _target(named)
                 sessions = await search.sessions(target)
+        opened = None if sessions else await self._opened(target, search)
+        if opened is not None:
+            return opened
         if not sessions and target.platform not in self._platforms.pushed:
             told = f"nobody has written in {wanted} yet, so there is no such chat"
             raise await self._unknown(wanted, search.person_id, told)
@@ -147,6 +171,29 @@ class OutboxCourier:
         is_group = any(not is_direct(one.lane) for one in sessions)
         target = msgspec.structs.replace(target, account=account, group=is_group)
         return _place(str(wanted), target, reach=reach, sessions=sessions)
+
+    async def _opened(self, target: Target, search: "_Search") -> FoundTarget | None:
+        """Return an own chat in which nothing was said yet; operators and its person may begin it."""
+        for chat in self._platforms.own_chats:
+            if (chat.platform, chat.chat_id) != (target.platform, target.chat_id):
+                continue
+            person = await self._store.people.find(chat.platform, chat.user_id)
+            if person is None or not (search.is_operators or person.id == search.person_id):
+                return None
+            opens = NewChat(
+                lane=chat.lane,
+                person_id=person.id,
+                platform=chat.platform,
+                chat_id=chat.chat_id,
+            )
+            return FoundTarget(
+                name=f"{chat.platform}:{chat.chat_id}",
+                reach="own",
+                target=target,
+                sessions=(chat.lane,),
+                opens=opens,
+            )
+        return None
 
     async def _named(self, wanted: Destination, search: "_Search") -> Destination | None:
         """Return the chat that a name of the directory refers to.
@@ -225,6 +272,7 @@ class OutboxCourier:
             mirrors=tuple(
                 lane for lane in place.sessions if not is_pushed or own is None or own.lane != lane
             ),
+            opens=place.opens,
         )
         is_new = await self._store.sends.put(send, kept=self._kept)
         if is_pushed:

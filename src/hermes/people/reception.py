@@ -195,7 +195,7 @@ class Reception:
         person = await self._users.get(person_id)
         return is_vouched_for(
             source,
-            is_active=person is not None and person.state == "active",
+            is_active=person is not None and person.state in ("owner", "active"),
             rules=self._rules_of(source.platform),
             manifest=self._manifests.get(source.platform, "allow"),
         )

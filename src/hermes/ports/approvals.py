@@ -54,6 +54,14 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str | None = None
 
 
+class OpenApproval(msgspec.Struct, frozen=True):
+    """An approval that waits: since when, and whose message caused it."""
+
+    row: Approval
+    asked_at: float
+    person_id: str
+
+
 class AskedQuestion(msgspec.Struct, frozen=True):
     """A question of a tool with what is kept of it: what it asks, and what was answered.
 
@@ -155,6 +163,10 @@ class ApprovalStore(Protocol):
 
     async def waiting_around(self, lane: str) -> tuple[Approval, ...]:
         """Return what waits on a lane or below it, in background tasks and subagents."""
+        ...
+
+    async def open(self, now: float, *, limit: int) -> tuple[OpenApproval, ...]:
+        """Return what waits in any conversation and is not overdue, the oldest first."""
         ...
 
     async def overdue(self, now: float) -> tuple[str, ...]:

@@ -200,6 +200,10 @@ class OutboxStore(Protocol):
         """Let replies older than `before` die on platforms that no sender serves."""
         ...
 
+    async def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
+        """Return the deliveries of a message."""
+        ...
+
     async def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not sent, dead or settled."""
         ...

@@ -4,12 +4,13 @@ A channel is a platform's user id, never a display name. The limits on codes are
 as `CodeRules`; the store asks them inside its transaction.
 """
 
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import msgspec
 
 Unknown = Literal["pair", "signup", "ignore", "allow"]
-UserState = Literal["active", "guest", "blocked", "erased"]
+UserState = Literal["owner", "active", "guest", "blocked", "erased"]
 ActivatedHow = Literal["paired", "linked", "operator"]
 PairingState = Literal["waiting", "approved", "denied"]
 
@@ -62,6 +63,13 @@ class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
     credits: int = 0
 
 
+class OwnerJoin(msgspec.Struct, frozen=True, kw_only=True):
+    """The person of the owner's channels, and the channels that became theirs."""
+
+    person_id: str
+    moved: tuple[tuple[str, str], ...] = ()
+
+
 class PairingPaper(msgspec.Struct, frozen=True, kw_only=True):
     """The last request of a channel to be let in, and its outcome."""
 
@@ -107,6 +115,13 @@ class UserStore(Protocol):
         """Return people, the newest first; without a state all but the erased."""
         ...
 
+    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
+        """Return people of whom nothing came since then, except those who are always kept.
+
+        These are the owner, who is blocked, and who has a key or a scheduled job.
+        """
+        ...
+
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
         ...
@@ -139,6 +154,14 @@ class UserStore(Protocol):
 
     async def unlink(self, platform: str, user_id: str, *, at: float) -> ChannelMove:
         """Give a channel back to whom it was before, or to a new person; it is no longer let in."""
+        ...
+
+
+class OwnerStore(Protocol):
+    """The person who owns the gateway."""
+
+    async def join(self, channels: Sequence[tuple[str, str]], *, at: float) -> OwnerJoin | None:
+        """Make one person, the owner, of these channels, once; None if there is nothing to do."""
         ...
 
 

@@ -20,17 +20,27 @@ Reach = Literal["own", "asks", "admins"]
 Purpose = Literal["reply", "tool", "notice"]
 
 
+class NewChat(msgspec.Struct, frozen=True, kw_only=True):
+    """A direct chat that begins with what is sent there: its session, and whose it is."""
+
+    lane: str
+    person_id: str
+    platform: str
+    chat_id: str
+
+
 class FoundTarget(msgspec.Struct, frozen=True, kw_only=True):
     """A target that was found; without one the message becomes a file.
 
     `reach` says who has to agree: nobody (`own`), the person, or an admin. `sessions` are the lanes
-    that are told what is delivered there.
+    that are told what is delivered there; one of them may be that of a chat that it `opens`.
     """
 
     name: str
     reach: Reach
     target: Target | None
     sessions: tuple[str, ...] = ()
+    opens: NewChat | None = None
 
 
 class Parcel(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,6 +91,7 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
     """A delivery that is not a reply; `mirrors` are the lanes that are notified.
 
     It is not written once the message `unless_ended` has ended.
+    `opens` is the chat that begins with it, if nobody began it meanwhile.
     """
 
     id: str
@@ -93,6 +104,7 @@ class NewSend(msgspec.Struct, frozen=True, kw_only=True):
     purpose: Purpose = "tool"
     mirrors: tuple[str, ...] = ()
     unless_ended: str | None = None
+    opens: NewChat | None = None
 
 
 class SendStore(Protocol):

@@ -18,7 +18,6 @@ from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.feed import ChangeFeed
 from hermes.ports.fleet import Fleet
-from hermes.ports.graph_reader import GraphReader
 from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
@@ -31,7 +30,8 @@ from hermes.ports.operations import (
 )
 from hermes.ports.outbox import OutboxStore
 from hermes.ports.pairing import PairingStore
-from hermes.ports.people import PeopleStore, UserStore
+from hermes.ports.people import OwnerStore, PeopleStore, UserStore
+from hermes.ports.person_rows import HomeReader
 from hermes.ports.responses import ResponseStore
 from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
@@ -141,6 +141,11 @@ class Store(Protocol):
         ...
 
     @property
+    def owners(self) -> OwnerStore:
+        """The person who owns the gateway."""
+        ...
+
+    @property
     def pairing(self) -> PairingStore:
         """One-time codes."""
         ...
@@ -216,7 +221,7 @@ class Store(Protocol):
         ...
 
     @property
-    def graphs(self) -> GraphReader:
+    def graphs(self) -> HomeReader:
         """The message graphs, for plain reading."""
         ...
 

@@ -7,13 +7,16 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import structlog
 
 from hermes.config import CronSettings
 from hermes.errors import BadRequest, Conflict, Forbidden, NotFound
 from hermes.lazy import lazy
 from hermes.message.ids import MakeId
-from hermes.message.session_key import base_lane
+from hermes.message.owner import OWNER_CHAT, TERMINAL, WEB_OWNER
+from hermes.message.session_key import base_lane, read_session_key
+from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
 from hermes.ports.inbox import AcceptResult
@@ -24,6 +27,7 @@ from hermes.schedule.cron_rule import least_gap, next_after
 from hermes.schedule.cron_run import run_by_hand
 from hermes.schedule.cron_text import spoken_rule, spoken_time
 from hermes.schedule.cron_zone import find_zone, zone_of
+from hermes.sessions.keys import session_key
 
 if TYPE_CHECKING:
     from hermes.schedule.cron_words import empty_schedule, read_words
@@ -100,6 +104,7 @@ class Schedules:
     ) -> CronJob:
         """Save a job; raises `BadRequest` that says what was not understood."""
         now = self._clock.now()
+        origin = await self._readable(origin)
         text = self._checked_text(text)
         rule = read_rule(when, zone=await self._zone_for(origin.person_id), now=now)
         next_at = self._checked_next(rule, now=now)
@@ -123,6 +128,19 @@ class Schedules:
         )
         _log.info("cron_added", job_id=job.id, person_id=job.person_id)
         return job
+
+    async def _readable(self, origin: CronOrigin) -> CronOrigin:
+        """Return the origin, or the owner's web chat for the terminal: nobody reads there later."""
+        source = origin.source
+        if (source.platform, source.user_id) != TERMINAL or source.chat_type != "dm":
+            return origin
+        platform, user_id = WEB_OWNER
+        person = await self._store.people.find(platform, user_id)
+        if person is None or person.id != origin.person_id:
+            return origin
+        chat = Source(platform=platform, chat_id=OWNER_CHAT, user_id=user_id)
+        lane = str(session_key(chat, read_session_key(origin.lane).agent))
+        return msgspec.structs.replace(origin, source=chat, lane=lane)
 
     async def of_person(self, person_id: str) -> tuple[CronJob, ...]:
         """Return the jobs of a person."""

@@ -260,6 +260,10 @@ class MemoryOutboxStore:
             await self.dead(delivery_id, failure="too_old", at=at, note=note)
         return len(old)
 
+    async def of_message(self, message_id: str) -> tuple[DeliveryRecord, ...]:
+        """Return the deliveries of a message."""
+        return tuple(row for row in self._rows.values() if row.message_id == message_id)
+
     async def waiting(self, platform: str | None = None) -> int:
         """Return how many deliveries are not finished."""
         rows = self._rows.values() if platform is None else self._of(platform)

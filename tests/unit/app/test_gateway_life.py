@@ -36,10 +36,12 @@ STARTED = (
     "traces",
     "connections",
     "hooks",
+    "retention",
 )
 DRAINED = ("hooks", "inbox", "lanes", "senders")
 STOPPED = (
     "watch",
+    "retention",
     "server",
     "connections",
     "mcp",

@@ -1,4 +1,5 @@
 import io
+import re
 
 import msgspec
 import pytest
@@ -25,6 +26,16 @@ def test_the_banner_says_where_how_and_who():
     assert "Ctrl-C stops it." in text
     assert "token" not in text
     assert "demonstration" not in text
+
+
+def test_the_banner_names_the_docs_and_the_way_from_another_machine():
+    text = banner(WELCOME, bold=False)
+    wide = banner(msgspec.structs.replace(WELCOME, is_listening_widely=True), bold=False)
+
+    assert "docs/index.md" in text
+    assert re.search(r"ssh -L 8080:127\.0\.0\.1:8080 \S+@\S+", text)
+    assert "ssh -L" not in wide
+    assert "other machines can reach this address" in wide
 
 
 @pytest.mark.req("W35")

@@ -4,6 +4,8 @@ import json
 import re
 import stat
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,50 @@ from tests.unit.cli.terminal import Terminal
 KEY = "sk-the-key-of-the-test"
 
 
+class ModelService:
+    """A service that lists two models; `authorized` is with which keys it was asked."""
+
+    def __init__(self) -> None:
+        authorized: list[str | None] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                authorized.append(self.headers["Authorization"])
+                body = b'{"object": "list", "data": [{"id": "small"}, {"id": "big-model"}]}'
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        self.authorized = authorized
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+
+    def __enter__(self) -> "ModelService":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
+
+
+def refuse_the_rest(terminal: Terminal) -> None:
+    """Take neither the chat platform nor the start that are offered at the end."""
+    terminal.wait_for("Add a chat platform now?")
+    terminal.type("\n")
+    terminal.wait_for("Start Hermes now?")
+    terminal.type("n\n")
 
 
 @pytest.fixture
@@ -56,6 +100,7 @@ def test_it_asks_tests_the_key_and_writes_settings_that_load(init, home):
         terminal.wait_for(question)
         terminal.type(answer + "\n")
     terminal.wait_for("openai answered after")
+    refuse_the_rest(terminal)
     assert terminal.end() == 0
 
     loaded = load({}, home)
@@ -145,6 +190,7 @@ def test_a_wrong_key_may_be_tried_again_or_kept_or_dropped(init, home):
         terminal.wait_for(question)
         terminal.type(answer + "\n")
 
+    refuse_the_rest(terminal)
     assert terminal.end() == 0
     written = (home / ".env").read_text()
     assert "HERMES_PROVIDERS__MINE__API_KEY=second-key\n" in written
@@ -190,3 +236,104 @@ def test_every_commented_example_of_the_written_file_is_valid(tmp_path):
     assert loaded.settings.budgets.platform_day_usd == 5
     assert loaded.settings.platforms["telegram"].home_channel == "123456"
     assert loaded.settings.access.platforms["telegram"].allow_from == ("123456",)
+
+
+def test_a_mistyped_service_is_asked_about_and_parts_and_numbers_choose(init, home):
+    terminal = init("--no-test", "--model", "m", "--port", "0", "--time-zone", "UTC", "--name", "H")
+    terminal.wait_for("Which model service")
+    terminal.type("opnai\n")
+    terminal.wait_for("Did you mean openai?")
+    terminal.type("n\n")
+    terminal.wait_for("Is it a server of your own")
+    terminal.type("n\n")
+    # all are listed again
+    terminal.wait_for("1 hermes")
+    terminal.type("open\n")
+    # two have it in their names, and the number chooses among these
+    terminal.wait_for("2 openai")
+    terminal.type("2\n")
+    terminal.wait_for("Its key")
+    terminal.type(KEY + "\n")
+    refuse_the_rest(terminal)
+
+    assert terminal.end() == 0
+    assert "openai" in yaml.safe_load((home / "config.yaml").read_text())["providers"]
+
+
+def test_the_models_that_the_service_lists_are_offered(init, home):
+    with ModelService() as listing:
+        terminal = init(
+            *("--no-test", "--provider", "mine", "--base-url", listing.url),
+            *("--port", "0", "--time-zone", "UTC", "--name", "H"),
+        )
+        terminal.wait_for("Its key")
+        terminal.type(KEY + "\n")
+        terminal.wait_for("2 big-model")
+        terminal.type("big\n")
+        refuse_the_rest(terminal)
+        assert terminal.end() == 0
+
+    assert listing.authorized == [f"Bearer {KEY}"]
+    written = yaml.safe_load((home / "config.yaml").read_text())
+    assert written["providers"]["mine"]["model"] == "big-model"
+
+
+def test_a_service_without_a_list_is_asked_about_in_words(init, home):
+    terminal = init(
+        *("--no-test", "--provider", "mine", "--base-url", "http://127.0.0.1:9/v1"),
+        *("--port", "0", "--time-zone", "UTC", "--name", "H"),
+    )
+    terminal.wait_for("Its key")
+    terminal.type("\n")
+    terminal.wait_for("mine does not list its models")
+    terminal.wait_for("Which of its models?")
+    terminal.type("my-model\n")
+    refuse_the_rest(terminal)
+
+    assert terminal.end() == 0
+    assert "my-model" in (home / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "until", ["Which model service", "Its key", "Which time zone", "config.yaml exists already"]
+)
+def test_ctrl_c_leaves_nothing_half_written(init, home, until):
+    if until.startswith("config.yaml"):
+        (home / "config.yaml").write_text("# mine\n")
+    before = sorted(home.iterdir())
+    terminal = init("--no-test", "--model", "m", "--port", "0", "--name", "H")
+    answers = {"Which model service": "openai", "Its key": KEY, "Which time zone": "UTC"}
+    for question, answer in answers.items():
+        terminal.wait_for(question)
+        if question == until:
+            break
+        terminal.type(answer + "\n")
+    else:
+        terminal.wait_for(until)
+    terminal.type("\x03")
+
+    assert terminal.end() != 0
+    assert sorted(home.iterdir()) == before
+    assert KEY not in terminal.seen
+
+
+def test_it_adds_a_chat_platform_and_starts_the_gateway(init, home, service):
+    terminal = init(
+        *("--no-test", "--provider", "openai", "--model", "m"),
+        *("--port", "0", "--time-zone", "UTC", "--name", "H"),
+    )
+    terminal.wait_for("Its key")
+    terminal.type(KEY + "\n")
+    terminal.wait_for("Add a chat platform now?")
+    # one that cannot be set up now does not undo what was written
+    terminal.type("nosuch\n")
+    terminal.wait_for("There is no platform 'nosuch'.")
+    terminal.wait_for("Add a chat platform now?")
+    terminal.type("\n")
+    terminal.wait_for("Start Hermes now?")
+    terminal.type("y\n")
+    terminal.wait_for("is running.")
+    terminal.type("\x03")
+
+    assert terminal.end() == 0
+    assert (home / "config.yaml").exists()

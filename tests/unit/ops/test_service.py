@@ -136,6 +136,7 @@ def test_what_systemd_refuses_is_passed_on_and_a_machine_without_it_is_told_so(d
 
     assert (refused.returncode, "does not exist" in refused.stderr) == (1, True)
     assert (nowhere.returncode, "no systemd" in nowhere.stderr) == (1, True)
+    assert "Traceback" not in refused.stderr
     assert (again.returncode, "not installed" in again.stdout) == (0, True)
 
 

@@ -11,6 +11,7 @@ from hermes.errors import BadRequest
 from hermes.http.json_body import JsonBody
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
+from hermes.message.owner import WEB_OWNER
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 
@@ -19,7 +20,7 @@ LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 
 STOP = "/stop"
 # Everyone who has signed in is the same person here.
-OWNER = "owner"
+OWNER = WEB_OWNER[1]
 _LIMIT_DIGITS = 9
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 

@@ -1,13 +1,15 @@
 """Reads the message graphs of a database; writes nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hermes.errors import StoreError
 from hermes.graph import MessageGraph, Problem
 from hermes.ports.graph_reader import GraphEntry
+from hermes.ports.person_rows import PersonRow
 from hermes.store.sql.graph_audit import check_rows, find_orphans
 from hermes.store.sql.graph_storage import SqlGraphStorage
+from hermes.store.sql.person_rows import LEFT_OUT, person_rows
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sqlite.connection import Database, newest_version, open_reader
@@ -71,6 +73,14 @@ class SqlGraphReader:
     def salt(self) -> bytes:
         """Return the secret that hides names in exports; constant for this store."""
         return self._sealer.digest(_SALT)
+
+    def person_rows(self, person_id: str) -> Iterator[PersonRow]:
+        """Yield all rows of a person, a page at a time."""
+        return person_rows(self._connection, person_id, sealer=self._sealer)
+
+    def left_out(self) -> Mapping[str, str]:
+        """Return the tables that are not among these rows, with the reasons."""
+        return LEFT_OUT
 
     def close(self) -> None:
         """Close the file."""

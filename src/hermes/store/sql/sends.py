@@ -77,6 +77,16 @@ class SqlSends:
         """
         if await tx.row(_OUTBOX["get"], send.id) is not None or await self._is_late(tx, send):
             return None
+        chat = send.opens
+        if chat is not None:
+            tx.put(
+                _SQL["open_chat"],
+                chat.lane,
+                chat.person_id,
+                chat.platform,
+                chat.chat_id,
+                send.at,
+            )
         said = ChatMessage("assistant", send.parts)
         delivery = NewDelivery(
             id=send.id,

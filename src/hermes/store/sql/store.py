@@ -29,6 +29,7 @@ from hermes.store.sql.jobs import SqlJobs
 from hermes.store.sql.keys import SqlKeys
 from hermes.store.sql.operations import SqlDeadLetters, SqlModelSwap, SqlOpenSessions, SqlPauses
 from hermes.store.sql.outbox import SqlOutbox
+from hermes.store.sql.owner import SqlOwners
 from hermes.store.sql.pairing import SqlPairing
 from hermes.store.sql.people import SqlAccess, SqlPeople
 from hermes.store.sql.pruning import SqlPruning, drop_message
@@ -114,6 +115,7 @@ class SqlStore:
         self.keys = SqlKeys(engine, make_id=make_id)
         self.people = SqlPeople(engine)
         self.users = SqlUsers(engine, make_id=make_id)
+        self.owners = SqlOwners(engine, make_id=make_id)
         self.pairing = SqlPairing(engine, users=self.users)
         self.wallets = SqlWallets(engine, beside=beside)
         self.spend = SqlSpend(engine)

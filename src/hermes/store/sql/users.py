@@ -34,6 +34,7 @@ from hermes.store.sql.wallet import move_credits
 _SQL = load("users")
 _PAGES = {
     None: _SQL["page_all"],
+    "owner": _SQL["page_owner"],
     "active": _SQL["page_active"],
     "guest": _SQL["page_guest"],
     "blocked": _SQL["page_blocked"],
@@ -79,6 +80,11 @@ class SqlUsers:
         """Return people, newest first; without a state all but the erased."""
         rows = await self._engine.reads.rows(_PAGES[state], limit)
         return tuple([await self._user(row) for row in rows])
+
+    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
+        """Return people of whom nothing came since then, except those who are always kept."""
+        rows = await self._engine.reads.rows(_SQL["silent"], before, limit)
+        return tuple(str(row[0]) for row in rows)
 
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
         """Return channels that were let in by a code."""
@@ -199,7 +205,10 @@ class SqlUsers:
     async def _user(self, row: tuple[Any, ...]) -> User:
         person_id, created_at, tier, may_train, blocked_at, erased_at, is_active = row
         reads = self._engine.reads
+        owner = await reads.row(_SQL["owner_person"])
         state: UserState = "active" if is_active else "guest"
+        if owner is not None and owner[0] == person_id:
+            state = "owner"
         if blocked_at is not None:
             state = "blocked"
         if erased_at is not None:

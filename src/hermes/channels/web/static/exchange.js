@@ -10,7 +10,8 @@ export class Exchange {
     this.text = text ?? "";
     this.takenOut = "";
     this.node = element("div", "exchange");
-    this.node.append(saidNode(text));
+    // What was sent here on its own answers nobody's words.
+    if (text) this.node.append(saidNode(text));
   }
 
   // `takenOut` is "all", "reply" or "": what models no longer see of it is folded.

@@ -49,6 +49,12 @@ UNION ALL
 SELECT id, asked_at FROM approvals WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state = 'waiting'
 ORDER BY asked_at, id LIMIT 20;
 
+-- name: open
+-- What waits and is not overdue, with whose message caused it, the oldest first.
+SELECT approvals.id, asked_at, inbox.person_id
+FROM approvals JOIN inbox ON inbox.id = approvals.message_id
+WHERE approvals.state = 'waiting' AND expires_at > ?1 ORDER BY asked_at, approvals.id LIMIT ?2;
+
 -- name: overdue
 -- Waiting approvals whose time is up.
 SELECT id FROM approvals WHERE state = 'waiting' AND expires_at <= ?1;

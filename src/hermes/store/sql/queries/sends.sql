@@ -20,3 +20,8 @@ ORDER BY used_at DESC LIMIT ?2;
 SELECT lane, max(seq) FROM (
     SELECT lane, seq FROM inbox WHERE person_id = ?1 AND control = 0 ORDER BY seq DESC LIMIT 500
 ) GROUP BY lane ORDER BY 2 DESC;
+
+-- name: open_chat
+-- The session of a chat that begins with what is sent there.
+INSERT INTO lanes (key, person_id, platform, chat_id, used_at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (key) DO NOTHING;

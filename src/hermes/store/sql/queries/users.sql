@@ -14,6 +14,30 @@ SELECT id, created_at, tier, may_train, blocked_at, erased_at,
     EXISTS (SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL)
 FROM people WHERE id = ?1;
 
+-- name: owner_person
+-- The person who owns this gateway.
+SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person';
+
+-- name: set_owner_person
+-- The person who owns this gateway.
+INSERT INTO meta (key, value) VALUES ('owner_person', ?1)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: activate_of
+-- A channel of a person is let in.
+UPDATE user_channels SET activated_at = ?4, activated_how = 'operator'
+WHERE platform = ?1 AND user_id = ?2 AND person_id = ?3 AND activated_at IS NULL;
+
+-- name: is_blocked
+-- Whether a person is blocked.
+SELECT 1 FROM people WHERE id = ?1 AND blocked_at IS NOT NULL;
+
+-- name: page_owner
+-- The owner, unless blocked or erased.
+SELECT id, created_at, tier, may_train, blocked_at, erased_at, 1 FROM people
+WHERE id = (SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person')
+    AND erased_at IS NULL AND blocked_at IS NULL LIMIT ?1;
+
 -- name: page_all
 -- Everybody who is not erased, the newest first.
 SELECT id, created_at, tier, may_train, blocked_at, erased_at,
@@ -33,6 +57,7 @@ SELECT DISTINCT id, created_at, tier, may_train, blocked_at, erased_at, 1
 FROM user_channels AS channel INDEXED BY user_channels_active
     JOIN people ON id = person_id
 WHERE activated_at IS NOT NULL AND erased_at IS NULL AND blocked_at IS NULL
+    AND id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
 ORDER BY id DESC LIMIT ?1;
 
 -- name: page_blocked
@@ -44,6 +69,31 @@ WHERE blocked_at IS NOT NULL AND erased_at IS NULL ORDER BY id DESC LIMIT ?1;
 -- People who were erased, the newest first.
 SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people INDEXED BY people_erased
 WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
+
+-- name: silent
+-- People of whom nothing came since then; the owner, the blocked, and those with a key or a job stay.
+SELECT people.id FROM people
+    LEFT JOIN (
+        SELECT person_id, max(used_at) AS at FROM lanes GROUP BY person_id
+    ) AS used ON used.person_id = people.id
+    LEFT JOIN (
+        SELECT person_id, max(at) AS at FROM interactions GROUP BY person_id
+    ) AS answered ON answered.person_id = people.id
+WHERE erased_at IS NULL AND blocked_at IS NULL
+    AND max(created_at, coalesce(used.at, 0), coalesce(answered.at, 0)) < ?1
+    AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
+    AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?1
+    )
+    AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = people.id AND own.added_at >= ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
+    )
+ORDER BY people.id LIMIT ?2;
 
 -- name: paired
 -- The channels that were let in by a code.

@@ -1,0 +1,45 @@
+"""`hermes agents`: the agents of the configuration."""
+
+import typer
+from rich.console import Console
+
+from hermes.cli.environment import settings_for
+from hermes.cli.operator_calls import call
+from hermes.cli.terminal import AsJson, Home, examples, print_report, print_table
+from hermes.control.agents import AgentLine, AgentsReport, agents_report
+from hermes.control.order import NoFields
+from hermes.control.orders import AGENTS_LIST
+
+EPILOG = examples("hermes agents", "hermes agents --json")
+LIST_EPILOG = examples("hermes agents list", "hermes agents list --json")
+
+
+def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
+    """List the agents and which messages each of them answers."""
+    if context.invoked_subcommand is None:
+        list_all(home, as_json)
+
+
+def list_all(home: Home = None, as_json: AsJson = False) -> None:
+    """List the agents: their model, their tools, and the rules that choose them."""
+    report = call(
+        home, AGENTS_LIST, NoFields(), empty=lambda: agents_report(settings_for(home).settings)
+    )
+    print_report(report, _print, as_json=as_json)
+
+
+def _print(report: AgentsReport, out: Console) -> None:
+    names = ("agent", "name", "model", "tools", "answers", "about")
+    print_table(out, names, map(_cells, report.agents))
+
+
+def _cells(line: AgentLine) -> tuple[str, ...]:
+    answers = [*(["all other messages"] if line.is_default else []), *line.rules]
+    return (
+        line.agent,
+        line.name,
+        line.model or "default",
+        "all" if line.tools == ("*",) else ", ".join(line.tools) or "none",
+        "; ".join(answers) or "only where it is named",
+        line.description,
+    )

@@ -1,0 +1,169 @@
+"""Tool calls that wait for approval, as operators see and decide them.
+
+The person decides in their chat with `/approve` and `/deny`; an operator may decide all of them here.
+The question of a running tool is for the person to answer, and only listed.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from hermes.errors import BadRequest, Conflict, GuardFailed, NotFound
+from hermes.message.parts import TextPart
+from hermes.ports.approvals import ApprovalState, OpenApproval
+from hermes.ports.clock import Clock
+from hermes.ports.request_numbers import WholeNumber
+from hermes.ports.store import Store
+
+_log = structlog.get_logger(__name__)
+_MOST_LISTED = 1_000
+_APPROVAL, _DELIVERY = "a_", "o_"
+_SHORTEST_END = 4
+WakeLane = Callable[[str], None]
+
+
+class ApprovalsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many approvals to list at most."""
+
+    limit: WholeNumber = 100
+
+
+class ApprovalOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision about one approval, by its id or the end of it."""
+
+    id: str
+    by: str = ""
+
+
+class ApprovalLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits: the tool, who asked for it (`platform:user_id`), and until when.
+
+    `question` is what the person was asked, with the tool's arguments; None if it was not kept.
+    `is_question` marks a tool's own question, which only the person answers.
+    """
+
+    id: str
+    tool: str
+    user: str
+    person_id: str
+    message_id: str
+    chat_type: str
+    asked_at: float
+    expires_at: float
+    question: str | None
+    is_question: bool = False
+
+
+class ApprovalsReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits for approval, the oldest first."""
+
+    approvals: tuple[ApprovalLine, ...] = ()
+
+
+class ApprovalReport(msgspec.Struct, frozen=True, kw_only=True):
+    """An approval that was decided."""
+
+    id: str
+    tool: str
+    person_id: str
+    message_id: str
+    state: ApprovalState
+
+
+class ApprovalOperations:
+    """Where operators' orders about approvals arrive; `wake_lane` lets a turn go on."""
+
+    def __init__(self, store: Store, *, wake_lane: WakeLane, clock: Clock) -> None:
+        self._store = store
+        self._wake_lane = wake_lane
+        self._clock = clock
+
+    async def list(self, ask: ApprovalsAsk) -> ApprovalsReport:
+        """Return what waits."""
+        if not 1 <= ask.limit <= _MOST_LISTED:
+            raise BadRequest(f"The limit is {ask.limit}: expected 1 to {_MOST_LISTED:,}.")
+        found = await self._open(ask.limit)
+        return ApprovalsReport(approvals=tuple([await self._line(one) for one in found]))
+
+    async def approve(self, order: ApprovalOrder) -> ApprovalReport:
+        """Let a tool call run."""
+        return await self._decide(order, "approved")
+
+    async def deny(self, order: ApprovalOrder) -> ApprovalReport:
+        """Refuse a tool call; the model hears so and goes on."""
+        return await self._decide(order, "denied")
+
+    async def _open(self, limit: int) -> tuple[OpenApproval, ...]:
+        return await self._store.approvals.open(self._clock.now(), limit=limit)
+
+    async def _decide(self, order: ApprovalOrder, state: ApprovalState) -> ApprovalReport:
+        found = await self._find(order.id)
+        by = f"operator {order.by}".strip()
+        try:
+            approval = await self._store.approvals.decide(
+                found.row.id, state, by=by, at=self._clock.now()
+            )
+        except GuardFailed as error:
+            raise Conflict(f"{error}. `hermes approvals` lists what waits.") from error
+        self._wake_lane(approval.lane)
+        _log.info("approval_decided", approval_id=approval.id, state=state, by=order.by)
+        return ApprovalReport(
+            id=approval.id,
+            tool=approval.tool,
+            person_id=found.person_id,
+            message_id=approval.message_id,
+            state=state,
+        )
+
+    async def _find(self, wanted: str) -> OpenApproval:
+        """Return the approval with an id, or with this end of one."""
+        is_end = len(wanted) >= _SHORTEST_END
+        found = [
+            one
+            for one in await self._open(_MOST_LISTED)
+            if one.row.id == wanted or (is_end and one.row.id.endswith(wanted))
+        ]
+        if len(found) > 1:
+            raise BadRequest(f"{wanted[:40]!r} is the end of several ids: write more of it.")
+        if not found:
+            raise await self._not_open(wanted)
+        if not found[0].row.id.startswith(_APPROVAL):
+            raise Conflict(
+                f"{found[0].row.id} is a question of the tool {found[0].row.tool}: only the person "
+                "who was asked can answer it, in their chat."
+            )
+        return found[0]
+
+    async def _not_open(self, wanted: str) -> NotFound | Conflict:
+        known = await self._store.approvals.get(wanted)
+        if known is None:
+            return NotFound(
+                f"Nothing waits under {wanted[:40]!r}. `hermes approvals` lists what does."
+            )
+        state = "overdue" if known.state == "waiting" else known.state
+        return Conflict(f"{known.id} is {state} already.")
+
+    async def _line(self, found: OpenApproval) -> ApprovalLine:
+        row = found.row
+        return ApprovalLine(
+            id=row.id,
+            tool=row.tool,
+            user=row.requester,
+            person_id=found.person_id,
+            message_id=row.message_id,
+            chat_type=row.chat_type,
+            asked_at=found.asked_at,
+            expires_at=row.expires_at,
+            question=await self._question(row.id, row.message_id),
+            is_question=not row.id.startswith(_APPROVAL),
+        )
+
+    async def _question(self, approval_id: str, message_id: str) -> str | None:
+        """Return what the person was shown: the delivery has the id of what it asks about."""
+        wanted = _DELIVERY + approval_id.partition("_")[2]
+        for delivery in await self._store.outbox.of_message(message_id):
+            if delivery.id == wanted and delivery.parts:
+                texts = (part.text for part in delivery.parts if isinstance(part, TextPart))
+                return "".join(texts)
+        return None

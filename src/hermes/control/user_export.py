@@ -1,0 +1,72 @@
+"""Everything that is kept of one person, as lines of JSON: a manifest, the data, and an end with counts.
+
+The parts that are large are read in pages from the files, beside the gateway.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+
+import msgspec
+
+from hermes import __version__
+from hermes.control.person_export import Line, export_lines
+from hermes.control.person_record import PersonRecord
+from hermes.ports.person_rows import HomeReader
+
+FORMAT = "hermes.user-export/1"
+_MEDIA = "files in the media cache, which are deleted after some days"
+_ABOUT = {
+    "person": "who the person is",
+    "consent": "whether their conversations may be used for training",
+    "channel": "their ids on platforms",
+    "pairing": "their request to be let in",
+    "link_code": "codes with which they could link another channel",
+    "fact": "what Hermes remembers of them",
+    "dream": "the weekly summary of these",
+    "wallet": "their credits",
+    "credit": "every line of their ledger",
+    "hold": "credits set aside for unfinished messages",
+    "session": "their sessions",
+    "message": "what was said in their sessions; where others wrote too, only their own words",
+    "accepted": "messages as they came in, of the last days",
+    "delivery": "what was sent to them, of the last days",
+    "approval": "what tools asked them",
+    "interaction": "which model and tools answered each message, and what it took",
+    "spending": "what model calls for them cost, by day",
+    "key": "their keys for /v1, without the secrets",
+    "response": "stored responses of these keys",
+    "job": "their scheduled jobs",
+    "chat": "what their chats are called",
+    "overheard": "what they said in groups without meaning the bot, of the last day",
+    "problem": "what could not be read",
+}
+
+
+def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Iterator[bytes]:
+    """Yield the lines of an export, each with its line end."""
+    counts, digest = Counter[str](), sha256()
+    manifest: Line = {
+        "kind": "manifest",
+        "format": FORMAT,
+        "hermes": __version__,
+        "at": at,
+        "person": record.person.id,
+        "user": record.user,
+        "kinds": _ABOUT,
+        "left_out": {**reader.left_out(), "media": _MEDIA},
+    }
+    for line in _lines(manifest, record, reader):
+        content = msgspec.json.encode(line) + b"\n"
+        counts[str(line["kind"])] += 1
+        digest.update(content)
+        yield content
+    end: Line = {"kind": "end", "counts": dict(counts), "sha256": digest.hexdigest()}
+    yield msgspec.json.encode(end) + b"\n"
+
+
+def _lines(manifest: Line, record: PersonRecord, reader: HomeReader) -> Iterator[Line]:
+    yield manifest
+    yield from export_lines(record, reader)
+    for row in reader.person_rows(record.person.id):
+        yield {"kind": row.kind, **row.fields}

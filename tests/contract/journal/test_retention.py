@@ -1,0 +1,73 @@
+"""Retention by days: unused conversations go whole, people who are gone are erased, the rest stays."""
+
+from pathlib import Path
+
+from hermes.message.owner import OWNER_CHANNELS
+from hermes.schedule.retention import Retention
+from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.test_pruning import DAY, NEVER, damage, names, pruning
+
+
+def retention(rig: Rig, *, conversations: int = 0, people: int = 0) -> Retention:
+    async def erase(person_id: str) -> None:
+        await rig.store.people.erase(person_id, at=rig.clock.now())
+
+    return Retention(
+        rig.store.sessions,
+        platforms=("rest",),
+        conversation_days=conversations,
+        people_days=people,
+        ended=rig.core.sessions.ended,
+        silent=rig.store.users.silent,
+        erase=erase,
+        clock=rig.clock,
+    )
+
+
+async def test_an_unused_conversation_is_ended_and_then_deleted_whole(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("my secret is xylophone", chat="ann")
+        rig.clock.advance(20 * DAY)
+        await rig.answer("young", chat="bob")
+        rig.clock.advance(11 * DAY)
+
+        assert await retention(rig, conversations=30).round() == (1, 0)
+        assert await retention(rig, conversations=30).round() == (0, 0)
+        assert await pruning(rig, days=30).round() == 1
+
+        assert [name.split("#")[0] for name in names(rig)] == [rig.lane("bob")]
+        assert damage(rig) == []
+        assert await rig.answer("hello again", chat="ann") == "#1 hello again"
+
+
+async def test_without_days_nothing_is_ended_or_erased(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("hello", chat="ann")
+        rig.clock.advance(5_000 * DAY)
+
+        assert await retention(rig).round() == (0, 0)
+        assert len(names(rig)) == 1
+
+
+async def test_people_who_are_gone_are_erased_and_others_are_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.store.owners.join(OWNER_CHANNELS, at=rig.clock.now())
+        for chat in ("gone", "blocked", "here"):
+            await rig.answer("hello", chat=chat)
+        people = {}
+        for user in ("gone", "blocked", "here"):
+            person = await rig.store.people.find("rest", user)
+            assert person is not None
+            people[user] = person.id
+        await rig.store.users.set_blocked(people["blocked"], blocked=True, at=rig.clock.now())
+        rig.clock.advance(20 * DAY)
+        await rig.answer("still here", chat="here")
+        rig.clock.advance(11 * DAY)
+
+        assert await rig.store.users.silent(rig.clock.now() - 30 * DAY, 9) == (people["gone"],)
+        assert await retention(rig, people=30).round() == (0, 1)
+        assert await retention(rig, people=30).round() == (0, 0)
+        erased = await rig.store.people.get(people["gone"])
+        assert erased is not None
+        assert erased.is_erased
+        assert await rig.store.people.find("web", "owner") is not None

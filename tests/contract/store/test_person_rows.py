@@ -1,0 +1,80 @@
+"""`users export`: every table of the schema is exported, or left out for a reason; bodies are opened."""
+
+import json
+import re
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from hermes.control.person_record import person_card
+from hermes.control.user_export import user_export
+from hermes.ports.wallet import NewGrant
+from hermes.store.sql.person_rows import EXPORTED, LEFT_OUT
+from tests.contract.journal.rig import open_rig
+from tests.contract.store.test_flat import PACKAGE
+
+# The schema that it is compared with is SQLite's.
+pytestmark = pytest.mark.sqlite_only
+
+
+def test_every_table_is_exported_or_left_out_for_a_reason() -> None:
+    schema = PACKAGE.joinpath("schema.sql").read_text()
+    tables = set(re.findall(r"^CREATE TABLE (\w+)", schema, re.MULTILINE))
+
+    assert set(EXPORTED) | set(LEFT_OUT) == tables
+    assert set(EXPORTED) & set(LEFT_OUT) == set()
+    assert all(LEFT_OUT.values())
+
+
+async def test_it_holds_what_was_said_and_kept_and_of_nobody_else(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer("my secret is a teapot", chat="ann")
+        await rig.answer("mine is a kettle", chat="bob")
+        found = await rig.store.inbox.get(await rig.say("/whoami", chat="ann"))
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+        assert found is not None
+        person_id = found.person_id
+        await rig.store.wallets.grant(
+            NewGrant(id="g1", person_id=person_id, amount=5, at=1.0, by="ops", reason="a gift")
+        )
+        record = await person_card(rig.store, person_id, name="rest:ann")
+        raw = b"".join(user_export(record, rig.store.graphs, at=2.0))
+
+    lines = [json.loads(line) for line in raw.splitlines()]
+    kinds = {line["kind"] for line in lines}
+    counts = lines[-1]["counts"]
+    assert (lines[0]["kind"], lines[0]["person"], lines[-1]["kind"]) == (
+        "manifest",
+        person_id,
+        "end",
+    )
+    assert {"person", "consent", "channel", "wallet", "credit", "session", "message"} <= kinds
+    assert {"accepted", "delivery", "interaction"} <= kinds
+    assert sum(counts.values()) == len(lines) - 1
+    assert lines[-1]["sha256"] == sha256(b"".join(raw.splitlines(keepends=True)[:-1])).hexdigest()
+    assert kinds - {"manifest", "end"} <= set(lines[0]["kinds"])
+    (credit,) = [line for line in lines if line["kind"] == "credit" and line["message_id"] == "g1"]
+    assert credit["note"] == {"by": "ops", "reason": "a gift"}
+    assert raw.count(b"my secret is a teapot") >= 2
+    assert b"/whoami" in raw
+    assert b"kettle" not in raw
+
+
+async def test_it_is_read_in_pages(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        found = await rig.store.inbox.get(await rig.say("hello", chat="ann"))
+        assert found is not None
+        for number in range(501):
+            await rig.store.wallets.grant(
+                NewGrant(
+                    id=f"g{number}", person_id=found.person_id, amount=1, at=1.0, by="", reason=""
+                )
+            )
+        rows = [
+            row for row in rig.store.graphs.person_rows(found.person_id) if row.kind == "credit"
+        ]
+
+    names = [row.fields["message_id"] for row in rows]
+    assert len(names) == len(set(names))
+    assert {f"g{number}" for number in range(501)} <= set(names)

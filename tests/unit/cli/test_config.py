@@ -1,0 +1,172 @@
+"""`hermes config set|edit|check|schema`, typed by a person."""
+
+import json
+import sys
+
+import pytest
+
+from tests.unit.cli.conftest import environment
+from tests.unit.cli.terminal import Terminal
+
+FILE = "# ours\nserver:\n  port: 8080 # the door\n"
+
+
+@pytest.fixture
+def edit(home):
+    """Start `hermes config edit` on a terminal, with a script as the editor."""
+    opened: list[Terminal] = []
+
+    def start(script: str) -> Terminal:
+        editor = home.parent / "editor"
+        editor.write_text(f"#!/bin/sh\n{script}\n")
+        editor.chmod(0o700)
+        command = [sys.executable, "-m", "hermes", "config", "edit"]
+        opened.append(Terminal(command, environment(home, EDITOR=str(editor))))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def test_set_writes_one_value_and_says_when_it_counts(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    done = hermes("config", "set", "server.port", "8090")
+    told = json.loads(hermes("config", "set", "logs.level", "debug", "--json").stdout)
+
+    assert done.returncode == 0, done.stderr
+    assert "server.port is 8090 (was 8080)" in done.stdout
+    assert "next `hermes up`" in done.stdout
+    assert (told["value"], told["before"], told["next"]) == ("debug", None, "start")
+    assert (home / "config.yaml").read_text() == (
+        '# ours\nserver:\n  port: 8090 # the door\nlogs:\n  level: "debug"\n'
+    )
+
+
+def test_set_refuses_what_is_wrong_and_writes_nothing(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    done = hermes("config", "set", "server.port", "many")
+
+    assert done.returncode == 1
+    assert 'server.port is "many", expected a whole number' in done.stderr
+    assert (home / "config.yaml").read_text() == FILE
+
+
+def test_set_leaves_a_file_alone_that_is_no_yaml(hermes, home):
+    (home / "config.yaml").write_text("server: [1\n")
+    done = hermes("config", "set", "server.port", "1")
+
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "`hermes config edit` opens the file" in done.stderr
+    assert (home / "config.yaml").read_text() == "server: [1\n"
+
+
+def test_set_names_what_hides_the_value(hermes, home):
+    done = hermes("config", "set", "server.port", "8090", HERMES_SERVER__PORT="1")
+
+    assert "environment HERMES_SERVER__PORT sets server.port, too, and wins" in done.stderr
+
+
+def test_unset_removes_it_and_names_the_default(hermes, home):
+    (home / "config.yaml").write_text("server:\n  port: 1\n  host: 127.0.0.1\n")
+    done = hermes("config", "set", "server.port", "--unset")
+    both = hermes("config", "set", "server.port", "1", "--unset")
+
+    assert "The default is 8080." in done.stdout
+    assert (home / "config.yaml").read_text() == "server:\n  host: 127.0.0.1\n"
+    assert both.returncode == 2
+
+
+def test_with_a_running_gateway_it_says_reload_or_restart(hermes, home, gateway):
+    level = hermes("config", "set", "logs.level", "debug")
+    port = hermes("config", "set", "server.port", "8090")
+
+    assert "`hermes reload` applies it" in level.stdout
+    assert "restart the gateway" in port.stdout
+
+
+def test_check_names_key_value_line_and_fix(hermes, home):
+    (home / "config.yaml").write_text("server:\n  port: many\nlogs:\n  levle: info\n")
+    (home / ".env").write_text("HERMES_AGENTS__MAIN__TONE=loud\n")
+    done = hermes("config", "check")
+    told = json.loads(hermes("config", "check", "--json").stdout)
+    lines = {one["key"]: (one["line"], one["value"]) for one in told["problems"]}
+
+    assert done.returncode == 1
+    assert 'error: line 2: config.yaml: server.port is "many"' in done.stdout
+    assert "did you mean logs.level?" in done.stdout
+    assert "3 problems." in done.stdout
+    assert lines == {
+        "server.port": (2, '"many"'),
+        "logs.levle": (4, ""),
+        "agents.main.tone": (None, '"loud"'),
+    }
+
+
+def test_check_finds_what_is_no_yaml_and_what_is_right(hermes, home):
+    (home / "config.yaml").write_text("server:\n  port: [1\n")
+    broken = hermes("config", "check")
+    (home / "config.yaml").write_text(FILE)
+    right = hermes("config", "check", "--json")
+
+    assert broken.returncode == 1
+    assert "error: line 3: config.yaml: is not YAML" in broken.stdout
+    assert right.returncode == 0
+    assert json.loads(right.stdout)["problems"] == []
+
+
+def test_edit_replaces_the_file_once_it_is_right(edit, home):
+    (home / "config.yaml").write_text(FILE)
+    # given an editor whose first save is wrong, and whose second one is right
+    terminal = edit(
+        'if grep -q many "$1"; then sed -i s/many/8090/ "$1"; else sed -i s/8080/many/ "$1"; fi'
+    )
+    terminal.wait_for('line 3: config.yaml: server.port is "many"')
+    assert (home / "config.yaml").read_text() == FILE
+    terminal.wait_for("Edit again?")
+    terminal.type("y\n")
+
+    assert terminal.end() == 0
+    assert (home / "config.yaml").read_text() == FILE.replace("8080", "8090")
+
+
+def test_edit_keeps_what_was_written_if_the_person_gives_up(edit, home):
+    (home / "config.yaml").write_text(FILE)
+    terminal = edit('sed -i s/8080/many/ "$1"')
+    terminal.wait_for("Edit again?")
+    terminal.type("n\n")
+
+    assert terminal.end() == 1
+    assert (home / "config.yaml").read_text() == FILE
+    assert (home / "config.yaml.draft").read_text() == FILE.replace("8080", "many")
+
+
+def test_edit_without_a_change_or_with_a_failing_editor_changes_nothing(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    same = hermes("config", "edit", EDITOR="true")
+    failed = hermes("config", "edit", EDITOR="false")
+    missing = hermes("config", "edit", EDITOR="/no/such/editor")
+
+    assert (same.returncode, same.stdout) == (0, "Nothing was changed.\n")
+    assert (failed.returncode, "ended with 1" in failed.stderr) == (1, True)
+    assert (missing.returncode, "set EDITOR" in missing.stderr) == (1, True)
+    assert (home / "config.yaml").read_text() == FILE
+
+
+def test_edit_does_not_replace_a_file_that_changed_meanwhile(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    editor = home.parent / "editor"
+    editor.write_text(
+        f'#!/bin/sh\nsed -i s/8080/1/ "$1"\necho "offline: true" > {home}/config.yaml\n'
+    )
+    editor.chmod(0o700)
+    done = hermes("config", "edit", EDITOR=str(editor))
+
+    assert done.returncode == 1
+    assert "was changed meanwhile" in done.stderr
+    assert (home / "config.yaml").read_text() == "offline: true\n"
+    assert (home / "config.yaml.draft").read_text() == FILE.replace("8080", "1")
+
+
+def test_schema_prints_json(hermes):
+    assert json.loads(hermes("config", "schema").stdout)["title"] == "Hermes config.yaml"
