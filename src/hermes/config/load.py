@@ -19,7 +19,6 @@ from hermes.config.checks import DEFAULT, check
 from hermes.config.entries import agent_tables, built_in_tables, provider_tables
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, masked, printed, raise_all, wrong_value
-from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import ENVIRONMENT, Layer, LayerValue, layer_of_variables
@@ -27,6 +26,7 @@ from hermes.config.named_variables import fill, has_named, is_name
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
+from hermes.home_path import home_folder
 
 # Any: a file's values can be anything until they are validated.
 Tree = dict[str, Any]

@@ -17,6 +17,7 @@ from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
+from hermes.control.ids import IdOperations
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
@@ -113,6 +114,7 @@ class Operations:
         self.consent = ConsentOperations(store.people, clock=clock)
         self.interactions = InteractionOperations(store)
         self.audit = AuditOperations(store)
+        self.ids = IdOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
         self.channels = ChannelOperations(store, handles, clock=clock)

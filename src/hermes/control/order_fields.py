@@ -80,6 +80,9 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "deadletters.drop.id": "the reply's id, `o_...`",
     "deadletters.replay.id": "the reply's id, `o_...`",
     "deadletters.show.id": "the reply's id, `o_...`",
+    "ids.find.kinds": "the kinds of ids, separated by commas: `message`, `refusal`, `call`, `person`, "
+    "`channel`, `job`, `letter`, `key`",
+    "ids.find.part": "what the ids begin or end with",
     "interactions.list.model": "only turns that this model answered",
     "interactions.list.user": _ONLY_PERSON,
     "keys.revoke.id": "the key's id, or a unique beginning of it",
