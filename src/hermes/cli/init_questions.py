@@ -44,6 +44,7 @@ def ask_all(
         default=_found(environ, known),
     )
     _check(re.fullmatch(NAME_PATTERN, provider), f"{provider!r}: expected {NAME_MEANING}")
+    provider = given.provider or _meant(provider, known)
     preset = PROVIDERS.get(provider, {})
     base_url = given.base_url or _base_url(ask, provider)
     _check(base_url is None or _URL.fullmatch(base_url), f"{base_url!r} is not an http(s) address")
@@ -99,6 +100,13 @@ class _Asking:
 def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
     """Return the first service whose key is in the environment."""
     return next((name for name in known if environ.get(secret_variable(name))), "local")
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return the service that a name almost is, if the person says so; otherwise the name."""
+    near = None if name in known else nearest(name, known)
+    is_meant = near is not None and confirm(f"Did you mean {near}?", default=True)
+    return near if near is not None and is_meant else name
 
 
 def _check_named(given: InitAnswers, known: Sequence[str]) -> None:
