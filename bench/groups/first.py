@@ -1,6 +1,6 @@
 """The first reply: what a newcomer waits for who has neither a key nor a configuration.
 
-And what everybody waits for while one client attacks the gateway.
+And what a command costs, and what everybody waits for while one client attacks the gateway.
 """
 
 import http.client
@@ -13,7 +13,7 @@ from time import monotonic
 
 import msgspec
 
-from bench import attacks
+from bench import attacks, command_line
 from bench.calm import Rounds, ratio_number
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
@@ -102,6 +102,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
             say(f"turn {number} of a conversation, load {load_average():.1f}: {text}")
             later.run(partial(_ask, running, text, conversation="goes-on"))
     yield {**_numbers(asked.all), **_later_numbers(later.all), **_ratios(asked, later)}
+    yield from command_line.measure(say)
     yield from attacks.measure(say)
 
 
@@ -212,6 +213,7 @@ def effective_settings() -> Settings:
         f"{len(_OTHERS)} more",
         "later": f"{len(_GOES_ON)} requests for long answers in one conversation",
         "CPU": "of the gateway and the model's process",
+        **command_line.effective_settings(),
         **attacks.effective_settings(),
     }
 
@@ -226,6 +228,7 @@ GROUP = Group(
         "first_reply_cut": Target(at_most=0),
         "later_reply_demo_s": Target(at_most=15),
         "later_reply_cut": Target(at_most=0),
+        **command_line.TARGETS,
         **attacks.TARGETS,
     },
     settings=effective_settings,

@@ -148,7 +148,9 @@ def grant(
 def refund(
     message: Annotated[
         str,
-        typer.Argument(metavar="MESSAGE", help="The message's id, or the sender's own id of it."),
+        typer.Argument(
+            metavar="MESSAGE", help="The message's id or its end, or the sender's own id of it."
+        ),
     ],
     *,
     home: Home = None,

@@ -57,7 +57,7 @@ _COLUMNS = (
 )
 
 LetterId = Annotated[
-    str, typer.Argument(metavar="LETTER", help="The reply's id, as the list shows it.")
+    str, typer.Argument(metavar="LETTER", help="The reply's id, as the list shows it, or its end.")
 ]
 
 

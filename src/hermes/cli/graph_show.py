@@ -57,7 +57,7 @@ _NARROWEST, _WIDEST, _BESIDE_TEXT = 40, 100, 44
 Session = Annotated[
     str,
     typer.Argument(
-        metavar="SESSION",
+        metavar="CONVERSATION",
         help="The conversation as `hermes graph list` names it, or a part of its name, optionally "
         "with #EPOCH.",
     ),

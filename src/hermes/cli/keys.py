@@ -151,7 +151,9 @@ def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> 
 
 
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="KEY_ID", help="The key's id, its beginning or end.")
+    ],
     *,
     home: Home = None,
     as_json: AsJson = False,

@@ -52,7 +52,10 @@ def list_all(
 
 def end(
     session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="The id of a session, or its whole key.")
+        str,
+        typer.Argument(
+            metavar="SESSION", help="The id of a session, its beginning or end, or its whole key."
+        ),
     ],
     *,
     home: Home = None,

@@ -30,7 +30,7 @@ Since = Annotated[
     ),
 ]
 Person = Annotated[
-    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person or its end.")
 ]
 ChannelName = Annotated[
     str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")

@@ -122,7 +122,7 @@ def revoke(
         str,
         typer.Argument(
             metavar="[TOKEN]",
-            help="The id of a token or a browser session, or its beginning.",
+            help="The id of a token or a browser session, its beginning or end.",
             show_default=False,
         ),
     ] = "",

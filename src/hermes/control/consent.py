@@ -7,7 +7,7 @@ who has not.
 import msgspec
 import structlog
 
-from hermes.control.ids import SHORTEST, only_one
+from hermes.control.short_ids import SHORTEST, only_one
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.clock import Clock
 from hermes.ports.people import PeopleStore, Person

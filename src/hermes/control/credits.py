@@ -8,7 +8,7 @@ import structlog
 
 from hermes.config import CreditSettings
 from hermes.control.consent import find_person
-from hermes.control.ids import whole_id
+from hermes.control.short_ids import whole_id
 from hermes.errors import BadRequest, Conflict
 from hermes.message.ids import MakeId
 from hermes.message.referral_code import spoken

@@ -3,8 +3,8 @@
 import msgspec
 import structlog
 
-from hermes.control.ids import whole_id
 from hermes.control.pairing import Wake, wake_nobody
+from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import Hold, no_hold
 from hermes.control.why_delivery import DeliveryTry, attempts_of, last_reason, tries_of
 from hermes.errors import BadRequest, Conflict, NotFound

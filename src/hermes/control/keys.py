@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from hermes.calls.days import Calendar
-from hermes.control.ids import is_short_for
+from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock

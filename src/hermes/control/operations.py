@@ -114,9 +114,9 @@ class Operations:
         self.consent = ConsentOperations(store.people, clock=clock)
         self.interactions = InteractionOperations(store)
         self.audit = AuditOperations(store)
-        self.ids = IdOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
+        self.ids = IdOperations(store, sessions=self.sessions, tokens=self.tokens)
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from hermes.control.ids import is_short_for, only_one
+from hermes.control.short_ids import is_short_for, only_one
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.clock import Clock
 from hermes.ports.operations import OpenSession

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import msgspec
 import structlog
 
-from hermes.control.ids import is_short_for
+from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound, Unauthenticated
 from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from hermes.control.ids import whole_id
+from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import (
     Hold,
     Holds,

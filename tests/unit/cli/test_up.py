@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from hermes.cli.commands import app
+from hermes.cli.commands import root
 from hermes.cli.gateway_client import connect
 from hermes.cli.up import UpOptions, overridden, parse
 from hermes.config import StartChoices, load
