@@ -29,7 +29,7 @@ class Word(NamedTuple):
     rows: tuple[Row, ...] = ()
 
 
-class Section(NamedTuple):
+class HelpGroup(NamedTuple):
     """A heading of `hermes --help` and the words below it."""
 
     title: str
@@ -53,7 +53,7 @@ TITLE = "Hermes: one durable gateway between people on chat platforms and AI age
 EXAMPLES = ("hermes up", "hermes chat", "hermes status", "hermes why m_0k3v9c2h6l1g")
 
 SECTIONS = (
-    Section(
+    HelpGroup(
         "Core",
         (
             _one("up", "up_command:command", "Start the gateway"),
@@ -64,7 +64,7 @@ SECTIONS = (
             _one("why", "why:command", "Explain what happened to a message or a call"),
         ),
     ),
-    Section(
+    HelpGroup(
         "Setup",
         (
             _one("init", "init:command", "Write a first configuration and test its key"),
@@ -107,7 +107,7 @@ SECTIONS = (
             _one("reload", "reload:command", "Reload the configuration"),
         ),
     ),
-    Section(
+    HelpGroup(
         "People",
         (
             _group(
@@ -176,7 +176,7 @@ SECTIONS = (
             ),
         ),
     ),
-    Section(
+    HelpGroup(
         "Access",
         (
             _one("link", "link:command", "Print a sign-in link for the web chat"),
@@ -208,7 +208,7 @@ SECTIONS = (
             ),
         ),
     ),
-    Section(
+    HelpGroup(
         "Records",
         (
             _one("interactions", "interactions:command", "List turns: model, tokens, cost, tools"),
@@ -240,7 +240,7 @@ SECTIONS = (
             ),
         ),
     ),
-    Section(
+    HelpGroup(
         "Operating",
         (
             _group(

@@ -20,6 +20,7 @@ _TYPES = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH", "str": "TEXT"}
 _BY_OPTION = {"--platform": "PLATFORM", "--user": "USER", "--agent": "AGENT", "--model": "MODEL"}
 _PLAIN_METAVAR = re.compile(r"[\[{]?([A-Z_]+)[\]}]?")
 _CLAUSE_END = re.compile(r"[.:;](?:\s|$)| \(|\n")
+_CHECKER = "Value error, "
 _GAP = 3
 _MOST_MEANT = 2
 
@@ -41,6 +42,14 @@ def root() -> "CommandGroup":
 # Any: typer keeps the types of contexts and formatters to itself.
 class PlainCommand(TyperCommand):
     """A command whose help has one line for an option, and examples as they are typed."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; a wrong value is told without the words of the library that found it."""
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix(_CHECKER)
+            raise
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
         """Write the usage with the plain names of the arguments."""

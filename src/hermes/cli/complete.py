@@ -41,14 +41,14 @@ _LINE_ENDS = re.compile(r"\s+")
 _SAFE = re.compile(r"[A-Za-z0-9_.:@+/-]+")
 
 
-class Candidate(NamedTuple):
+class Completion(NamedTuple):
     """A word that fits, and what it is."""
 
     text: str
     about: str = ""
 
 
-class Typed(NamedTuple):
+class CommandLine(NamedTuple):
     """The complete words after `hermes`, and the beginning of the next one."""
 
     words: list[str]
@@ -56,7 +56,7 @@ class Typed(NamedTuple):
     environ: Mapping[str, str]
 
 
-class Spec(NamedTuple):
+class CommandWords(NamedTuple):
     """A command of the file of words: its arguments and options, each with the values it takes."""
 
     arguments: list[list[str]]
@@ -75,7 +75,7 @@ def answer(environ: Mapping[str, str]) -> int:
     return 0
 
 
-def candidates(typed: Typed) -> Iterable[Candidate]:
+def candidates(typed: CommandLine) -> Iterable[Completion]:
     """Return what may come next, after complete words and the beginning of one."""
     known = json.loads((resources.files("hermes.cli") / WORDS_FILE).read_text(encoding="utf-8"))
     level, words = known["words"], list(typed.words)
@@ -92,18 +92,18 @@ def candidates(typed: Typed) -> Iterable[Candidate]:
     if words[0] not in level:
         return ()
     one = level[words[0]]
-    spec = Spec(one["arguments"], one["options"], one["about"], known["platforms"])
+    spec = CommandWords(one["arguments"], one["options"], one["about"], known["platforms"])
     return _after(spec, typed._replace(words=words[1:]))
 
 
-def _after(spec: Spec, typed: Typed) -> Iterable[Candidate]:
+def _after(spec: CommandWords, typed: CommandLine) -> Iterable[Completion]:
     """Return the values or the options that can follow the words of a command."""
     words, part = typed.words, typed.part
     if words and spec.options.get(words[-1]):
         return _values(spec.options[words[-1]], spec, typed)
     if part.startswith("-"):
         return [
-            Candidate(name, spec.about.get(name, ""))
+            Completion(name, spec.about.get(name, ""))
             for name in (*spec.options, "--help")
             if name.startswith(part) and name not in words
         ]
@@ -111,7 +111,7 @@ def _after(spec: Spec, typed: Typed) -> Iterable[Candidate]:
     return _values(spec.arguments[place], spec, typed) if place < len(spec.arguments) else ()
 
 
-def _place(spec: Spec, words: list[str]) -> int:
+def _place(spec: CommandWords, words: list[str]) -> int:
     """Return how many arguments are complete."""
     count, takes_value = 0, False
     for word in words:
@@ -121,37 +121,37 @@ def _place(spec: Spec, words: list[str]) -> int:
     return count
 
 
-def _values(values: list[str], spec: Spec, typed: Typed) -> Iterable[Candidate]:
+def _values(values: list[str], spec: CommandWords, typed: CommandLine) -> Iterable[Completion]:
     name, *choices = values
     choices = choices or (spec.platforms if name == "PLATFORM" else [])
     if choices:
-        return [Candidate(one) for one in choices if one.startswith(typed.part)]
+        return [Completion(one) for one in choices if one.startswith(typed.part)]
     if name not in KINDS:
         return ()
     found = known_ids(_home(typed), urlencode({"kinds": KINDS[name], "part": typed.part}))
-    return [Candidate(one) for one in found if _SAFE.fullmatch(one)]
+    return [Completion(one) for one in found if _SAFE.fullmatch(one)]
 
 
-def _home(typed: Typed) -> Path:
+def _home(typed: CommandLine) -> Path:
     """Return the home that the words name, otherwise that of the environment."""
     named = [after for word, after in pairwise(typed.words) if word == "--home"]
     return Path(named[-1]).expanduser().absolute() if named else home_folder(typed.environ)
 
 
-def _names(level: Mapping[str, Mapping[str, str]], part: str) -> Iterable[Candidate]:
-    return [Candidate(name, one["help"]) for name, one in level.items() if name.startswith(part)]
+def _names(level: Mapping[str, Mapping[str, str]], part: str) -> Iterable[Completion]:
+    return [Completion(name, one["help"]) for name, one in level.items() if name.startswith(part)]
 
 
-def _asked(environ: Mapping[str, str], shell: str) -> Typed:
+def _asked(environ: Mapping[str, str], shell: str) -> CommandLine:
     """Return what was typed, as each shell says it."""
     if shell == "bash":
         words, at = _split(environ.get("COMP_WORDS", "")), int(environ.get("COMP_CWORD", "1"))
-        return Typed(words[1:at], words[at] if at < len(words) else "", environ)
+        return CommandLine(words[1:at], words[at] if at < len(words) else "", environ)
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
     if not words or line[-1].isspace():
-        return Typed(words, "", environ)
-    return Typed(words[:-1], words[-1], environ)
+        return CommandLine(words, "", environ)
+    return CommandLine(words[:-1], words[-1], environ)
 
 
 def _split(line: str) -> list[str]:
@@ -166,11 +166,11 @@ def _split(line: str) -> list[str]:
     return words
 
 
-def _bash(found: list[Candidate]) -> str:
+def _bash(found: list[Completion]) -> str:
     return "\n".join(one.text for one in found)
 
 
-def _zsh(found: list[Candidate]) -> str:
+def _zsh(found: list[Completion]) -> str:
     rows = [f'"{_zsh_text(one.text)}":"{_zsh_text(one.about)}"' for one in found]
     return f"_arguments '*: :(({chr(10).join(rows)}))'" if rows else "_files"
 
@@ -181,11 +181,11 @@ def _zsh_text(text: str) -> str:
     return text.replace(":", "\\\\:")
 
 
-def _fish(found: list[Candidate]) -> str:
+def _fish(found: list[Completion]) -> str:
     return "\n".join(f"{one.text}\t{_LINE_ENDS.sub(' ', one.about)}" for one in found)
 
 
-_WRITERS: Mapping[str, Callable[[list[Candidate]], str]] = {
+_WRITERS: Mapping[str, Callable[[list[Completion]], str]] = {
     "bash": _bash,
     "zsh": _zsh,
     "fish": _fish,

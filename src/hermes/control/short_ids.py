@@ -13,9 +13,8 @@ _MOST_NAMED = 8
 
 def is_short_for(part: str, whole: str) -> bool:
     """Return whether a part is an id, its beginning, or at least four letters of its end."""
-    if len(part) < SHORTEST:
-        return part == whole
-    return whole.startswith(part) or whole.endswith(part)
+    is_end = len(part) >= SHORTEST and whole.endswith(part)
+    return bool(part) and (whole.startswith(part) or is_end)
 
 
 def only_one(part: str, found: Sequence[str]) -> str | None:
