@@ -1,11 +1,15 @@
 """The table of commands: help in groups, bare groups, and the file of words that shells complete."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from hermes.cli.command_table import SECTIONS, WORDS
 from hermes.cli.commands import root
+from tests.unit.cli.conftest import environment
 from tools.command_words import FILE, page
 
 # What a group does without a command. A new token is no list: its bare form is in many scripts.
@@ -94,19 +98,27 @@ def test_every_row_has_a_function_and_examples() -> None:
         assert [one.name for one in found if not one.epilog] == []
 
 
-@pytest.mark.req("W7")
-def test_help_version_and_completion_load_neither_typer_nor_the_settings(hermes, home) -> None:
-    asked = {
-        "_HERMES_COMPLETE": "complete_bash",
-        "COMP_WORDS": "hermes why m_",
-        "COMP_CWORD": "2",
-        "PYTHONPROFILEIMPORTTIME": "1",
-    }
-    for done in (
-        hermes("--version", PYTHONPROFILEIMPORTTIME="1"),
-        hermes("--help", PYTHONPROFILEIMPORTTIME="1"),
-        hermes(**asked),
-    ):
-        loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-        assert "hermes.cli.environment" in loaded
-        assert loaded & {"typer", "rich", "pydantic", "hermes.config", "hermes.app"} == set()
+@pytest.mark.req("W7", "W8")
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (("--version",), {}),
+        (("--help",), {}),
+        (
+            (),
+            {"_HERMES_COMPLETE": "complete_bash", "COMP_WORDS": "hermes why m_", "COMP_CWORD": "2"},
+        ),
+    ],
+)
+def test_help_version_and_completion_load_neither_typer_nor_the_settings(
+    arguments: tuple[str, ...], asked: dict[str, str], home: Path
+) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "hermes", *arguments]
+
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment(home, **asked)
+    )
+
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "hermes.cli.environment" in loaded
+    assert loaded & {"typer", "rich", "pydantic", "hermes.config", "hermes.app"} == set()
