@@ -118,7 +118,7 @@ def _least(column: Column, whole: int) -> int:
 
 def _cell(fitted: _Fitted, text: str, *, style: str) -> Text:
     width, kind = fitted.width, fitted.column.kind
-    if cell_len(text) > width and kind == "text":
+    if cell_len(text) > width:
         text = set_cell_size(text, width - 1).rstrip() + "…"
     space = " " * max(0, width - cell_len(text))
     return Text(space + text if kind == "number" else text + space, style=style)
