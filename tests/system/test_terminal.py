@@ -120,3 +120,19 @@ async def test_help_is_a_list_on_the_terminal(chat: Terminal) -> None:
     lines = [line.strip() for line in shown.splitlines()]
     assert any(line.startswith("• /stop: ") for line in lines), shown
     assert sum(line.startswith("• /") for line in lines) > 10
+
+
+@pytest.mark.req("W7")
+async def test_a_table_on_a_terminal_has_whole_ids_on_one_line_and_relative_times(
+    live: Live,
+) -> None:
+    message = await said(live, "one")
+    terminal = Terminal([sys.executable, "-m", "hermes", "interactions"], environment(live.home))
+
+    code = terminal.end()
+
+    terminal.close()
+    row = next(line for line in terminal.plain().splitlines() if message in line)
+    assert (code, len(row.rstrip()) <= 80) == (0, True)
+    assert row.startswith(("now ", *(f"{seconds} s ago" for seconds in range(60))))
+    assert "No room for: " in terminal.plain()
