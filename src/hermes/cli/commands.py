@@ -132,9 +132,10 @@ class CommandGroup(TyperGroup):
         _write_rows(formatter, "Commands", about)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Say what the group does without a command."""
+        """Write examples, and say what the group does without a command."""
         assert self._word is not None
         path, first = ctx.command_path, self._word.rows[0].name
+        _write_examples(formatter, self.get_command(ctx, first).epilog)
         formatter.write(f"\n`{path}` alone is `{path} {first}`.\n")
         formatter.write(f"`{path} COMMAND --help` shows options and examples.\n")
 
