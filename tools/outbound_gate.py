@@ -98,6 +98,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "tools/modules.py": "loads the tools of the configuration: their code is the operator's",
     "ops/lean_imports.py": "imports structlog and uvicorn by name while parts of them are hidden",
     "lazy.py": "imports our own functions when they are first called",
+    "cli/commands.py": "imports our own command when it is used, by the table of commands",
     "app/platforms.py": "loads our own channels when their platform is switched on",
     "app/channel_test.py": "loads what a channel finds out for its set-up, when `channels add` asks",
     "testing/": "stand-ins for tests and plugin authors",

@@ -1,7 +1,7 @@
 """The first reply: what a newcomer waits for who has neither a key nor a configuration.
 
-And what everybody waits for while one client attacks the gateway, and what the graph library costs a
-notebook.
+And what a command and an import of the graph library cost, and what everybody waits for while one
+client attacks the gateway.
 """
 
 import http.client
@@ -14,7 +14,7 @@ from time import monotonic
 
 import msgspec
 
-from bench import attacks, import_cost
+from bench import attacks, command_line, import_cost
 from bench.calm import Rounds, ratio_number
 from bench.gateway import Running, gateway
 from bench.process import load_average, tree_cpu_s
@@ -104,6 +104,7 @@ def measure(say: Say) -> Iterator[dict[str, float]]:
             say(f"turn {number} of a conversation, load {load_average():.1f}: {text}")
             later.run(partial(_ask, running, text, conversation="goes-on"))
     yield {**_numbers(asked.all), **_later_numbers(later.all), **_ratios(asked, later)}
+    yield from command_line.measure(say)
     yield from attacks.measure(say)
 
 
@@ -214,6 +215,7 @@ def effective_settings() -> Settings:
         f"{len(_OTHERS)} more",
         "later": f"{len(_GOES_ON)} requests for long answers in one conversation",
         "CPU": "of the gateway and the model's process",
+        **command_line.effective_settings(),
         **attacks.effective_settings(),
     }
 
@@ -228,6 +230,7 @@ GROUP = Group(
         "first_reply_cut": Target(at_most=0),
         "later_reply_demo_s": Target(at_most=15),
         "later_reply_cut": Target(at_most=0),
+        **command_line.TARGETS,
         **attacks.TARGETS,
         **import_cost.TARGETS,
     },

@@ -1,4 +1,4 @@
-"""The `hermes` command: `up` takes a short way without typer and rich, the rest goes to typer."""
+"""The `hermes` command: a start, help and completion go past typer and rich, the rest goes to them."""
 
 import gc
 import os
@@ -6,21 +6,28 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from hermes import __version__
+from hermes.cli.environment import environment
 from hermes.cli.failure import INTERRUPTED, run_guarded
 from hermes.lazy import lazy
 
 if TYPE_CHECKING:
+    from hermes.cli.command_help import root_help
     from hermes.cli.commands import run as run_typer
-    from hermes.cli.environment import environment
+    from hermes.cli.complete import answer as complete
     from hermes.cli.up import main as start_gateway
     from hermes.ops.lean_imports import import_lean
 else:
     environment = lazy("hermes.cli.environment:environment")
     import_lean = lazy("hermes.ops.lean_imports:import_lean")
+    complete = lazy("hermes.cli.complete:answer")
+    root_help = lazy("hermes.cli.command_help:root_help")
     run_typer = lazy("hermes.cli.commands:run")
     start_gateway = lazy("hermes.cli.up:main")
 
 _HELP = frozenset({"--help", "-h"})
+# The variable with which the scripts of `hermes completion` ask.
+_COMPLETION = "_HERMES_COMPLETE"
 # What a turn makes is freed by reference counts; looking for cycles at Python's default of 700
 # new objects costs a twentieth of all CPU and finds next to nothing.
 _COLLECT_AFTER = 5_000
@@ -43,11 +50,22 @@ def main() -> int:
 
 
 def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:
+    if _COMPLETION in environment():
+        return lambda _rest: complete(environment())
+    if not arguments or arguments[0] in _HELP:
+        return lambda _rest: _print(root_help(environment()))
+    if arguments[0] == "--version":
+        return lambda _rest: _print(f"hermes {__version__}")
     if arguments[:1] == ["up"] and not _HELP & set(arguments):
         gc.set_threshold(_COLLECT_AFTER)
         import_lean()
         return start_gateway
     return lambda _rest: run_typer(arguments)
+
+
+def _print(text: str) -> int:
+    sys.stdout.write(f"{text}\n")
+    return 0
 
 
 def _leave(**_options: str) -> None:

@@ -10,14 +10,13 @@ from typing import Any
 
 import aiohttp
 import pytest
-import typer
 import yaml
 from starlette.routing import Route
 
 import hermes
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
-from hermes.cli.commands import app
+from hermes.cli.commands import CommandGroup, root
 from hermes.config import load
 from hermes.config.keys import dotted, known_keys, node_at
 from hermes.config.reference import ten_settings
@@ -44,11 +43,12 @@ def commands(command: Any, path: str) -> Iterator[tuple[str, list[str]]]:
     names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
     shown = [name if name.startswith("-") else name.upper() for name in names]
     yield path, [*shown, "--help", "-h"]
-    for name, inner in getattr(command, "commands", {}).items():
-        yield from commands(inner, f"{path} {name}")
+    if isinstance(command, CommandGroup):
+        for name in command.list_commands(None):
+            yield from commands(command.get_command(None, name), f"{path} {name}")
 
 
-COMMANDS = dict(commands(typer.main.get_command(app), "hermes"))
+COMMANDS = dict(commands(root(), "hermes"))
 
 
 @pytest.mark.req("W1")

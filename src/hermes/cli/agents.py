@@ -1,23 +1,24 @@
 """`hermes agents`: the agents of the configuration."""
 
-import typer
 from rich.console import Console
 
 from hermes.cli.environment import settings_for
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, examples, print_report, print_table
+from hermes.cli.terminal import AsJson, Home, examples, print_report
+from hermes.cli.tables import Column, print_table
 from hermes.control.agents import AgentLine, AgentsReport, agents_report
 from hermes.control.order import NoFields
 from hermes.control.orders import AGENTS_LIST
 
-EPILOG = examples("hermes agents", "hermes agents --json")
-LIST_EPILOG = examples("hermes agents list", "hermes agents list --json")
-
-
-def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """List the agents and which messages each of them answers."""
-    if context.invoked_subcommand is None:
-        list_all(home, as_json)
+LIST_EPILOG = examples("hermes agents", "hermes agents list --json")
+_COLUMNS = (
+    Column("agent", "id"),
+    Column("name", rank=3),
+    Column("model"),
+    Column("tools", rank=2),
+    Column("answers"),
+    Column("about", rank=1),
+)
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:
@@ -29,8 +30,7 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
 
 
 def _print(report: AgentsReport, out: Console) -> None:
-    names = ("agent", "name", "model", "tools", "answers", "about")
-    print_table(out, names, map(_cells, report.agents))
+    print_table(out, _COLUMNS, map(_cells, report.agents))
 
 
 def _cells(line: AgentLine) -> tuple[str, ...]:

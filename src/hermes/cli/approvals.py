@@ -20,8 +20,7 @@ from hermes.control.orders import APPROVALS_APPROVE, APPROVALS_DENY, APPROVALS_L
 from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 
-EPILOG = examples("hermes approvals", "hermes approvals --json", "hermes approvals approve 4g2k")
-LIST_EPILOG = examples("hermes approvals list", "hermes approvals list --json")
+LIST_EPILOG = examples("hermes approvals", "hermes approvals list --json")
 APPROVE_EPILOG = examples(
     "hermes approvals approve a_0k3v9c2h6l1g", "hermes approvals approve 6l1g"
 )
@@ -29,12 +28,6 @@ DENY_EPILOG = examples("hermes approvals deny a_0k3v9c2h6l1g")
 ApprovalId = Annotated[
     str, typer.Argument(metavar="APPROVAL", help="The approval's id, or its last letters.")
 ]
-
-
-def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """List the tool calls that wait for approval, and approve or deny one."""
-    if context.invoked_subcommand is None:
-        list_all(home, as_json)
 
 
 def list_all(home: Home = None, as_json: AsJson = False) -> None:

@@ -7,27 +7,34 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.operator_calls import call
+from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     examples,
-    make_table,
     print_done,
     print_report,
-    texts,
 )
 from hermes.cli.who import operator_name
-from hermes.control.channels import ChannelOrder, ChannelReport, ChannelsReport
+from hermes.control.channels import ChannelLine, ChannelOrder, ChannelReport, ChannelsReport
 from hermes.control.order import NoFields
 from hermes.control.orders import CHANNELS_LIST, CHANNELS_PAUSE, CHANNELS_RESUME
-from hermes.control.why_answer import clock_time
 from hermes.control.why_delivery import breaker_text
 
-EPILOG = examples("hermes channels", "hermes channels --json", "hermes channels add telegram")
-LIST_EPILOG = examples("hermes channels list", "hermes channels list --json")
+LIST_EPILOG = examples("hermes channels", "hermes channels list --json")
 PAUSE_EPILOG = examples("hermes channels pause telegram")
 RESUME_EPILOG = examples("hermes channels resume telegram")
+_COLUMNS = (
+    Column("platform", "id"),
+    Column("state", "state"),
+    Column("last in", "time", rank=1),
+    Column("last out", "time", rank=2),
+    Column("replies waiting", "number", rank=3),
+    Column("paused since", "time", rank=4),
+    Column("can", rank=5),
+)
 
 # A platform has half a minute to connect.
 _CONNECT_S = 60.0
@@ -36,16 +43,10 @@ Platform = Annotated[
 ]
 
 
-def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
-    """List the platforms, set one up, try one without an account, pause one."""
-    if context.invoked_subcommand is None:
-        list_all(home, as_json)
-
-
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List the platforms: their state, what each can do, and when the last messages passed."""
     report = call(home, CHANNELS_LIST, NoFields(), empty=ChannelsReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def pause(platform: Platform, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -77,22 +78,19 @@ def _tell(report: ChannelReport, did: str, *, as_json: bool) -> None:
     print_done(report, text, as_json=as_json)
 
 
+def _cells(one: ChannelLine) -> tuple[Cell, ...]:
+    seen = ("-" if at is None else at for at in (one.last_in, one.last_out))
+    state = one.state
+    if one.rests_until is not None:
+        state = f"{state}, {breaker_text(one.rests_until, one.failures)}"
+    return (one.platform, state, *seen, str(one.waiting), one.paused_at, ", ".join(one.can))
+
+
 def _print(report: ChannelsReport, out: Console) -> None:
-    names = ("platform", "state", "last in", "last out", "replies waiting", "paused since", "can")
-    table = make_table(*names)
-    for one in report.channels:
-        times = (one.last_in, one.last_out)
-        seen = ("-" if at is None else clock_time(at) for at in times)
-        since = "" if one.paused_at is None else clock_time(one.paused_at)
-        state = one.state
-        if one.rests_until is not None:
-            state = f"{state}, {breaker_text(one.rests_until, one.failures)}"
-        cells = (one.platform, state, *seen, str(one.waiting), since, ", ".join(one.can))
-        table.add_row(*texts(cells))
     if not report.channels:
         out.print("No gateway has run here yet. Set a platform up: hermes channels add telegram")
         return
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, report.channels))
     for one in report.channels:
         if one.note is not None:
             out.print(Text(clean(f"{one.platform}: {one.note}"), style="yellow"))

@@ -14,10 +14,10 @@ import typer
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.model_offers import ask_here
 from hermes.cli.terminal import Home, examples
-from hermes.config.keys import nearest
 from hermes.control.models import route_report
 from hermes.errors import NotFound
 from hermes.routing.plan import CallNeeds
+from hermes.similar_words import nearest
 
 EPILOG = examples(
     "hermes channels try telegram",

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.cli.attached_files import attached_text
 from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
 from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport, MessageResult
 from hermes.cli.environment import home_for, settings_for
@@ -38,6 +39,8 @@ EPILOG = examples(
     'hermes chat --message "What is a gateway?"',
     "cat question.txt | hermes chat --message -",
     "hermes chat --message hello --json",
+    "hermes chat --agent work --model openai:gpt-4o-mini",
+    'hermes chat --file notes.txt --message "Summarise this."',
 )
 HELP = """\
 /new             start a new conversation
@@ -93,11 +96,31 @@ def command(
         ),
     ] = None,
     new: Annotated[bool, typer.Option("--new", help="Start a new conversation.")] = False,
+    agent: Annotated[
+        str | None, typer.Option("--agent", help="The agent to talk to.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="The model that answers in this conversation, as `/model` sets it.",
+            show_default=False,
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--file",
+            help="A text file to send with the first message; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="With --message: print the whole answer as JSON.")
     ] = False,
 ) -> None:
     """Talk to Hermes in this terminal; continues the last conversation."""
+    attached = attached_text(files or ())
     if as_json and message is None:
         raise typer.BadParameter("it needs --message TEXT", param_hint="--json")
     folder = home_for(home)
@@ -106,7 +129,10 @@ def command(
     memory = ChatMemory(folder)
     with _line_to(running, home) as line:
         known = memory.conversation(make_id, fresh=new)
-        conversation = Conversation(line, known, make_id=make_id)
+        conversation = Conversation(line, known, make_id=make_id, agent=agent)
+        if model is not None:
+            _choose(conversation, model)
+        conversation.attach(attached)
         if message is not None:
             raise typer.Exit(_ask_once(conversation, _given_text(message), as_json=as_json))
         if sys.stdin.isatty() and sys.stdout.isatty():
@@ -131,6 +157,13 @@ def _line_to(running: RunningGateway | None, home: Path | None) -> Iterator[Gate
             yield line
     finally:
         status.stop()
+
+
+def _choose(conversation: Conversation, model: str) -> None:
+    """Choose the model of a conversation; raises what the gateway says against it."""
+    answer = conversation.ask(f"/model {model}", _Unseen())
+    if not answer.is_good:
+        raise BadRequest(answer.reply or f"The model {model} could not be chosen.")
 
 
 def _given_text(message: str) -> str:

@@ -1,9 +1,12 @@
 """How the terminal chat shows an answer: live Markdown on a terminal, plain text in a pipe."""
 
 import sys
+import termios
 from datetime import datetime
-from typing import TextIO
+from typing import Any, TextIO
 
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.markdown import Markdown
@@ -17,6 +20,58 @@ from hermes.cli.terminal import clean
 _FRAMES_PER_SECOND = 12
 _ROWS_KEPT_FREE = 3
 _THINKING = "thinking …"
+# What follows a backslash in LaTeX and is no mark of Markdown that people escape.
+_FORMULA_MARKS = frozenset(",;:!()[]{}%&$|^/")
+# Where `termios` has the flag for echoing.
+_LOCAL_FLAGS = 3
+
+
+class TypedAhead:
+    """What a person types while the answer is written: the next prompt shows it, not the answer."""
+
+    def __init__(self) -> None:
+        self._before: list[Any] | None = None
+
+    def hide(self) -> None:
+        """Stop the terminal from echoing; what is typed waits in its buffer."""
+        if not sys.stdin.isatty():
+            return
+        self._before = termios.tcgetattr(sys.stdin)
+        silent = [*self._before]
+        silent[_LOCAL_FLAGS] &= ~termios.ECHO
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+
+    def show(self) -> None:
+        """Let the terminal echo as before."""
+        if self._before is not None:
+            termios.tcsetattr(sys.stdin, termios.TCSANOW, self._before)
+            self._before = None
+
+
+class AnswerText(Markdown):
+    """A Markdown text that keeps its line breaks, and the backslashes of formulas."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("")
+        self.markup = text
+        parser = MarkdownIt().enable("strikethrough").enable("table")
+        # In a formula a backslash is no escape: it stays, unless it hides a mark of Markdown.
+        parser.inline.ruler.before("escape", "formula", _formula_backslash)
+        self.parsed = parser.parse(text)
+        for token in self.parsed:
+            for child in token.children or ():
+                child.type = "hardbreak" if child.type == "softbreak" else child.type
+
+
+def _formula_backslash(state: StateInline, silent: bool) -> bool:
+    """Take a backslash and the mark after it as text."""
+    after = state.src[state.pos + 1 : state.pos + 2]
+    if state.src[state.pos] != "\\" or not after or after not in _FORMULA_MARKS:
+        return False
+    if not silent:
+        state.pending += f"\\{after}"
+    state.pos += 2
+    return True
 
 
 class LiveScreen:
@@ -27,6 +82,7 @@ class LiveScreen:
         self._pieces: list[str] = []
         self._note = _THINKING
         self._spinner = Spinner("dots")
+        self._typing = TypedAhead()
         self._live = Live(
             console=console,
             get_renderable=self._frame,
@@ -35,11 +91,13 @@ class LiveScreen:
         )
 
     def __enter__(self) -> "LiveScreen":
+        self._typing.hide()
         self._live.start(refresh=True)
         return self
 
     def __exit__(self, *_error: object) -> None:
         self._live.stop()
+        self._typing.show()
 
     def restart(self) -> None:
         """Clear the shown text: the whole text is sent again."""
@@ -72,7 +130,7 @@ class _Tail:
         self._text = text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        lines = console.render_lines(Markdown(self._text), options, pad=False)
+        lines = console.render_lines(AnswerText(self._text), options, pad=False)
         fitting = max(1, console.height - _ROWS_KEPT_FREE)
         for line in lines[-fitting:]:
             yield from line
@@ -82,7 +140,7 @@ class _Tail:
 def show_answer(console: Console, answer: MessageResult) -> None:
     """Print a finished answer with its model, tokens and cost."""
     if answer.reply:
-        console.print(Markdown(clean(answer.reply)))
+        console.print(AnswerText(clean(answer.reply)))
     if answer.state == "parked":
         console.print(Text(parked_text(answer), style="yellow"))
     elif answer.state != ASKED and answer.outcome != "answered":

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hermes.cli.environment import environment
+from hermes.cli.complete import VARIABLE
 from hermes.cli.terminal import examples
 from hermes.lazy import lazy
 
@@ -14,7 +14,6 @@ EPILOG = examples(
     "hermes completion zsh > ~/.zfunc/_hermes   (a folder of fpath)",
     "hermes completion fish > ~/.config/fish/completions/hermes.fish",
 )
-_VARIABLE = "_HERMES_COMPLETE"
 
 
 class Shell(enum.StrEnum):
@@ -31,10 +30,4 @@ def command(
     """Print a shell's completion script; the examples show where to put it."""
     # By name: typer has these two for everybody, but its types do not say so.
     script = lazy("typer.completion:get_completion_script")
-    print(script(prog_name="hermes", complete_var=_VARIABLE, shell=shell.value))
-
-
-def get_ready() -> None:
-    """Let typer answer a shell's completion request; other calls only check one variable."""
-    if _VARIABLE in environment():
-        lazy("typer.completion:completion_init")()
+    print(script(prog_name="hermes", complete_var=VARIABLE, shell=shell.value))

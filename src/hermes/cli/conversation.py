@@ -33,6 +33,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str
     id: str
     denies_approval: bool = True
+    agent: str | None = None
 
 
 class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,13 +103,26 @@ class HttpTransport:
 class Conversation:
     """Messages under one conversation id, `conversation_id`."""
 
-    def __init__(self, line: GatewayTransport, conversation_id: str, *, make_id: MakeId) -> None:
+    def __init__(
+        self,
+        line: GatewayTransport,
+        conversation_id: str,
+        *,
+        make_id: MakeId,
+        agent: str | None = None,
+    ) -> None:
         self.conversation_id = conversation_id
+        self._agent = agent
+        self._attached = ""
         self._line = line
         self._make_id = make_id
         self._parked: OutgoingMessage | None = None
         self.is_asked = False
         """Whether what it waits for is the answer to a question of a tool."""
+
+    def attach(self, text: str) -> None:
+        """Send a text with the next message that is no command."""
+        self._attached = text
 
     def renew(self) -> str:
         """Start a new conversation; return its id."""
@@ -119,6 +133,8 @@ class Conversation:
 
     def ask(self, text: str, screen: AnswerScreen) -> MessageResult:
         """Send a message and follow it to its end; Ctrl-C stops the answer."""
+        if self._attached and not text.startswith("/"):
+            text, self._attached = f"{text}\n\n{self._attached}", ""
         message = self._outgoing(text)
         answer = self._follow(message, screen)
         return self._keep(message, answer)
@@ -179,7 +195,11 @@ class Conversation:
 
     def _outgoing(self, text: str) -> OutgoingMessage:
         return OutgoingMessage(
-            sender=SENDER, text=text, conversation=self.conversation_id, id=self._make_id("x")
+            sender=SENDER,
+            text=text,
+            conversation=self.conversation_id,
+            id=self._make_id("x"),
+            agent=self._agent,
         )
 
 

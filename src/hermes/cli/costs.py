@@ -1,7 +1,7 @@
 """`hermes costs`: what model calls cost, by person, agent, channel, key, model or day."""
 
 import asyncio
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -22,22 +22,13 @@ EPILOG = examples(
     "hermes costs --by day --month 2026-11",
     "hermes costs --by key --from 2026-11-01 --to 2026-11-15 --json",
 )
-_BY: tuple[CostBy, ...] = get_args(CostBy)
 _UNNAMED = {"key": "no key", "agent": "no agent", "channel": "no channel"}
-
-
-def _check_by(value: str) -> str:
-    if value not in _BY:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(_BY)}")
-    return value
 
 
 def command(
     *,
     home: Home = None,
-    by: Annotated[
-        str, typer.Option(help=f"Group by one of {', '.join(_BY)}.", callback=_check_by)
-    ] = "model",
+    by: Annotated[CostBy, typer.Option(help="What the rows are grouped by.")] = "model",
     days: Annotated[
         int | None,
         typer.Option(
@@ -61,7 +52,7 @@ def command(
     Days are those of the setting time_zone.
     """
     ask = CostAsk(
-        by=next(one for one in _BY if one == by),
+        by=by,
         days=days,
         month=month,
         first_day=first_day,

@@ -7,17 +7,17 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
     Person,
+    Wide,
     clean,
     console,
     examples,
-    make_table,
     print_json,
     print_report,
-    texts,
 )
 from hermes.control.consent import unknown_person
 from hermes.control.credits import (
@@ -74,6 +74,22 @@ _WHY = {
 Reason = Annotated[
     str, typer.Option(help="The reason; stored encrypted in the ledger.", show_default=False)
 ]
+_COLUMNS = (
+    Column("person", "id"),
+    Column("balance", "number"),
+    Column("held", "number", rank=2),
+    Column("limited", rank=4),
+    Column("code", "id", rank=3),
+    Column("referred", "number", rank=5),
+    Column("users", rank=1),
+)
+_LINE_COLUMNS = (
+    Column("at", "time"),
+    Column("kind"),
+    Column("amount", "number"),
+    Column("id", "id"),
+    Column("why", rank=1),
+)
 
 
 def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -89,6 +105,7 @@ def list_all(
         int | None, typer.Option(help="Only wallets with less than this.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many wallets.")] = 50,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List wallets, the lowest balance first."""
@@ -97,7 +114,7 @@ def list_all(
     if as_json:
         print_json(report)
     else:
-        _print_wallets(report.wallets, console())
+        _print_wallets(report.wallets, console(wide=wide))
 
 
 def grant(
@@ -131,7 +148,9 @@ def grant(
 def refund(
     message: Annotated[
         str,
-        typer.Argument(metavar="MESSAGE", help="The message's id, or the sender's own id of it."),
+        typer.Argument(
+            metavar="MESSAGE", help="The message's id or its end, or the sender's own id of it."
+        ),
     ],
     *,
     home: Home = None,
@@ -198,13 +217,9 @@ def _print_wallet(report: WalletReport, out: Console) -> None:
         out.print(Text(clean(told)), soft_wrap=True)
     if not report.lines:
         return
-    table = make_table("at", "kind", "amount", "id", "why")
-    table.columns[2].justify = "right"
-    for line in report.lines:
-        cells = (clock_time(line.at), line.kind, f"{line.amount:+,}", line.id, _why(line))
-        table.add_row(*texts(cells))
     out.print("")
-    out.print(table)
+    rows = ((one.at, one.kind, f"{one.amount:+,}", one.id, _why(one)) for one in report.lines)
+    print_table(out, _LINE_COLUMNS, rows)
 
 
 def _wallet_lines(report: WalletReport) -> list[str]:
@@ -236,12 +251,8 @@ def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
     if not wallets:
         out.print("There is no such wallet.")
         return
-    names = ("person", "balance", "held", "limited", "code", "referred", "users")
-    table = make_table(*names)
-    for index in (1, 2, 5):
-        table.columns[index].justify = "right"
-    for wallet in wallets:
-        cells = (
+    rows = (
+        (
             wallet.person_id,
             f"{wallet.balance:,}",
             f"{wallet.held:,}",
@@ -250,8 +261,9 @@ def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
             f"{wallet.referred:,}",
             " ".join(wallet.users),
         )
-        table.add_row(*texts(cells))
-    out.print(table)
+        for wallet in wallets
+    )
+    print_table(out, _COLUMNS, rows)
 
 
 def _print_booked(report: BookedReport, told: str, *, as_json: bool) -> None:

@@ -6,16 +6,17 @@ import typer
 from rich.console import Console
 
 from hermes.cli.operator_calls import call, operator_name
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     console,
     examples,
     print_done,
     print_fields,
     print_json,
-    print_table,
 )
 from hermes.control.cron import (
     JobAsk,
@@ -51,7 +52,16 @@ PAUSE_EPILOG = examples("hermes cron pause j_0k3v9c2h6l1g")
 RESUME_EPILOG = examples("hermes cron resume j_0k3v9c2h6l1g")
 RUN_EPILOG = examples("hermes cron run j_0k3v9c2h6l1g", "hermes cron run 4g2k --json")
 REMOVE_EPILOG = examples("hermes cron remove j_0k3v9c2h6l1g")
-_SHOWN_TEXT = 40
+_COLUMNS = (
+    Column("id", "id"),
+    Column("state", "state"),
+    Column("of", rank=3),
+    Column("when", rank=2),
+    Column("next", "time"),
+    Column("last", "state", rank=4),
+    Column("missed", "number", rank=5),
+    Column("what", rank=1),
+)
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or its last letters.")]
 
 
@@ -62,6 +72,7 @@ def list_all(
     ] = "",
     limit: Annotated[int, typer.Option("--limit", help="At most this many jobs.")] = 200,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List scheduled jobs, the next to run first, with the runs that were missed."""
@@ -70,7 +81,7 @@ def list_all(
     if as_json:
         print_json(report)
     else:
-        _print_jobs(report.jobs, console())
+        _print_jobs(report.jobs, console(wide=wide))
 
 
 def add(
@@ -176,21 +187,20 @@ def _print_jobs(jobs: tuple[JobLine, ...], out: Console) -> None:
     if not jobs:
         out.print("There are no scheduled jobs. `hermes cron add --help` shows how to add one.")
         return
-    names = ("id", "state", "of", "when", "next", "last", "missed", "what")
     rows = (
         (
             job.id,
             job.state,
             job.user,
             job.when,
-            job.next,
+            job.next_at,
             job.outcome or ("" if job.last_at is None else "forgotten"),
             str(job.missed) if job.missed else "",
-            job.text if len(job.text) <= _SHOWN_TEXT else f"{job.text[:_SHOWN_TEXT]}…",
+            job.text,
         )
         for job in jobs
     )
-    print_table(out, names, rows)
+    print_table(out, _COLUMNS, rows)
 
 
 def _print_job(job: JobLine, out: Console) -> None:

@@ -7,9 +7,11 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.operator_calls import call
+from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     console,
     examples,
@@ -17,7 +19,6 @@ from hermes.cli.terminal import (
     print_done,
     print_json,
     print_report,
-    print_table,
 )
 from hermes.cli.who import operator_name
 from hermes.control.deadletters import (
@@ -44,9 +45,19 @@ LIST_EPILOG = examples(
 SHOW_EPILOG = examples("hermes deadletters show o_0k3v9c2h6l1g")
 REPLAY_EPILOG = examples("hermes deadletters replay o_0k3v9c2h6l1g")
 DROP_EPILOG = examples("hermes deadletters drop o_0k3v9c2h6l1g")
+_COLUMNS = (
+    Column("id", "id"),
+    Column("platform", rank=1),
+    Column("chat", rank=3),
+    Column("person", "id", rank=6),
+    Column("state", "state"),
+    Column("why", rank=2),
+    Column("attempts", "number", rank=5),
+    Column("written", "time", rank=4),
+)
 
 LetterId = Annotated[
-    str, typer.Argument(metavar="LETTER", help="The reply's id, as the list shows it.")
+    str, typer.Argument(metavar="LETTER", help="The reply's id, as the list shows it, or its end.")
 ]
 
 
@@ -59,12 +70,13 @@ def list_all(
         int, typer.Option(min=1, max=MOST_LETTERS, help="At most this many replies.")
     ] = 50,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List replies that were given up, or that may have arrived and need your decision."""
     ask = LettersAsk(platform=platform, limit=limit)
     report = call(home, DEADLETTERS_LIST, ask, empty=LettersReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def show(letter: LetterId, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -107,8 +119,7 @@ def _print(report: LettersReport, out: Console) -> None:
     if not report.letters:
         out.print("There are none: every reply was sent or is being sent.")
         return
-    names = ("id", "platform", "chat", "person", "state", "why", "attempts", "written")
-    print_table(out, names, (_cells(one) for one in report.letters))
+    print_table(out, _COLUMNS, map(_cells, report.letters))
     for one in report.letters:
         if one.reason:
             out.print(Text(clean(f"{one.id}: {one.reason}"), style="dim"))
@@ -124,7 +135,7 @@ def _print_tries(letter: DeadLetter, out: Console) -> None:
     out.print(table)
 
 
-def _cells(one: DeadLetter) -> tuple[str, ...]:
+def _cells(one: DeadLetter) -> tuple[Cell, ...]:
     state = "may have arrived" if one.state == "unknown" else one.state
     return (
         one.id,
@@ -134,5 +145,5 @@ def _cells(one: DeadLetter) -> tuple[str, ...]:
         state,
         one.failure,
         str(one.attempts),
-        clock_time(one.created_at),
+        one.created_at,
     )

@@ -3,10 +3,16 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hermes.cli.failure import DEBUG
-from hermes.config import LoadedConfig, home_folder, load
-from hermes.config.machine import INHERITED_LOCK, inherited_lock
+from hermes.home_path import home_folder
+from hermes.lazy import lazy
+
+if TYPE_CHECKING:
+    from hermes.config import LoadedConfig, load
+else:
+    load = lazy("hermes.config:load")
 
 
 def environment() -> Mapping[str, str]:
@@ -14,14 +20,7 @@ def environment() -> Mapping[str, str]:
     return os.environ  # noqa: TID251 - handed on unread
 
 
-def take_inherited_lock() -> int | None:
-    """Return the lock that a restart handed over; the programs of this process do not see it."""
-    lock = inherited_lock(environment())
-    os.environ.pop(INHERITED_LOCK, None)  # noqa: TID251 - not for children
-    return lock
-
-
-def settings_for(home: Path | None) -> LoadedConfig:
+def settings_for(home: Path | None) -> "LoadedConfig":
     """Return the settings of a home, by default the one that HERMES_HOME names."""
     # HERMES_DEBUG is a switch of the command line, not a setting.
     environ = {name: value for name, value in environment().items() if name != DEBUG}

@@ -17,8 +17,11 @@ from hermes.cli.server_events import ServerEvent, read_events
 from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
 from hermes.ops.instance import GatewayAddress, RunningGateway, find_running
+from hermes.ports.ids import IdsReport
 
 SHORT_S = 15.0
+# A person who pressed Tab waits for it.
+_COMPLETION_S = 0.5
 _Answer = TypeVar("_Answer")
 _ERRORS: dict[int, type[HermesError]] = {404: NotFound, 409: Conflict, 429: TryLater, 503: TryLater}
 
@@ -51,9 +54,9 @@ class GatewayClient:
         """The gateway's base address."""
         return self._address.url
 
-    def get(self, path: str, answer: type[_Answer]) -> _Answer:
+    def get(self, path: str, answer: type[_Answer], *, timeout_s: float = SHORT_S) -> _Answer:
         """Return the gateway's answer to GET."""
-        return self._ask("GET", path, answer=answer)
+        return self._ask("GET", path, answer=answer, timeout_s=timeout_s)
 
     def post(
         self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = SHORT_S
@@ -140,6 +143,15 @@ def connect(home: Path) -> GatewayClient:
     if running is None:
         raise NoGateway(f"No gateway runs in {home}. Start one with `hermes up`.")
     return client_for(running)
+
+
+def known_ids(home: Path, query: str) -> tuple[str, ...]:
+    """Return the ids that a shell can complete; none if the gateway does not answer at once."""
+    try:
+        gateway = connect(home)
+        return gateway.get(f"/control/ids?{query}", IdsReport, timeout_s=_COMPLETION_S).ids
+    except HermesError:
+        return ()
 
 
 def _encoded(body: object) -> bytes | None:

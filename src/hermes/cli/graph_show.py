@@ -9,18 +9,18 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.graph_source import any_graph_reader, note_shown, required_graph_reader
+from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     console,
     examples,
-    make_table,
     print_json,
     print_report,
 )
 from hermes.control.graphs import GraphList, branches_of, current, find_graphs, list_graphs
-from hermes.control.why_answer import clock_time
 from hermes.graph.mermaid import mermaid
 from hermes.graph.sketch import Drawing, draw
 from hermes.graph.text_drawing import DrawnRow, Tone, rows
@@ -43,12 +43,21 @@ _STYLES: dict[Tone, str] = {
     "note": "cyan",
     "blank": "",
 }
+_COLUMNS = (
+    Column("session", "id"),
+    Column("epoch", "number"),
+    Column("messages", "number", rank=2),
+    Column("calls", "number", rank=3),
+    Column("branches", rank=5),
+    Column("consent", rank=4),
+    Column("last used", "time", rank=1),
+)
 _NARROWEST, _WIDEST, _BESIDE_TEXT = 40, 100, 44
 
 Session = Annotated[
     str,
     typer.Argument(
-        metavar="SESSION",
+        metavar="CONVERSATION",
         help="The conversation as `hermes graph list` names it, or a part of its name, optionally "
         "with #EPOCH.",
     ),
@@ -62,11 +71,11 @@ class GraphDrawing(msgspec.Struct, frozen=True, kw_only=True):
     drawing: Drawing
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List the conversations of this home: their length, and whether they may be trained on."""
     with any_graph_reader(home) as reader:
         found = list_graphs(reader)
-    print_report(found, _print_list, as_json=as_json)
+    print_report(found, _print_list, as_json=as_json, wide=wide)
 
 
 def show(
@@ -104,20 +113,10 @@ def _print_list(found: GraphList, out: Console) -> None:
     if not found.graphs:
         out.print("There is no conversation yet. `hermes chat` starts one.")
         return
-    table = make_table("session")
-    for name in ("epoch", "messages", "calls"):
-        table.add_column(name, justify="right")
-    for name in ("branches", "consent", "last used"):
-        table.add_column(name)
-    for entry in found.graphs:
-        table.add_row(
-            *(Text(clean(cell)) for cell in _cells(entry)),
-            style=None if entry.is_current else "dim",
-        )
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, found.graphs))
 
 
-def _cells(entry: GraphEntry) -> tuple[str, ...]:
+def _cells(entry: GraphEntry) -> tuple[Cell, ...]:
     return (
         entry.session,
         f"{entry.epoch}",
@@ -125,7 +124,7 @@ def _cells(entry: GraphEntry) -> tuple[str, ...]:
         f"{entry.calls:,}",
         ", ".join(entry.branches),
         "yes" if entry.may_train else "no",
-        clock_time(entry.used_at),
+        entry.used_at,
     )
 
 

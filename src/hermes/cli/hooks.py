@@ -6,7 +6,8 @@ from rich.text import Text
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report, texts
+from hermes.cli.tables import Column, print_table
+from hermes.cli.terminal import AsJson, Home, Wide, clean, examples, print_report
 from hermes.control.hooks import HooksReport, hooks_on_disk
 from hermes.control.order import NoFields
 from hermes.control.orders import HOOKS_LIST
@@ -18,12 +19,21 @@ _NONE = (
     "There are no hooks. To add one, write a folder below hooks/ in the home, as "
     "docs/hooks.md explains."
 )
+_COLUMNS = (
+    Column("hook", "id"),
+    Column("state", "state"),
+    Column("events", rank=1),
+    Column("runs", "number", rank=2),
+    Column("failed", "number", rank=2),
+    Column("dropped", "number", rank=3),
+    Column("about", rank=4),
+)
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List the hooks: their events, how often they ran and failed, and the last error."""
     report = _report(home)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def _report(home: Home) -> HooksReport:
@@ -38,12 +48,7 @@ def _print(report: HooksReport, out: Console) -> None:
     if not report.hooks:
         out.print(_NONE)
         return
-    names = ("hook", "state", "events", "runs", "failed", "dropped", "about")
-    table = make_table(*names)
-    for hook in report.hooks:
-        style = "red" if hook.state == "off" else None
-        table.add_row(*texts(_cells(hook)), style=style)
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, report.hooks))
     for hook in report.hooks:
         if hook.last_error is not None:
             line = f"{hook.name}: the last error was: {hook.last_error}"

@@ -66,6 +66,7 @@ def to_event(message: OutgoingMessage, *, now: float) -> MessageEvent:
         parts=(TextPart(message.text),),
         at=now,
         type="command" if message.text.startswith("/") else "text",
+        agent=message.agent,
     )
 
 

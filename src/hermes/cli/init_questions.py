@@ -13,8 +13,8 @@ from hermes.cli.terminal import error_console
 from hermes.config import system_zone
 from hermes.config.entries import PROVIDERS
 from hermes.config.first_files import FirstChoices, secret_variable
-from hermes.config.keys import nearest
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
+from hermes.similar_words import nearest
 
 _OWN_SERVERS = frozenset({"vllm", "llamacpp", "lmstudio", "ollama"})
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")

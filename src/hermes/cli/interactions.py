@@ -7,14 +7,14 @@ from rich.console import Console
 
 from hermes.cli.operator_calls import call, money
 from hermes.cli.since import since_time
-from hermes.cli.terminal import AsJson, Home, Since, examples, make_table, print_report, texts
+from hermes.cli.tables import Cell, Column, print_table
+from hermes.cli.terminal import AsJson, Home, Since, Wide, examples, print_report
 from hermes.control.interactions import (
     MOST_INTERACTIONS,
     InteractionAsk,
     InteractionsReport,
 )
 from hermes.control.orders import INTERACTIONS_LIST
-from hermes.control.why_answer import clock_time
 from hermes.ports.interactions import InteractionRow
 
 EPILOG = examples(
@@ -22,8 +22,20 @@ EPILOG = examples(
     "hermes interactions --user telegram:4711 --since 7d",
     "hermes interactions --model openai:gpt-4o-mini --tool web_fetch --json",
 )
-_COLUMNS = ("when", "message", "person", "platform", "agent", "model")
-_NUMBERS = ("tokens in", "tokens out", "cost", "soul ms", "tools ms")
+_COLUMNS = (
+    Column("when", "time"),
+    Column("message", "id"),
+    Column("person", "id", rank=5),
+    Column("platform", rank=4),
+    Column("agent", rank=6),
+    Column("model", rank=1),
+    Column("tokens in", "number", rank=3),
+    Column("tokens out", "number", rank=3),
+    Column("cost", "number", rank=2),
+    Column("soul ms", "number", rank=8),
+    Column("tools ms", "number", rank=7),
+    Column("tools", rank=2),
+)
 
 
 def _only(text: str) -> typer.models.OptionInfo:
@@ -47,6 +59,7 @@ def command(
         int, typer.Option(min=1, max=MOST_INTERACTIONS, help="At most this many turns.")
     ] = 20,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List turns, the newest first: model, tokens, cost, and the tools that ran."""
@@ -60,26 +73,20 @@ def command(
         limit=limit,
     )
     report = call(home, INTERACTIONS_LIST, ask, empty=InteractionsReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def _print(report: InteractionsReport, out: Console) -> None:
     if not report.interactions:
         out.print("No turns were found.")
         return
-    table = make_table(*_COLUMNS)
-    for name in _NUMBERS:
-        table.add_column(name, justify="right")
-    table.add_column("tools")
-    for row in report.interactions:
-        table.add_row(*texts(_cells(row)))
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, report.interactions))
 
 
-def _cells(row: InteractionRow) -> tuple[str, ...]:
+def _cells(row: InteractionRow) -> tuple[Cell, ...]:
     model = row.llm_backend or "none"
     return (
-        clock_time(row.at),
+        row.at,
         row.message_id,
         row.person_id,
         row.platform,

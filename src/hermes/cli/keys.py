@@ -8,16 +8,16 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, money, operator_name
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     error_console,
     examples,
-    make_table,
     print_json,
     print_report,
-    texts,
 )
 from hermes.control.key_terms import lifetime, model_patterns, one_period, token_budget, usd_budget
 from hermes.control.keys import KeyEnd, KeyLine, KeysReport, MadeKey, NewKey
@@ -37,6 +37,16 @@ LIST_EPILOG = examples("hermes keys list", "hermes keys list --json")
 REVOKE_EPILOG = examples(
     "hermes keys revoke k_06gtv2gs6bqvb0ljq03ptcp1",
     "hermes keys revoke k_06gtv2   (enough, when no other key begins so)",
+)
+_COLUMNS = (
+    Column("id", "id"),
+    Column("user", rank=1),
+    Column("label", rank=3),
+    Column("ends in", "id", rank=2),
+    Column("used", rank=4),
+    Column("may use", rank=5),
+    Column("limits", rank=6),
+    Column("state", "state"),
 )
 _Value = TypeVar("_Value")
 _PER = {"day": " a day", "month": " a month", "total": " in all"}
@@ -134,14 +144,16 @@ def create(
         _explain(made, error_console())
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List every key: its user, its limits, and how much of its budget is used."""
     report = call(home, KEYS_LIST, NoFields(), empty=KeysReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, or its beginning.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="KEY_ID", help="The key's id, its beginning or end.")
+    ],
     *,
     home: Home = None,
     as_json: AsJson = False,
@@ -188,12 +200,7 @@ def _print(report: KeysReport, out: Console) -> None:
     if not report.keys:
         out.print("There are no keys. `hermes keys create --user NAME` makes one.")
         return
-    names = ("id", "user", "label", "ends in", "used", "may use", "limits", "state")
-    table = make_table(*names)
-    for key in report.keys:
-        style = None if key.state == "active" else "dim"
-        table.add_row(*texts(_cells(key)), style=style)
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, report.keys))
 
 
 def _cells(key: KeyLine) -> tuple[str, ...]:

@@ -9,16 +9,15 @@ from rich.text import Text
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
 from hermes.cli.operator_calls import ask_gateway
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
     clean,
     console,
     examples,
-    make_table,
     print_done,
     print_json,
-    texts,
 )
 from hermes.config import LoadedConfig
 from hermes.control.order import NoFields
@@ -37,6 +36,14 @@ TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp 
 RELOAD_EPILOG = examples("hermes mcp reload", "hermes mcp reload --json")
 _NONE = (
     "No MCP server is configured. To add one, write it below mcp.servers, as docs/mcp.md explains."
+)
+_COLUMNS = (
+    Column("server", "id"),
+    Column("state", "state"),
+    Column("over", rank=3),
+    Column("MCP", rank=4),
+    Column("tools", "number", rank=2),
+    Column("about", rank=1),
 )
 
 
@@ -96,12 +103,7 @@ def _print(report: McpReport, out: Console, *, with_tools: bool) -> None:
     if not report.servers:
         out.print(_NONE)
         return
-    names = ("server", "state", "over", "MCP", "tools", "about")
-    table = make_table(*names)
-    for server in report.servers:
-        style = None if server.state == "connected" else "red"
-        table.add_row(*texts(_cells(server)), style=style)
-    out.print(table)
+    print_table(out, _COLUMNS, map(_cells, report.servers))
     for server in report.servers:
         for line in _details(server, with_tools=with_tools):
             out.print(Text(clean(line)), soft_wrap=True)

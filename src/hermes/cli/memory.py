@@ -13,16 +13,17 @@ from rich.text import Text
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, call, operator_name
+from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
     Person,
+    Wide,
     clean,
     console,
     examples,
     print_json,
     print_report,
-    print_table,
 )
 from hermes.control.consent import unknown_person
 from hermes.control.memory import (
@@ -31,11 +32,14 @@ from hermes.control.memory import (
     FactOrder,
     ForgetOrder,
     MemoryAsk,
+    MemoryPeopleAsk,
+    MemoryPeopleReport,
     MemoryReport,
 )
 from hermes.control.orders import (
     MEMORY_DREAM,
     MEMORY_FORGET,
+    MEMORY_LIST,
     MEMORY_RECORD,
     MEMORY_SET,
     MEMORY_SHOW,
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
 else:
     open_graph_reader = lazy("hermes.cli.offline:open_graph_reader")
 
+LIST_EPILOG = examples("hermes memory", "hermes memory list --limit 500 --json")
 SHOW_EPILOG = examples("hermes memory show telegram:4711", "hermes memory show rest:ann --json")
 SET_EPILOG = examples(
     "hermes memory set rest:ann diet vegan",
@@ -66,12 +71,37 @@ _DREAM_S = 300.0
 EXPORT_EPILOG = examples(
     "hermes memory export rest:ann > ann.jsonl",
 )
+_COLUMNS = (
+    Column("key", "id"),
+    Column("value"),
+    Column("since", "time", rank=1),
+    Column("from", "id", rank=2),
+)
+_PEOPLE_COLUMNS = (
+    Column("person", "id"),
+    Column("user"),
+    Column("facts", "number"),
+    Column("last learned", "time"),
+)
 
 
-def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
+def list_all(
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many people.")] = 50,
+    home: Home = None,
+    wide: Wide = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the people about whom something is known, without what it is."""
+    ask = MemoryPeopleAsk(limit=limit)
+    report = call(home, MEMORY_LIST, ask, empty=MemoryPeopleReport)
+    print_report(report, _print_people, as_json=as_json, wide=wide)
+
+
+def show(user: Person, *, home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """Show what is known of a person, and the message each fact came from."""
     report = _known(home, user)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def set_fact(
@@ -153,14 +183,21 @@ def _nobody(user: str) -> NoReturn:
     raise unknown_person(user)
 
 
+def _print_people(report: MemoryPeopleReport, out: Console) -> None:
+    if not report.people:
+        out.print("Nothing is known about anybody yet.")
+        return
+    rows = ((one.person_id, one.user, f"{one.facts:,}", one.at) for one in report.people)
+    print_table(out, _PEOPLE_COLUMNS, rows)
+
+
 def _print(report: MemoryReport, out: Console) -> None:
     if report.dream is not None:
         _print_dream(report.dream, out)
     if not report.facts:
         out.print(Text(clean(f"Nothing is known of {report.user}.")))
         return
-    names = ("key", "value", "since", "from")
-    print_table(out, names, (_cells(fact) for fact in report.facts))
+    print_table(out, _COLUMNS, map(_cells, report.facts))
 
 
 def _print_dream(dream: Dream, out: Console) -> None:
@@ -173,5 +210,5 @@ def _print_dream(dream: Dream, out: Console) -> None:
         out.print(Text("- no insight"))
 
 
-def _cells(fact: FactLine) -> tuple[str, ...]:
-    return (fact.key, fact.value, clock_time(fact.updated_at), fact.source)
+def _cells(fact: FactLine) -> tuple[Cell, ...]:
+    return (fact.key, fact.value, fact.updated_at, fact.source)

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from hermes.cli.environment import settings_for
 from hermes.cli.model_offers import ask_here, gateway_of, price_text
 from hermes.cli.operator_calls import ask_gateway
-from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
+from hermes.cli.tables import Column, print_table
+from hermes.cli.terminal import AsJson, Home, Wide, clean, examples, print_report
 from hermes.control.models import ListedService, ModelLine, ModelsReport, models_report
 from hermes.control.order import NoFields
 from hermes.control.orders import MODELS_LIST
@@ -30,22 +29,28 @@ EPILOG = examples(
     "hermes models --json",
     "ANTHROPIC_API_KEY=... hermes models   (what a key would add)",
 )
+_COLUMNS = (
+    Column("model", "id"),
+    Column("state", "state"),
+    Column("where", rank=3),
+    Column("can", rank=4),
+    Column("context", "number", rank=2),
+    Column("in / out", rank=1),
+)
 
 
-def command(
-    context: typer.Context,
+def list_all(
     *,
     every: Annotated[
         bool, typer.Option("--all", help="Also the models that only a service's own list names.")
     ] = False,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List the models: availability, abilities, context and price per million tokens in / out."""
-    if context.invoked_subcommand is not None:
-        return
     report = _report(home)
-    print_report(report, partial(_print, every=every), as_json=as_json)
+    print_report(report, partial(_print, every=every), as_json=as_json, wide=wide)
 
 
 def _report(home: Home) -> ModelsReport:
@@ -58,12 +63,8 @@ def _report(home: Home) -> ModelsReport:
 
 
 def _print(report: ModelsReport, out: Console, *, every: bool) -> None:
-    table = Table("model", "state", "where", "can", "context", "in / out", box=None, pad_edge=False)
-    for line in report.models:
-        if not (every or line.is_configured):
-            continue
-        table.add_row(*(Text(clean(cell)) for cell in _cells(line)))
-    out.print(table)
+    shown = (line for line in report.models if every or line.is_configured)
+    print_table(out, _COLUMNS, map(_cells, shown))
     out.print(
         f"Prices in dollars per million tokens, as listed on {report.prices_date}. `hermes "
         "route PROMPT` shows which model would answer.",

@@ -8,15 +8,16 @@ from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.operator_calls import call, operator_name
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     ChannelName,
     Home,
+    Wide,
     clean,
     examples,
     print_done,
     print_report,
-    print_table,
 )
 from hermes.control.order import NoFields
 from hermes.control.orders import PAIRING_APPROVE, PAIRING_DENY, PAIRING_LIST, PAIRING_REVOKE
@@ -28,12 +29,18 @@ LIST_EPILOG = examples("hermes pair list", "hermes pair list --json")
 APPROVE_EPILOG = examples("hermes pair approve telegram K7QM-4XWP")
 DENY_EPILOG = examples("hermes pair deny telegram:4711")
 REVOKE_EPILOG = examples("hermes pair revoke telegram:4711")
+_COLUMNS = (
+    Column("state", "state"),
+    Column("channel", "id"),
+    Column("name", rank=1),
+    Column("code valid until, or let in", "time", rank=2),
+)
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List who waits for approval, who was approved by code, and which platforms are locked."""
     report = _look(home)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def approve(
@@ -96,15 +103,14 @@ def _print(report: PairingReport, out: Console) -> None:
     if not report.waiting:
         out.print("Nobody waits for approval.")
     rows = [
-        ("waiting", f"{one.platform}:{one.user_id}", one.name or "", clock_time(one.expires_at))
+        ("waiting", f"{one.platform}:{one.user_id}", one.name or "", one.expires_at)
         for one in report.waiting
     ]
     rows += [
-        ("paired", f"{one.platform}:{one.user_id}", one.name or "", clock_time(one.activated_at))
+        ("paired", f"{one.platform}:{one.user_id}", one.name or "", one.activated_at)
         for one in report.paired
         if one.activated_at is not None
     ]
     if not rows:
         return
-    names = ("state", "channel", "name", "code valid until, or let in")
-    print_table(out, names, (row for row in rows))
+    print_table(out, _COLUMNS, rows)

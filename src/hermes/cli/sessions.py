@@ -6,7 +6,8 @@ import typer
 from rich.console import Console
 
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, examples, print_done, print_report, print_table
+from hermes.cli.tables import Column, print_table
+from hermes.cli.terminal import AsJson, Home, Wide, examples, print_done, print_report
 from hermes.cli.who import operator_name
 from hermes.control.orders import SESSIONS_END, SESSIONS_LIST
 from hermes.control.sessions import (
@@ -16,10 +17,18 @@ from hermes.control.sessions import (
     SessionsAsk,
     SessionsReport,
 )
-from hermes.control.why_answer import clock_time
 from hermes.errors import NotFound
 
 LIST_EPILOG = examples("hermes sessions list", "hermes sessions list --platform telegram --json")
+_COLUMNS = (
+    Column("id", "id"),
+    Column("platform", rank=2),
+    Column("person", "id", rank=3),
+    Column("messages", "number", rank=4),
+    Column("last used", "time", rank=1),
+    Column("state", "state"),
+    Column("key", rank=5),
+)
 END_EPILOG = examples("hermes sessions end s_3f9a0c12be45")
 
 
@@ -32,17 +41,21 @@ def list_all(
         int, typer.Option(min=1, max=MOST_SESSIONS, help="At most this many sessions.")
     ] = 50,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List open sessions, the most recently used first, without their messages."""
     ask = SessionsAsk(platform=platform, limit=limit)
     report = call(home, SESSIONS_LIST, ask, empty=SessionsReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def end(
     session: Annotated[
-        str, typer.Argument(metavar="SESSION", help="The id of a session, or its whole key.")
+        str,
+        typer.Argument(
+            metavar="SESSION", help="The id of a session, its beginning or end, or its whole key."
+        ),
     ],
     *,
     home: Home = None,
@@ -66,17 +79,16 @@ def _print(report: SessionsReport, out: Console) -> None:
     if not report.sessions:
         out.print("No session is open.")
         return
-    names = ("id", "platform", "person", "messages", "last used", "state", "key")
     rows = (
         (
             one.id,
             one.platform,
             one.person_id,
             f"{one.messages:,}",
-            clock_time(one.used_at),
+            one.used_at,
             "busy" if one.is_busy else "idle",
             one.key,
         )
         for one in report.sessions
     )
-    print_table(out, names, rows)
+    print_table(out, _COLUMNS, rows)

@@ -1,7 +1,7 @@
 """What all commands share for printing: common options, JSON, times."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -20,6 +20,7 @@ Home = Annotated[
     ),
 ]
 _PIPE_WIDTH = 1000
+Wide = Annotated[bool, typer.Option("--wide", help="Show every column whole, however wide.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Since = Annotated[
     str | None,
@@ -29,7 +30,7 @@ Since = Annotated[
     ),
 ]
 Person = Annotated[
-    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person.")
+    str, typer.Argument(metavar="USER", help="PLATFORM:USER_ID, or the id of a person or its end.")
 ]
 ChannelName = Annotated[
     str, typer.Argument(metavar="CHANNEL", help="PLATFORM:USER_ID, as the platform writes it.")
@@ -37,10 +38,11 @@ ChannelName = Annotated[
 _Report = TypeVar("_Report")
 
 
-def console() -> Console:
-    """Return the console for standard output; no colours if that is a pipe."""
+def console(*, wide: bool = False) -> Console:
+    """Return the console for standard output; no colours if that is a pipe, or with NO_COLOR."""
     # A pipe has no width: nothing may be wrapped or cut there.
-    return Console(highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    is_endless = wide or not sys.stdout.isatty()
+    return Console(highlight=False, width=_PIPE_WIDTH if is_endless else None)
 
 
 def error_console() -> Console:
@@ -54,13 +56,17 @@ def print_json(value: object) -> None:
 
 
 def print_report(
-    report: _Report, show: Callable[[_Report, Console], None], *, as_json: bool
+    report: _Report,
+    show: Callable[[_Report, Console], None],
+    *,
+    as_json: bool,
+    wide: bool = False,
 ) -> None:
     """Print a report as JSON for programs, or show it to people."""
     if as_json:
         print_json(report)
     else:
-        show(report, console())
+        show(report, console(wide=wide))
 
 
 def print_done(report: object, text: str, *, as_json: bool) -> None:
@@ -81,14 +87,6 @@ def texts(cells: Iterable[str]) -> list[Text]:
     return [Text(clean(cell)) for cell in cells]
 
 
-def print_table(out: Console, names: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print rows below the names of their columns."""
-    table = make_table(*names)
-    for cells in rows:
-        table.add_row(*texts(cells))
-    out.print(table)
-
-
 def print_fields(out: Console, fields: Iterable[tuple[str, str]]) -> None:
     """Print values beside their names."""
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -99,7 +97,7 @@ def print_fields(out: Console, fields: Iterable[tuple[str, str]]) -> None:
 
 def examples(*lines: str) -> str:
     """Return the `--help` epilogue with one example per line."""
-    return "\n\n".join(("Examples:", *(f"  {line}" for line in lines)))
+    return "\n".join(("Examples:", *(f"  {line}" for line in lines)))
 
 
 _CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}

@@ -4,34 +4,34 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from hermes.cli.environment import home_for
 from hermes.cli.gateway_client import connect
 from hermes.cli.operator_calls import ask_gateway, call, operator_name
+from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     examples,
-    make_table,
     print_done,
     print_json,
     print_report,
-    texts,
 )
 from hermes.control.key_terms import lifetime
 from hermes.control.order import NoFields
 from hermes.control.orders import TOKENS_CREATE, TOKENS_LIST, TOKENS_REVOKE
 from hermes.control.tokens import (
+    BrowserLine,
     EndedToken,
     NewToken,
     TokenEnd,
+    TokenLine,
     TokenSecret,
     TokensReport,
 )
-from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.access import ROLES
+from hermes.ports.access import Role
 
 EPILOG = examples("hermes token", "TOKEN=$(hermes token)", "hermes token --json")
 CREATE_EPILOG = examples(
@@ -63,12 +63,21 @@ _SYSTEMS = (
     (("Linux",), "Linux"),
 )
 _NAME_CHARS = 40
+_COLUMNS = (
+    Column("id", "id"),
+    Column("kind", rank=3),
+    Column("name", rank=1),
+    Column("role", rank=2),
+    Column("state", "state"),
+    Column("made", "time", rank=6),
+    Column("valid until", "time", rank=4),
+    Column("last used", "time", rank=5),
+    Column("made by", rank=7),
+)
 
 
-def command(context: typer.Context, home: Home = None, as_json: AsJson = False) -> None:
+def command(home: Home = None, as_json: AsJson = False) -> None:
     """Print a new API token of the owner, shown only once; older tokens stay valid."""
-    if context.invoked_subcommand is not None:
-        return
     new = NewToken(role="owner", by=operator_name())
     made = ask_gateway(connect(home_for(home)), TOKENS_CREATE, new)
     if as_json:
@@ -79,7 +88,7 @@ def command(context: typer.Context, home: Home = None, as_json: AsJson = False) 
 
 def create(
     *,
-    role: Annotated[str, typer.Option(help="The role: viewer, operator or owner.")],
+    role: Annotated[Role, typer.Option(help="What it may do.")],
     name: Annotated[str, typer.Option(help="A label for your own lists.")] = "",
     expires: Annotated[
         str | None,
@@ -89,11 +98,8 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a token with a role; its secret is printed only once."""
-    known = next((one for one in ROLES if one == role), None)
-    if known is None:
-        raise BadRequest(f"{role!r} is not a role: expected one of {', '.join(ROLES)}.")
     new = NewToken(
-        role=known,
+        role=role,
         name=name,
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
@@ -105,10 +111,10 @@ def create(
         print(made.secret)
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List the tokens and the signed-in browsers, without secrets."""
     report = call(home, TOKENS_LIST, NoFields(), empty=TokensReport)
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def revoke(
@@ -116,7 +122,7 @@ def revoke(
         str,
         typer.Argument(
             metavar="[TOKEN]",
-            help="The id of a token or a browser session, or its beginning.",
+            help="The id of a token or a browser session, its beginning or end.",
             show_default=False,
         ),
     ] = "",
@@ -166,20 +172,22 @@ def _print(report: TokensReport, out: Console) -> None:
     if not report.tokens and not report.sessions:
         out.print("There are no tokens.")
         return
-    names = ("id", "kind", "name", "role", "state", "made", "valid until", "last used", "made by")
-    table = make_table(*names)
-    for token in report.tokens:
-        until = "forever" if token.expires_at is None else clock_time(token.expires_at)
-        made = clock_time(token.created_at)
-        used, by = "not recorded", token.made_by
-        _add(table, token.id, "token", token.name, token.role, token.state, made, until, used, by)
-    for one in report.sessions:
-        until = "" if one.expires_at is None else clock_time(one.expires_at)
-        seen = "never" if one.seen_at is None else clock_time(one.seen_at)
-        made, by = clock_time(one.created_at), one.made_by or "hermes link"
-        name = _browser(one.browser)
-        _add(table, one.id, "browser", name, one.role, one.state, made, until, seen, by)
-    out.print(table)
+    print_table(
+        out, _COLUMNS, [*map(_token_cells, report.tokens), *map(_browser_cells, report.sessions)]
+    )
+
+
+def _token_cells(token: TokenLine) -> tuple[Cell, ...]:
+    until = "forever" if token.expires_at is None else token.expires_at
+    made = token.created_at
+    what = (token.id, "token", token.name, token.role, token.state)
+    return (*what, made, until, "not recorded", token.made_by)
+
+
+def _browser_cells(one: BrowserLine) -> tuple[Cell, ...]:
+    seen = "never" if one.seen_at is None else one.seen_at
+    what = (one.id, "browser", _browser(one.browser), one.role, one.state)
+    return (*what, one.created_at, one.expires_at, seen, one.made_by or "hermes link")
 
 
 def _browser(agent: str) -> str:
@@ -190,7 +198,3 @@ def _browser(agent: str) -> str:
 
 def _first(names: tuple[tuple[tuple[str, ...], str], ...], agent: str) -> str | None:
     return next((name for marks, name in names if any(mark in agent for mark in marks)), None)
-
-
-def _add(table: Table, *cells: str) -> None:
-    table.add_row(*texts(cells))

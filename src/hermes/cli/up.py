@@ -14,10 +14,10 @@ from typing import TextIO
 from urllib.parse import urlsplit
 
 from hermes.app import run_gateway
-from hermes.cli.environment import environment, settings_for, take_inherited_lock
+from hermes.cli.environment import environment, settings_for
 from hermes.cli.who import operator_name
 from hermes.config import LoadedConfig, StartChoices, ensure_home
-from hermes.config.machine import INHERITED_LOCK, supervisor_of
+from hermes.config.machine import INHERITED_LOCK, inherited_lock, supervisor_of
 from hermes.ops.takeover import take_over
 from hermes.ops.welcome import Welcome
 from hermes.ports.clock import SystemClock
@@ -67,11 +67,18 @@ def start(options: UpOptions) -> int:
         loaded,
         on_ready=show_banner,
         supervisor=supervisor_of(environment(), os.getpid()),
-        inherited_lock=take_inherited_lock(),
+        inherited_lock=_take_inherited_lock(),
     )
     if ended.kept_lock is not None:
         _start_again(ended.kept_lock)
     return ended.code
+
+
+def _take_inherited_lock() -> int | None:
+    """Return the lock that a restart handed over; the programs of this process do not see it."""
+    lock = inherited_lock(environment())
+    os.environ.pop(INHERITED_LOCK, None)  # noqa: TID251 - not for children
+    return lock
 
 
 def _start_again(lock: int) -> None:

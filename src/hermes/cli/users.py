@@ -6,18 +6,19 @@ import typer
 from rich.console import Console
 
 from hermes.cli.operator_calls import call, operator_name
+from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     ChannelName,
     Home,
     Person,
+    Wide,
     clean,
     console,
     examples,
     print_done,
     print_fields,
     print_json,
-    print_table,
 )
 from hermes.control.consent import unknown_person
 from hermes.control.order import Order
@@ -42,7 +43,7 @@ from hermes.control.users import (
     UsersReport,
 )
 from hermes.control.why_answer import clock_time
-from hermes.ports.people import User, UserChannel
+from hermes.ports.people import User, UserChannel, UserState
 
 LIST_EPILOG = examples(
     "hermes users list", "hermes users list --state guest", "hermes users list --limit 500 --json"
@@ -62,18 +63,24 @@ TIER_EPILOG = examples(
 LINK_EPILOG = examples("hermes users link web:owner telegram:4711")
 UNLINK_EPILOG = examples("hermes users unlink telegram:4711")
 ERASE_EPILOG = examples("hermes users erase telegram:4711", "hermes users erase rest:bob --yes")
+_COLUMNS = (
+    Column("id", "id"),
+    Column("state", "state"),
+    Column("channels", rank=1),
+    Column("name", rank=2),
+    Column("tier", rank=4),
+    Column("since", "time", rank=3),
+)
 
 
 def list_all(
     *,
     home: Home = None,
     state: Annotated[
-        str | None,
-        typer.Option(
-            help="Only owner, active, guest, blocked or erased people.", show_default=False
-        ),
+        UserState | None, typer.Option(help="Only people in this state.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many people.")] = 50,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """List people, the newest first: their channels, and whether they were let in."""
@@ -82,7 +89,7 @@ def list_all(
     if as_json:
         print_json(report)
     else:
-        _print_users(report.users, console())
+        _print_users(report.users, console(wide=wide))
 
 
 def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
@@ -216,7 +223,6 @@ def _print_users(users: tuple[User, ...], out: Console) -> None:
     if not users:
         out.print("There are no people yet. People appear with their first message.")
         return
-    names = ("id", "state", "channels", "name", "tier", "since")
     rows = (
         (
             user.id,
@@ -224,11 +230,11 @@ def _print_users(users: tuple[User, ...], out: Console) -> None:
             ", ".join(f"{one.platform}:{one.user_id}" for one in user.channels),
             ", ".join(dict.fromkeys(one.name for one in user.channels if one.name)),
             user.tier,
-            clock_time(user.created_at),
+            user.created_at,
         )
         for user in users
     )
-    print_table(out, names, rows)
+    print_table(out, _COLUMNS, rows)
 
 
 def _print_user(user: User, out: Console) -> None:

@@ -26,7 +26,7 @@ from hermes.config.chat_settings import (
 )
 from hermes.config.entries import BusyPolicy
 from hermes.config.findings import Finding
-from hermes.config.home import config_folder, ensure_home, home_folder, read_or_create_secret_file
+from hermes.config.home import config_folder, ensure_home, read_or_create_secret_file
 from hermes.config.load import LoadedConfig, SettingRow, StartChoices, load, show
 from hermes.config.machine import system_zone
 from hermes.config.model_settings import (
@@ -116,7 +116,6 @@ __all__ = [
     "conditions",
     "config_folder",
     "ensure_home",
-    "home_folder",
     "load",
     "read_or_create_secret_file",
     "show",

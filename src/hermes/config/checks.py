@@ -11,7 +11,7 @@ from hermes.config.aliases import provider_meant
 from hermes.config.chat_settings import conditions
 from hermes.config.entries import PROVIDERS
 from hermes.config.findings import Finding, printed
-from hermes.config.keys import dotted, nearest
+from hermes.config.keys import dotted
 from hermes.config.machine import certificate_problem
 from hermes.config.model_settings import TASKS, ProviderSettings, ServedModelSettings
 from hermes.config.named_variables import unfilled
@@ -19,6 +19,7 @@ from hermes.config.routing_checks import Fault, routing_problems
 from hermes.config.settings import Key, Settings
 from hermes.config.tool_settings import NO_MCP, McpServerSettings
 from hermes.config.variables import variable_for
+from hermes.similar_words import nearest
 
 DEFAULT = "default"
 Origin = Callable[[Key], str]

@@ -17,15 +17,6 @@ _WRITABLE_BY_OTHERS = 0o022
 _OPEN_TO_OTHERS = 0o077
 
 
-def home_folder(environ: Mapping[str, str]) -> Path:
-    """The folder in HERMES_HOME, else `~/.hermes`."""
-    given = environ.get(HOME)
-    if given:
-        return Path(given).expanduser().absolute()
-    own = environ.get("HOME")
-    return (Path(own) if own else Path.home()) / ".hermes"
-
-
 def config_folder(environ: Mapping[str, str]) -> Path:
     """The folder in which a person's programs keep their configuration."""
     given = environ.get("XDG_CONFIG_HOME")

@@ -15,13 +15,13 @@ from pydantic.fields import FieldInfo
 from hermes.config.section import Means, OrNames, Section, descriptions, names_a_secret
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
+from hermes.similar_words import nearest
 
 if TYPE_CHECKING:
     from difflib import SequenceMatcher
 else:
     SequenceMatcher = lazy("difflib:SequenceMatcher")
 
-NEAR = 0.6
 ANY_NAME = "<name>"
 
 
@@ -207,21 +207,15 @@ def closeness(first: str, second: str) -> float:
     return SequenceMatcher(None, first, second).ratio()
 
 
-def nearest(word: str, known: Iterator[str] | list[str]) -> str | None:
-    """The known word most similar to this one, if any is close."""
-    ranked = sorted(((closeness(word, other), other) for other in known), reverse=True)
-    return ranked[0][1] if ranked and ranked[0][0] >= NEAR else None
-
-
 def nearest_key(key: Key) -> Key | None:
     """The known key that was most likely meant."""
     known = {dotted(found): found for found in known_keys(key) if found != key}
     same_end = [text for text, found in known.items() if found[-1] == key[-1]]
     siblings = [text for text, found in known.items() if found[:-1] == key[:-1]]
-    if same_end:
-        return known[max(same_end, key=lambda text: closeness(dotted(key), text))]
     by_last = nearest(key[-1], [known[text][-1] for text in siblings])
     if by_last is not None:
         return (*key[:-1], by_last)
+    if same_end:
+        return known[max(same_end, key=lambda text: closeness(dotted(key), text))]
     text = nearest(dotted(key), list(known))
     return known[text] if text is not None else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hermes.config.findings import MASK, Finding, printed, wrong_value
-from hermes.config.keys import Node, closeness, dotted, nearest, nearest_key, node_at, root
+from hermes.config.keys import Node, closeness, dotted, nearest_key, node_at, root
 from hermes.config.section import names_as_table, split_list
 from hermes.config.settings import Key
 from hermes.config.variables import (
@@ -23,6 +23,7 @@ from hermes.config.variables import (
     platforms_named,
     variable_of,
 )
+from hermes.similar_words import nearest
 
 # An entry of these exists as soon as it is named, even if nothing is set in it.
 OPEN_TABLES: frozenset[Key] = frozenset({("providers",), ("agents",), ("platforms",)})

@@ -18,7 +18,6 @@ from hermes.config.checks import DEFAULT, check
 from hermes.config.entries import agent_tables, built_in_tables, provider_tables
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, masked, printed, raise_all, wrong_value
-from hermes.config.home import home_folder
 from hermes.config.hook_files import read_hook_files
 from hermes.config.keys import Node, dotted, is_secret, node_at, root
 from hermes.config.layers import (
@@ -33,6 +32,7 @@ from hermes.config.presets import preset_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.variables import WELL_KNOWN
+from hermes.home_path import home_folder
 
 _PRESET: Key = ("preset",)
 # Any: a file's values can be anything until they are validated.

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from hermes.config.aliases import alias_path, is_cycle, provider_meant
 from hermes.config.entries import LOCAL, PROVIDERS
-from hermes.config.keys import nearest
 from hermes.config.model_settings import TASKS
 from hermes.config.presets import tiers_of_presets
 from hermes.config.settings import Key, Settings
 from hermes.config.variables import variable_for
+from hermes.similar_words import nearest
 
 Fault = tuple[Key, object, str, str]
 """The key, its value, what is the matter, and the fix."""

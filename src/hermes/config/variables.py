@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from hermes.config.keys import ANY_NAME
 from hermes.config.settings import Key
+from hermes.home_path import HOME_VARIABLE
 
 PREFIX = "HERMES_"
 LEVELS = "__"
-HOME = "HERMES_HOME"
+HOME = HOME_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)

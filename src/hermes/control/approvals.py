@@ -11,7 +11,7 @@ import structlog
 
 from hermes.errors import BadRequest, Conflict, GuardFailed, NotFound
 from hermes.message.parts import TextPart
-from hermes.ports.approvals import ApprovalState, OpenApproval
+from hermes.ports.approvals import ApprovalState, WaitingApproval
 from hermes.ports.clock import Clock
 from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
@@ -94,7 +94,7 @@ class ApprovalOperations:
         """Refuse a tool call; the model hears so and goes on."""
         return await self._decide(order, "denied")
 
-    async def _open(self, limit: int) -> tuple[OpenApproval, ...]:
+    async def _open(self, limit: int) -> tuple[WaitingApproval, ...]:
         return await self._store.approvals.open(self._clock.now(), limit=limit)
 
     async def _decide(self, order: ApprovalOrder, state: ApprovalState) -> ApprovalReport:
@@ -116,7 +116,7 @@ class ApprovalOperations:
             state=state,
         )
 
-    async def _find(self, wanted: str) -> OpenApproval:
+    async def _find(self, wanted: str) -> WaitingApproval:
         """Return the approval with an id, or with this end of one."""
         is_end = len(wanted) >= _SHORTEST_END
         found = [
@@ -144,7 +144,7 @@ class ApprovalOperations:
         state = "overdue" if known.state == "waiting" else known.state
         return Conflict(f"{known.id} is {state} already.")
 
-    async def _line(self, found: OpenApproval) -> ApprovalLine:
+    async def _line(self, found: WaitingApproval) -> ApprovalLine:
         row = found.row
         return ApprovalLine(
             id=row.id,

@@ -7,6 +7,7 @@ who has not.
 import msgspec
 import structlog
 
+from hermes.control.short_ids import SHORTEST, only_one
 from hermes.errors import BadRequest, NotFound
 from hermes.ports.clock import Clock
 from hermes.ports.people import PeopleStore, Person
@@ -77,11 +78,17 @@ def unknown_person(user: str) -> NotFound:
 
 
 async def find_person(people: PeopleStore, user: str) -> Person:
-    """Return the person behind `platform:user_id`, or of this id; raises what to write instead."""
+    """Return the person behind `platform:user_id`, or of an id or a part of it.
+
+    Raises what to write instead.
+    """
     if not user.strip():
         raise BadRequest("The person has no name: write PLATFORM:USER_ID, such as telegram:4711.")
     platform, separator, user_id = user.partition(":")
     person = await people.get(user) or (await people.find(platform, user_id) if separator else None)
+    if person is None and not separator:
+        whole = only_one(user, await people.matching(user)) if len(user) >= SHORTEST else None
+        person = None if whole is None else await people.get(whole)
     if person is None:
         raise unknown_person(user)
     return person

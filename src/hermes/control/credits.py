@@ -8,6 +8,7 @@ import structlog
 
 from hermes.config import CreditSettings
 from hermes.control.consent import find_person
+from hermes.control.short_ids import whole_id
 from hermes.errors import BadRequest, Conflict
 from hermes.message.ids import MakeId
 from hermes.message.referral_code import spoken
@@ -167,6 +168,9 @@ class CreditOperations:
         """Give back what a message cost."""
         _check_reason(order.reason)
         timeline = await self._store.timeline(order.message) if order.message else None
+        if timeline is None:
+            whole = await whole_id(self._store.ids, order.message, "message")
+            timeline = None if whole is None else await self._store.timeline(whole)
         message = None if timeline is None else timeline.message
         if message is not None and message.merged_into is not None:
             raise Conflict(

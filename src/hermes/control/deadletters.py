@@ -4,6 +4,7 @@ import msgspec
 import structlog
 
 from hermes.control.pairing import Wake, wake_nobody
+from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import Hold, no_hold
 from hermes.control.why_delivery import DeliveryTry, attempts_of, last_reason, tries_of
 from hermes.errors import BadRequest, Conflict, NotFound
@@ -103,14 +104,14 @@ class DeadLetterOperations:
     async def replay(self, order: LetterOrder) -> LetterReport:
         """Send one again, as if it were new."""
         record = await self._get(order.id)
-        if not await self._store.dead_letters.replay(order.id, at=self._clock.now()):
+        if not await self._store.dead_letters.replay(record.id, at=self._clock.now()):
             raise Conflict(
-                f"{order.id} cannot be sent again: its turn ended before there was a reply, or "
+                f"{record.id} cannot be sent again: its turn ended before there was a reply, or "
                 "somebody else has dealt with it. `hermes deadletters list` shows what is left."
             )
         platform = record.target.platform
         self._wake(platform)
-        _log.info("delivery_replayed", delivery=order.id, by=order.by)
+        _log.info("delivery_replayed", delivery=record.id, by=order.by)
         held = await self._hold(platform)
         note = "" if held is None else _later(platform, held)
         return LetterReport(letter=_letter(record), note=note)
@@ -118,13 +119,17 @@ class DeadLetterOperations:
     async def drop(self, order: LetterOrder) -> LetterReport:
         """Give one up for good; it stays in the story of its message."""
         record = await self._get(order.id)
-        if not await self._store.dead_letters.drop(order.id, at=self._clock.now()):
-            raise Conflict(f"{order.id} is no longer among those that are not sent.")
-        _log.info("delivery_dropped", delivery=order.id, by=order.by)
+        if not await self._store.dead_letters.drop(record.id, at=self._clock.now()):
+            raise Conflict(f"{record.id} is no longer among those that are not sent.")
+        _log.info("delivery_dropped", delivery=record.id, by=order.by)
         return LetterReport(letter=_letter(record))
 
     async def _get(self, delivery_id: str) -> DeliveryRecord:
-        record = await self._store.dead_letters.get(delivery_id)
+        letters = self._store.dead_letters
+        record = await letters.get(delivery_id)
+        if record is None:
+            whole = await whole_id(self._store.ids, delivery_id, "letter")
+            record = None if whole is None else await letters.get(whole)
         if record is None:
             raise NotFound(
                 f"No reply that could not be sent is known as {delivery_id[:80]!r}. "

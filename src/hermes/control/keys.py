@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from hermes.calls.days import Calendar
+from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import MakeId
 from hermes.ports.clock import Clock
@@ -203,13 +204,13 @@ def _check(new: NewKey) -> None:
 
 def _find(known: Sequence[CallerKey], name: str) -> CallerKey:
     matches = [key for key in known if key.id == name] or [
-        key for key in known if name and key.id.startswith(name)
+        key for key in known if is_short_for(name, key.id)
     ]
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise BadRequest(
-            f"{len(matches)} keys begin with {name!r}: {_named(matches)}. Write more of the id."
+            f"{len(matches)} keys begin or end with {name!r}: {_named(matches)}. Write more of the id."
         )
     active = [key for key in known if key.revoked_at is None]
     told = f"The keys that are not revoked: {_named(active)}" if active else "There is no key"

@@ -13,12 +13,32 @@ from hermes.control.person_record import PersonRecord, person_record
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.memory.facts import PeoplesFacts
 from hermes.ports.dreams import Dream
-from hermes.ports.memory import EarlierValue, Fact
+from hermes.ports.memory import EarlierValue, Fact, KnownPerson
+from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 
+_MOST_LISTED = 10_000
 _log = structlog.get_logger(__name__)
 # Dreams of a person with the gateway's models; returns what they have then.
 DreamNow = Callable[[str], Awaitable[Dream | None]]
+
+
+class MemoryPeopleAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many of the people about whom something is known."""
+
+    limit: WholeNumber = 50
+
+
+class MemoryLine(KnownPerson, frozen=True, kw_only=True):
+    """How much is known of a person, who is named as a platform names them."""
+
+    user: str
+
+
+class MemoryPeopleReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The people about whom something is known, those of the newest facts first."""
+
+    people: tuple[MemoryLine, ...] = ()
 
 
 class MemoryAsk(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +128,19 @@ class MemoryOperations:
         self._store = store
         self._facts = facts
         self._dream_now = dream_now
+
+    async def list(self, ask: MemoryPeopleAsk) -> MemoryPeopleReport:
+        """Return how much is known of whom, without what it is."""
+        if not 1 <= ask.limit <= _MOST_LISTED:
+            raise BadRequest(f"{ask.limit} people: expected a number from 1 to {_MOST_LISTED:,}.")
+        found = await self._store.facts.people(limit=ask.limit)
+        return MemoryPeopleReport(people=tuple([await self._line(one) for one in found]))
+
+    async def _line(self, known: KnownPerson) -> MemoryLine:
+        user = await self._store.users.get(known.person_id)
+        channels = user.channels if user else ()
+        name = f"{channels[0].platform}:{channels[0].user_id}" if channels else ""
+        return MemoryLine(**msgspec.structs.asdict(known), user=name)
 
     async def show(self, ask: MemoryAsk) -> MemoryReport:
         """Return what is known of a person."""

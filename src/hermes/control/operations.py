@@ -19,6 +19,7 @@ from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
+from hermes.control.ids import IdOperations
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
@@ -125,6 +126,7 @@ class Operations:
         self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
+        self.ids = IdOperations(store, sessions=self.sessions, tokens=self.tokens)
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)

@@ -21,6 +21,7 @@ from hermes.control import (
     cron,
     deadletters,
     graph_access,
+    ids,
     interactions,
     keys,
     memory,
@@ -193,8 +194,11 @@ MESSAGES_WHY = _row(
     summary="Explain what happened to a message, a refusal or a call, without what was said.")
 MESSAGES_READ = _row(
     "messages.read", "operator", Operations.why_in_full, get="/control/why/{id:path}?text=true",
-    shows=True, targets=("id",),
+    shows=True, targets=("id",), result_targets=("id",),
     summary="Explain what happened to a message, with what was said.")
+IDS_FIND = _row(
+    "ids.find", "owner", ids.IdOperations.find, get="/control/ids",
+    summary="List ids that begin or end with a part, as shells complete them.")
 INTERACTIONS_LIST = _row(
     "interactions.list", "operator", interactions.InteractionOperations.list,
     get="/control/interactions",
@@ -216,7 +220,7 @@ TOKENS_CREATE_OWNER = _row(
     summary="Make a token of the owner; its secret is shown only now.")
 TOKENS_REVOKE = _row(
     "tokens.revoke", "owner", tokens.TokenOperations.revoke, post="/control/tokens/revoke",
-    changes=True, targets=("id", "sessions", "tokens"),
+    changes=True, targets=("id", "sessions", "tokens"), result_targets=("token.id", "session.id"),
     summary="Revoke a token or a browser session, or all of a kind.")
 KEYS_LIST = _row(
     "keys.list", "viewer", keys.KeyOperations.list, get="/control/keys",
@@ -227,7 +231,7 @@ KEYS_CREATE = _row(
     summary="Make a key for /v1; its secret is shown only now.")
 KEYS_REVOKE = _row(
     "keys.revoke", "operator", keys.KeyOperations.revoke, post="/control/keys/revoke",
-    changes=True, targets=("id",),
+    changes=True, targets=("id",), result_targets=("key.id",),
     summary="Revoke a key of /v1.")
 KILL_SWITCH_SHOW = _row(
     "kill_switch.show", "viewer", spending.SpendingOperations.kill_switch,
@@ -286,6 +290,9 @@ MEMORY_SHOW = _row(
     "memory.show", "operator", memory.MemoryOperations.show, get="/control/memory",
     shows=True, targets=("user",),
     summary="Show what is known of a person.")
+MEMORY_LIST = _row(
+    "memory.list", "operator", memory.MemoryOperations.list, get="/control/memory/people",
+    summary="List the people about whom something is known, without what it is.")
 MEMORY_RECORD = _row(
     "memory.record", "operator", memory.MemoryOperations.record, get="/control/memory/record",
     shows=True, targets=("user",),
@@ -361,7 +368,7 @@ CRON_LIST = _row(
     summary="List scheduled jobs, the next to run first.")
 CRON_SHOW = _row(
     "cron.show", "operator", cron.CronOperations.show, get="/control/cron/job",
-    shows=True, targets=("id",),
+    shows=True, targets=("id",), result_targets=("job.id",),
     summary="Show a scheduled job.")
 CRON_ADD = _row(
     "cron.add", "operator", cron.CronOperations.add, post="/control/cron",
@@ -369,19 +376,19 @@ CRON_ADD = _row(
     summary="Schedule a job for a person.")
 CRON_PAUSE = _row(
     "cron.pause", "operator", cron.CronOperations.pause, post="/control/cron/pause",
-    changes=True, targets=("id",),
+    changes=True, targets=("id",), result_targets=("job.id",),
     summary="Pause a job.")
 CRON_RESUME = _row(
     "cron.resume", "operator", cron.CronOperations.resume, post="/control/cron/resume",
-    changes=True, targets=("id",),
+    changes=True, targets=("id",), result_targets=("job.id",),
     summary="Resume a paused job.")
 CRON_RUN = _row(
     "cron.run", "operator", cron.CronOperations.run, post="/control/cron/run",
-    changes=True, targets=("id",),
+    changes=True, targets=("id",), result_targets=("job.id",),
     summary="Run a job now.")
 CRON_REMOVE = _row(
     "cron.remove", "operator", cron.CronOperations.remove, post="/control/cron/remove",
-    changes=True, targets=("id",),
+    changes=True, targets=("id",), result_targets=("job.id",),
     summary="Delete a job.")
 SEARCH_FIND = _row(
     "search.find", "operator", SearchOperations.find, get="/control/search",
@@ -438,15 +445,15 @@ DEADLETTERS_LIST = _row(
     summary="List replies that were given up, or that may have arrived.")
 DEADLETTERS_SHOW = _row(
     "deadletters.show", "operator", deadletters.DeadLetterOperations.show,
-    get="/control/deadletters/letter", shows=True, targets=("id",),
+    get="/control/deadletters/letter", shows=True, targets=("id",), result_targets=("letter.id",),
     summary="Show one of these replies with its text.")
 DEADLETTERS_REPLAY = _row(
     "deadletters.replay", "operator", deadletters.DeadLetterOperations.replay,
-    post="/control/deadletters/replay", changes=True, targets=("id",),
+    post="/control/deadletters/replay", changes=True, targets=("id",), result_targets=("letter.id",),
     summary="Send one of these replies again.")
 DEADLETTERS_DROP = _row(
     "deadletters.drop", "operator", deadletters.DeadLetterOperations.drop,
-    post="/control/deadletters/drop", changes=True, targets=("id",),
+    post="/control/deadletters/drop", changes=True, targets=("id",), result_targets=("letter.id",),
     summary="Give up one of these replies for good.")
 AUDIT_LIST = _row(
     "audit.list", "operator", audit.AuditOperations.list, get="/control/audit",

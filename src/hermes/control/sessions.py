@@ -5,6 +5,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
+from hermes.control.short_ids import is_short_for, only_one
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.clock import Clock
 from hermes.ports.operations import OpenSession
@@ -91,9 +92,12 @@ class SessionOperations:
         found = await sessions.get(name)
         if found is not None:
             return found
-        for one in await sessions.page(platform="", limit=MOST_SESSIONS):
-            if name == self._id(one.key):
-                return one
+        ids = {
+            self._id(one.key): one for one in await sessions.page(platform="", limit=MOST_SESSIONS)
+        }
+        whole = only_one(name, [one for one in ids if is_short_for(name, one)])
+        if whole is not None:
+            return ids[whole]
         raise NotFound(
             f"No session that has not ended is known as {name[:80]!r}: write an id as `hermes "
             "sessions list` shows it, or the whole key of a session."

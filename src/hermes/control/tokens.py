@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 import structlog
 
+from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound, Unauthenticated
 from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock
@@ -268,13 +269,13 @@ def _check(new: NewToken) -> None:
 
 def _find(known: Sequence[Credential], name: str) -> Credential:
     matches = [one for one in known if one.id == name] or [
-        one for one in known if name and one.id.startswith(name)
+        one for one in known if is_short_for(name, one.id)
     ]
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise BadRequest(
-            f"{len(matches)} tokens and sessions begin with {name[:40]!r}: {_named(matches)}. "
+            f"{len(matches)} tokens and sessions begin or end with {name[:40]!r}: {_named(matches)}. "
             "Write more of the id."
         )
     raise _unknown(known, name)

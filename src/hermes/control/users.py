@@ -120,7 +120,7 @@ class UserOperations:
         changed = await self._store.users.set_blocked(person_id, blocked=False, at=at)
         for channel in (await self._user(person_id, order.user)).channels:
             name = f"{channel.platform}:{channel.user_id}"
-            if order.user in (person_id, name):
+            if order.user == name or ":" not in order.user:
                 changed |= await self._store.users.set_active(
                     channel.platform, channel.user_id, how="operator", at=at
                 )

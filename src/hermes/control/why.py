@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import (
     Hold,
     Holds,
@@ -206,8 +207,12 @@ async def explain(
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
+        whole = await whole_id(store.ids, name, "message", "refusal", "call")
+        timeline = None if whole is None else await store.timeline(whole)
+        name = whole or name
+    if timeline is None:
         raise NotFound(
-            f"No message is known as {name!r}. Expected a message id (m_...), the sender's own id "
+            f"No message is known as {name!r}. Expected a message id (m_...) or its last letters, the sender's own id "
             "of a message, a refusal id (r_...) or the id of a call of /v1 (v_..., resp_v_..., "
             "chatcmpl-v_..., cmpl-v_..., msg_v_...). Finished messages "
             "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "

@@ -4,13 +4,13 @@ Sits between the raw body and a channel's `inbound.py`; knows msgspec, no route 
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Generic, TypeVar
 
 import msgspec
 
 from hermes.errors import BadRequest
 from hermes.ports.channel import HttpResponse
+from hermes.similar_words import nearest
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -61,6 +61,6 @@ class JsonBody(Generic[T]):
         if not unknown:
             return None
         known = ", ".join(self._keys)
-        near = get_close_matches(unknown[0], self._keys, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest(unknown[0], self._keys)
+        hint = f"did you mean {near!r}? " if near else ""
         return f"The JSON body has the unknown key {unknown[0][:80]!r}: {hint}Known keys: {known}."

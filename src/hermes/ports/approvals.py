@@ -54,7 +54,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str | None = None
 
 
-class OpenApproval(msgspec.Struct, frozen=True):
+class WaitingApproval(msgspec.Struct, frozen=True):
     """An approval that waits: since when, and whose message caused it."""
 
     row: Approval
@@ -165,7 +165,7 @@ class ApprovalStore(Protocol):
         """Return what waits on a lane or below it, in background tasks and subagents."""
         ...
 
-    async def open(self, now: float, *, limit: int) -> tuple[OpenApproval, ...]:
+    async def open(self, now: float, *, limit: int) -> tuple[WaitingApproval, ...]:
         """Return what waits in any conversation and is not overdue, the oldest first."""
         ...
 

@@ -4,10 +4,11 @@ A hook is code of the operator's own. It gets plain values, and words only if it
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
+
+from hermes.similar_words import nearest
 
 STARTUP = "gateway:startup"
 SHUTDOWN = "gateway:shutdown"
@@ -74,8 +75,8 @@ def problem_of(events: Sequence[str], *, decides: bool) -> tuple[str, str] | Non
     for event in events:
         is_command = event.startswith(COMMAND) and len(event) > len(COMMAND)
         if not is_command and event not in _KNOWN:
-            near = get_close_matches(event, _KNOWN, n=1)
-            meant = f"did you mean {near[0]}?" if near else f"write one of {', '.join(_KNOWN)}"
+            near = nearest(event, _KNOWN)
+            meant = f"did you mean {near}?" if near else f"write one of {', '.join(_KNOWN)}"
             return f"there is no event {event!r}", meant
     if DISPATCH in events and not decides:
         return f"{DISPATCH} waits for an answer, but decides is false", "write decides: true"

@@ -91,8 +91,20 @@ class FactKeeper(Protocol):
         ...
 
 
+class KnownPerson(msgspec.Struct, frozen=True, kw_only=True):
+    """A person about whom `facts` are known, the last of them learned at this time."""
+
+    person_id: str
+    facts: int
+    at: float
+
+
 class FactStore(Protocol):
     """What is known of people."""
+
+    async def people(self, *, limit: int) -> tuple[KnownPerson, ...]:
+        """Return the people about whom something is known, those of the newest facts first."""
+        ...
 
     async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return the facts of a person, the oldest first; answered from memory."""

@@ -186,6 +186,10 @@ class PeopleStore(Protocol):
         """Return one person."""
         ...
 
+    async def matching(self, part: str) -> tuple[str, ...]:
+        """Return some ids of people that begin or end with a part, the newest first."""
+        ...
+
     async def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""
         ...

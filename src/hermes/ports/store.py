@@ -18,6 +18,7 @@ from hermes.ports.directory import DirectoryStore
 from hermes.ports.dreams import DreamStore
 from hermes.ports.feed import ChangeFeed
 from hermes.ports.fleet import Fleet
+from hermes.ports.ids import IdStore
 from hermes.ports.inbox import InboxStore
 from hermes.ports.interactions import InteractionStore
 from hermes.ports.keys import AnswerStore, KeyStore
@@ -213,6 +214,11 @@ class Store(Protocol):
     @property
     def interactions(self) -> InteractionStore:
         """What turns took."""
+        ...
+
+    @property
+    def ids(self) -> IdStore:
+        """Ids by a part of them."""
         ...
 
     @property

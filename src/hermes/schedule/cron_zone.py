@@ -5,13 +5,13 @@ are listed here.
 """
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from hermes.errors import BadRequest
+from hermes.similar_words import near_words
 
 _CITIES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -66,7 +66,7 @@ def zone_of(name: str) -> str:
     """Return the zone that a name means; raises with the most similar names."""
     found = find_zone(name)
     if found is None:
-        near = get_close_matches(_common(name), _names(), n=3, cutoff=0.6)
+        near = near_words(_common(name), _names(), most=3)
         hint = f" Did you mean {' or '.join(_names()[one] for one in near)}?" if near else ""
         raise BadRequest(
             f"{name[:60]!r} is not a known time zone: name a large city, such as Berlin, or a "

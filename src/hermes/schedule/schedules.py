@@ -38,6 +38,7 @@ else:
 _FINISHED_KEPT_S: Final = 8 * 86_400.0
 _SHOWN_TEXT: Final = 60
 _log = structlog.get_logger(__name__)
+_MOST_NAMED = 8
 
 # Takes the target, who asks, and whether that is an operator; returns it in its one form, or raises
 # `Refused` for what cannot be reached.
@@ -157,12 +158,19 @@ class Schedules:
             if person_id is None
             else await self._store.cron.of_person(person_id)
         )
-        found = [one for one in known if name and one.id.endswith(name)]
+        found = [
+            one for one in known if name and (one.id.endswith(name) or one.id.startswith(name))
+        ]
         if len(found) == 1:
             return found[0]
+        if found:
+            named = ", ".join(one.id for one in found[:_MOST_NAMED])
+            raise NotFound(
+                f"{name[:40]!r} is short for {len(found)} jobs: {named}. Write more of its id."
+            )
         raise NotFound(
             f"There is no job {name[:40]!r}: give its id, or so much of its end that no other job "
-            f"ends like it. {len(found) or 'None'} of {len(known)} jobs ends so."
+            f"ends like it. None of {len(known)} jobs ends so."
         )
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:

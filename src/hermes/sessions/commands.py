@@ -6,14 +6,12 @@ is running; the others wait in the lane.
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 
 import msgspec
 
 from hermes.errors import ConfigurationError
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")
-_NEAR = 0.6
 
 
 class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,11 +200,6 @@ class CommandBook:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
         return TypedCommand(word, whole.strip(), self._words.get(word))
-
-    def nearest(self, word: str, among: Iterable[str]) -> str | None:
-        """Return the known name that is most similar to a word."""
-        near = get_close_matches(word, tuple(among), n=1, cutoff=_NEAR)
-        return near[0] if near else None
 
     def _add(self, spec: CommandSpec) -> None:
         for word in (spec.name, *spec.aliases):

@@ -3,13 +3,13 @@
 The reader is a model that will try again at once, so each sentence says what to write instead.
 """
 
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
 
 from hermes.schema.checker import Checker, Misfit, bounded
 from hermes.schema.paths import SchemaPaths, kind_of
+from hermes.similar_words import nearest
 
 # Any: JSON values and schemas.
 Json = Any
@@ -86,8 +86,8 @@ def _told(misfit: Misfit, places: SchemaPaths) -> str:
 def _too_many(misfit: Misfit, place: Json, *, where: str) -> str:
     known = list(place.get("properties", {}))
     unknown = misfit.names[0]
-    near = get_close_matches(unknown, known, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else ""
+    near = nearest(unknown, known)
+    hint = f'; did you mean "{near}"?' if near else ""
     names = ", ".join(known[:_MAX_CHOICES]) or "none"
     inside = "" if not misfit.path else f" of {where}"
     return f'there is no argument "{unknown[:_MAX_FOUND]}"{inside}{hint} Known: {names}'

@@ -1,5 +1,6 @@
 """A pseudo-terminal with a command in it, for tests: type, and wait for what the screen shows."""
 
+import codecs
 import os
 import pty
 import re
@@ -28,6 +29,8 @@ class Terminal:
             env={**environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24"},
         )
         self.seen = ""
+        # A letter may come in two pieces.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._from = 0
 
     def type(self, text: str) -> None:
@@ -87,5 +90,5 @@ class Terminal:
         except OSError:
             return False
         self._let_go()
-        self.seen += piece.decode(errors="replace")
+        self.seen += self._decoder.decode(piece)
         return bool(piece)

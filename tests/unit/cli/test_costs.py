@@ -54,7 +54,7 @@ def test_days_that_cannot_be_are_refused_with_and_without_a_gateway(hermes, gate
     assert (far.returncode, here.returncode, planet.returncode) == (1, 1, 2)
     assert far.stderr == here.stderr
     assert far.stderr == "hermes: '2026-13' is not a month: expected one such as 2026-11.\n"
-    assert "'planet' is not one of person, agent" in planet.stderr
+    assert "'--by': 'planet' is not one of 'person', 'agent'" in planet.stderr
 
 
 @pytest.mark.req("A20")

@@ -87,6 +87,30 @@ def init(home: Path, service: dict[str, str]):
 
 
 @pytest.mark.req("W1")
+def test_a_mistyped_service_is_asked_about_before_it_becomes_a_name_of_ones_own(init):
+    terminal = init()
+    terminal.wait_for("Which model service")
+    terminal.type("opnai\n")
+    terminal.wait_for("Did you mean openai?")
+
+    terminal.type("\n")
+
+    terminal.wait_for("Its key")
+
+
+@pytest.mark.req("W1")
+def test_a_name_of_ones_own_stays_if_that_is_what_was_meant(init):
+    terminal = init()
+    terminal.wait_for("Which model service")
+    terminal.type("opnai\n")
+    terminal.wait_for("Did you mean openai?")
+
+    terminal.type("n\n")
+
+    terminal.wait_for("What is its address?")
+
+
+@pytest.mark.req("W1")
 def test_it_asks_tests_the_key_and_writes_settings_that_load(init, home):
     terminal = init()
     for question, answer in (

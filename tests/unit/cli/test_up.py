@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
-from hermes.cli.commands import app
+from hermes.cli.commands import root
 from hermes.cli.gateway_client import connect
 from hermes.cli.up import UpOptions, overridden, parse
 from hermes.config import StartChoices, load
@@ -202,8 +201,8 @@ def test_up_loads_neither_typer_nor_rich():
 
 @pytest.mark.req("W7")
 def test_the_help_of_up_names_exactly_the_options_that_up_takes():
-    group = typer.main.get_command(app)
-    shown = {option for one in group.commands["up"].params for option in one.opts}  # type: ignore[attr-defined]
+    command = root().get_command(None, "up")
+    shown = {option for one in command.params for option in one.opts}
 
     given = ["--home", "h", "--host", "0.0.0.0", "--port", "0", "--log-format", "json"]
     taken = parse([*given, "--replace", "--accept-lone-database", "--no-copy"])

@@ -9,9 +9,9 @@ from hermes.config import (
     ServerSettings,
     Settings,
     StoreSettings,
-    home_folder,
     load,
 )
+from hermes.home_path import home_folder
 
 pytestmark = pytest.mark.req("W1")
 

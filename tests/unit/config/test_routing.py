@@ -85,9 +85,9 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
             f"{TARGETS}; set it, or remove code_generation",
         ),
         (
-            "routing: {task_routes: {deep_thinking: {primary: openai}}}",
-            'config.yaml: routing.task_routes.deep_thinking.primary is "openai", but '
-            "deep_thinking is not a task type; expected one of batch_processing, code_generation, "
+            "routing: {task_routes: {deep_reasonnig: {primary: openai}}}",
+            'config.yaml: routing.task_routes.deep_reasonnig.primary is "openai", but '
+            "deep_reasonnig is not a task type; expected one of batch_processing, code_generation, "
             "automation_pipeline, deep_reasoning, large_reasoning; did you mean deep_reasoning?",
         ),
         (
@@ -123,9 +123,9 @@ TARGETS = "expected a provider, an alias, a name of routing.models, provider:mod
             "alias; set it, or remove quick",
         ),
         (
-            "routing: {cloud_priority: [gemini, clawd]}",
-            'config.yaml: routing.cloud_priority is ["gemini", "clawd"], and there is no provider '
-            "clawd; did you mean claude?",
+            "routing: {cloud_priority: [gemini, cluade]}",
+            'config.yaml: routing.cloud_priority is ["gemini", "cluade"], and there is no provider '
+            "cluade; did you mean claude?",
         ),
         (
             "routing: {complexity: {short_chars: 4000}}",

@@ -192,7 +192,9 @@ async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
         await operations.keys.create(NewKey(user=user))
     await operations.keys.revoke(KeyEnd(id="k_b"))
 
-    with pytest.raises(BadRequest, match=r"2 keys begin with 'k_a': k_aa\d \(.*\), k_aa\d") as many:
+    with pytest.raises(
+        BadRequest, match=r"2 keys begin or end with 'k_a': k_aa\d \(.*\), k_aa\d"
+    ) as many:
         await operations.keys.revoke(KeyEnd(id="k_a"))
     with pytest.raises(NotFound, match="No key is known as 'k_c'") as none:
         await operations.keys.revoke(KeyEnd(id="k_c"))

@@ -4,7 +4,7 @@ import pytest
 
 from hermes.errors import StoreError
 from hermes.memory.soul_cache import TTL_S, MemorySouls, SoulCache
-from hermes.ports.memory import Decide, Fact, FactChange
+from hermes.ports.memory import Decide, Fact, FactChange, KnownPerson
 from hermes.testing.manual_time import ManualClock
 
 
@@ -38,6 +38,9 @@ class Facts:
 
     async def has_loose(self, person_id: str) -> bool:
         return False
+
+    async def people(self, *, limit: int) -> tuple[KnownPerson, ...]:
+        return ()
 
 
 class Broken(MemorySouls):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hermes.errors import ConfigurationError
 from hermes.pipeline.commands.table import BESIDE, IN_LANE
 from hermes.sessions.commands import BUILT_IN, CommandBook, CommandSpec
+from hermes.similar_words import nearest
 
 BOOK = CommandBook()
 
@@ -53,10 +54,11 @@ def test_an_unknown_command_is_answered_at_once() -> None:
 
 @pytest.mark.req("W18")
 @pytest.mark.parametrize(
-    ("word", "meant"), [("sotp", "stop"), ("statsu", "status"), ("hepl", "help"), ("zzzz", None)]
+    ("word", "meant"),
+    [("sotp", "stop"), ("statsu", "status"), ("hepl", "help"), ("zzzz", None), ("whatever", None)],
 )
 def test_the_nearest_command_is_found(word: str, meant: str | None) -> None:
-    assert BOOK.nearest(word, [spec.name for spec in BOOK]) == meant
+    assert nearest(word, [spec.name for spec in BOOK]) == meant
 
 
 @pytest.mark.req("W18")

@@ -16,6 +16,7 @@ PLUGINS = {
     "app/channel_test.py": "the same, for `hermes channels add`",
     "testing/fork_server.py": "modules to have ready before a fork",
     "lazy.py": "this mechanism",
+    "cli/commands.py": "the command of a row of the table, when it is used",
     "ops/lean_imports.py": "structlog and uvicorn, while parts of them are hidden",
     # Optional dependencies.
     "graph/exports/tokenizer_file.py": "transformers and jinja2, where they are installed",

@@ -5,6 +5,7 @@ from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec, TypedCommand
+from hermes.similar_words import nearest
 
 
 async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -16,9 +17,9 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         if spec is None or not _may_use(spec, source, ctx):
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
-    lines = [f"/{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
+    lines = [f"- /{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
     intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
-    return Effect(text="\n".join((intro, *lines)))
+    return Effect(text="\n".join((intro, "", *lines)))
 
 
 async def whoami(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -33,10 +34,9 @@ def unknown(turn: Turn, ctx: TurnContext, written: TypedCommand) -> Effect:
 
 
 def _unknown(word: str, source: Source, ctx: TurnContext) -> str:
-    book = ctx.services.commands
-    usable = [spec for spec in book if _may_use(spec, source, ctx)]
+    usable = [spec for spec in ctx.services.commands if _may_use(spec, source, ctx)]
     names = [name for spec in usable for name in (spec.name, *spec.aliases)]
-    near = book.nearest(word.lower(), names)
+    near = nearest(word, names)
     meant = f" Did you mean /{near}?" if near else ""
     return f"I do not know the command /{word[:32]}.{meant} /help lists the commands."
 

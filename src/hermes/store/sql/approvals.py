@@ -4,7 +4,13 @@ import structlog
 
 from hermes.errors import GuardFailed, NotFound, StoreError
 from hermes.message.chat import ChatMessage
-from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion, NewApproval, OpenApproval
+from hermes.ports.approvals import (
+    Approval,
+    ApprovalState,
+    AskedQuestion,
+    NewApproval,
+    WaitingApproval,
+)
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 from hermes.store.sql.commit import NOTHING_USED, release_lane, write_delivery
@@ -253,11 +259,11 @@ class SqlApprovals:
         found = [await self.get(str(row[0])) for row in rows]
         return tuple(approval for approval in found if approval is not None)
 
-    async def open(self, now: float, *, limit: int) -> tuple[OpenApproval, ...]:
+    async def open(self, now: float, *, limit: int) -> tuple[WaitingApproval, ...]:
         """Return what waits in any conversation and is not overdue, the oldest first."""
         rows = await self._engine.reads.rows(_SQL["open"], now, limit)
         found = [(await self.get(str(row[0])), row) for row in rows]
-        return tuple(OpenApproval(one, row[1], row[2]) for one, row in found if one is not None)
+        return tuple(WaitingApproval(one, row[1], row[2]) for one, row in found if one is not None)
 
     async def overdue(self, now: float) -> tuple[str, ...]:
         """Return waiting approvals whose time is up."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from hermes.ports.memory import Decide, Fact, FactChange
+from hermes.ports.memory import Decide, Fact, FactChange, KnownPerson
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.places import fact_place
 from hermes.store.sql.queries import load
@@ -57,6 +57,11 @@ class SqlFacts:
         self._recent = RecentFacts()
         for kind in ("facts", "erasure"):
             engine.feed.on(kind, self._recent.drop)
+
+    async def people(self, *, limit: int) -> tuple[KnownPerson, ...]:
+        """Return the people about whom something is known, those of the newest facts first."""
+        rows = await self._engine.reads.rows(_SQL["people"], limit)
+        return tuple(KnownPerson(person_id=row[0], facts=row[1], at=row[2]) for row in rows)
 
     async def of(self, person_id: str) -> tuple[Fact, ...]:
         """Return the facts of a person, oldest first; answered from memory."""

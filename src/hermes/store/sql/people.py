@@ -12,6 +12,7 @@ from hermes.store.sql.directory import forget_chats
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import erase_memory
 from hermes.store.sql.group_context import forget_overheard
+from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
 from hermes.store.sql.tx import Result, Tx, Unit
@@ -23,6 +24,7 @@ _ACCESS = load("access")
 _ANSWERS = load("answers")
 _CHECKED_KEPT = 1_000
 _MOST_KNOWN = 200
+_MOST_MATCHING = 9
 # The kinds that can create another credential.
 _MAKERS = ("token", "session")
 
@@ -32,6 +34,7 @@ class SqlPeople:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._ids = SqlIds(engine)
         # People as last read; every change of one clears it.
         self._known: dict[str, Person] = {}
         for kind in ("people", "erasure"):
@@ -62,6 +65,10 @@ class SqlPeople:
         if stamp == self._engine.feed.stamp:
             self._known[person_id] = person
         return person
+
+    async def matching(self, part: str) -> tuple[str, ...]:
+        """Return some ids of people that begin or end with a part, the newest first."""
+        return await self._ids.matching("person", part, limit=_MOST_MATCHING)
 
     async def balance(self, person_id: str) -> int:
         """Return the ledger's sum minus open holds."""

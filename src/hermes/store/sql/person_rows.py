@@ -55,6 +55,7 @@ LEFT_OUT: Mapping[str, str] = {
     "steps": "the working notes of turns: what was said and called is in message and accepted",
     "events": "times of the stages of a turn; no words, kept for a few days",
     "calls": "which messages a model call read and wrote: the messages are in message",
+    "feedback": "thumbs that operators gave to answers, with their reasons",
     "links": "which conversation answered which tool call",
     "lane_writers": "which senders used a name of a conversation in an old version",
     "outbox_more": "ids of further messages of a delivery on the platform",
@@ -210,7 +211,7 @@ def _open(db: Rows, kind: _Kind, fields: dict[str, Any], *, person_id: str, seal
             content = (
                 sealer.open_at_once(db, person_id, held, place=place or ())
                 if kind.is_sealed
-                else sealer.get_at_once(db, held, place=place)
+                else sealer.get_at_once(db, held, owner=person_id, place=place)
             )
             fields[name] = None if content is None else msgspec.json.decode(content)
         except (StoreError, msgspec.DecodeError) as error:

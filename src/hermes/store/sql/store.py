@@ -23,6 +23,7 @@ from hermes.store.sql.engine import Engine
 from hermes.store.sql.facts import SqlFacts
 from hermes.store.sql.fleet import SqlFleet
 from hermes.store.sql.group_context import forget_old, has_old
+from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.inbox import SqlInbox
 from hermes.store.sql.interactions import SqlInteractions
 from hermes.store.sql.jobs import SqlJobs
@@ -122,6 +123,7 @@ class SqlStore:
         self.answers = SqlAnswers(engine)
         self.responses = SqlResponses(engine)
         self.access = SqlAccess(engine)
+        self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
 
     async def rotate_keys(

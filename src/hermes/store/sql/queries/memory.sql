@@ -1,3 +1,7 @@
+-- name: people
+-- The people about whom something is known, those of the newest facts first.
+SELECT person_id, count(*), max(at) FROM facts GROUP BY person_id ORDER BY max(at) DESC LIMIT ?1;
+
 -- name: of_person
 -- The facts of a person, the oldest first.
 SELECT id, sealed FROM facts WHERE person_id = ?1 ORDER BY at, id LIMIT ?2;
