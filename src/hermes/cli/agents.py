@@ -4,8 +4,8 @@ from rich.console import Console
 
 from hermes.cli.environment import settings_for
 from hermes.cli.operator_calls import call
-from hermes.cli.terminal import AsJson, Home, examples, print_report
 from hermes.cli.tables import Column, print_table
+from hermes.cli.terminal import AsJson, Home, examples, print_report
 from hermes.control.agents import AgentLine, AgentsReport, agents_report
 from hermes.control.order import NoFields
 from hermes.control.orders import AGENTS_LIST
