@@ -4,6 +4,9 @@ import msgspec
 
 from hermes.config import AgentSettings, Settings
 
+# Made once: a turn asks several times.
+_UNKNOWN = AgentSettings()
+
 
 class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
     """The settings `compaction` with what the agent does differently."""
@@ -29,7 +32,7 @@ class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
 def rules_of(settings: Settings, agent: str) -> CompactionRules:
     """Return the rules of an agent."""
     common = settings.compaction
-    own = settings.agents.get(agent, AgentSettings()).compaction
+    own = settings.agents.get(agent, _UNKNOWN).compaction
     return CompactionRules(
         on=common.enabled if own.enabled is None else own.enabled,
         at=common.at if own.at is None else own.at,
