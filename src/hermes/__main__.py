@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from hermes.cli.up import main as start_gateway
     from hermes.ops.lean_imports import import_lean
 else:
-    environment = lazy("hermes.cli.environment:environment")
     import_lean = lazy("hermes.ops.lean_imports:import_lean")
     complete = lazy("hermes.cli.complete:answer")
     root_help = lazy("hermes.cli.command_help:root_help")

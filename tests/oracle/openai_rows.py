@@ -113,10 +113,11 @@ def row(
     sdk: list[Json] | None = None,
     also: Json | None = None,
     settings: Json | None = None,
+    model: str = MODEL,
     **fields: Any,
 ) -> Row:
-    request = ModelRequest(model=MODEL, messages=messages or (HI,), **fields)
-    given = {"model": MODEL, "messages": sdk or [SDK_HI], **(also or {})}
+    request = ModelRequest(model=model, messages=messages or (HI,), **fields)
+    given = {"model": model, "messages": sdk or [SDK_HI], **(also or {})}
     return Row(name, request, given, settings or {})
 
 
@@ -189,10 +190,11 @@ SAMPLING = [
         also={"max_completion_tokens": 5, "temperature": 0.3, "top_p": 0.9, "stop": ["x"]},
     ),
     *(
-        row(f"effort {effort}", reasoning=effort, also={"reasoning_effort": effort})
+        row(f"effort {effort}", model="o3", reasoning=effort, also={"reasoning_effort": effort})
         for effort in ("low", "medium", "high")
     ),
-    row("a budget for reasoning", reasoning=6000, also={"reasoning_effort": "medium"}),
+    row("a budget for reasoning", model="o3", reasoning=6000, also={"reasoning_effort": "medium"}),
+    row("effort for a model that does not reason", reasoning="low"),
 ]
 CLOCK = (tool("clock"),)
 SDK_CLOCK = [sdk_tool("clock")]
@@ -369,7 +371,6 @@ SHAPED = [
         temperature=1.0,
         top_p=1.0,
         stop=("END",),
-        reasoning="low",
         schema=OutputSchema(name="answer", schema=raw(DEEP)),
         sdk=[
             system("a"),
@@ -385,7 +386,6 @@ SHAPED = [
             "temperature": 1.0,
             "top_p": 1.0,
             "stop": ["END"],
-            "reasoning_effort": "low",
             "response_format": sdk_format("answer", DEEP, strict=True),
         },
     ),

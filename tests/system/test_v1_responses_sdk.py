@@ -482,7 +482,10 @@ async def test_a_turn_of_codex(gateway: Gateway, url: str) -> None:
     assert call.request.messages[1].parts[0] == ReasoningPart("", "responses", sealed="old==")
     assert call.request.parallel_tools is False
     assert sorted(call.ignored) == ["client_metadata", "tools.web_search"]
-    assert call.hints == (("reasoning_summary", "reasoning.summary"),)
+    assert call.hints == (
+        ("reasoning_summary", "reasoning.summary"),
+        ("reasoning", "reasoning.effort"),
+    )
 
 
 def _text(text: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ Imported by name only when used, because it imports the MCP SDK.
 
 import asyncio
 
+from hermes.app.store_files import check_restored
 from hermes.cli.offline import logs_in_a_file
 from hermes.config import LoadedConfig, McpSettings, ensure_home
 from hermes.ports.clock import SystemClock
@@ -21,6 +22,7 @@ def look(loaded: LoadedConfig, name: str | None) -> McpReport:
     }
     if not chosen:
         return McpReport()
+    check_restored(loaded.home)
     ensure_home(loaded.home)
     # What is asked for by name is tested, switched off or not.
     servers = {key: server.model_copy(update={"enabled": True}) for key, server in chosen.items()}

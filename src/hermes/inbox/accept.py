@@ -421,9 +421,10 @@ def _identity(event: MessageEvent) -> bytes:
     The time, the raw event, the token, the key of the content and what becomes of an open approval do
     not count.
     """
-    bare = msgspec.structs.replace(
-        event, at=0.0, raw=NO_RAW, token="", content_key="", denies_approval=False
-    )
+    # Two statements, so that most messages are copied once.
+    bare = msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token="", content_key="")
+    if bare.denies_approval:
+        bare = msgspec.structs.replace(bare, denies_approval=False)
     try:
         return _encode(bare)
     except UnicodeEncodeError as error:

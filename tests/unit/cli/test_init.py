@@ -106,6 +106,8 @@ def test_a_name_of_ones_own_stays_if_that_is_what_was_meant(init):
     terminal.wait_for("Did you mean openai?")
 
     terminal.type("n\n")
+    terminal.wait_for("Is it a server of your own")
+    terminal.type("y\n")
 
     terminal.wait_for("What is its address?")
 

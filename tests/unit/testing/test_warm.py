@@ -119,7 +119,7 @@ def test_a_server_does_not_outlive_the_test() -> None:
 def test_a_shell_runs_the_command_with_its_pipes_and_exit_codes(tmp_path: Path) -> None:
     put_shell_command(tmp_path)
     env = {**ENV, "PATH": f"{tmp_path}:/usr/bin:/bin", "HERMES_HOME": str(tmp_path / "home")}
-    script = "hermes --help | head -n 2; hermes no-such-command 2>/dev/null; echo $?"
+    script = "hermes --help | head -n 3; hermes no-such-command 2>/dev/null; echo $?"
 
     done = subprocess.run(
         ["bash", "-c", script], env=env, capture_output=True, text=True, check=False
