@@ -64,9 +64,7 @@ async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
 async def test_a_limit_that_is_not_reached_yet_is_looked_at_again_however_little_is_left() -> None:
     stopped = asyncio.Event()
     worked = iter((0.005, 0.02))
-    limit = TimeLimit(
-        0.01, worked=lambda: next(worked), is_held=lambda: False, stop=stopped.set
-    )
+    limit = TimeLimit(0.01, worked=lambda: next(worked), is_held=lambda: False, stop=stopped.set)
 
     with limit:
         await stopped.wait()

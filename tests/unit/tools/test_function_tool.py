@@ -174,6 +174,17 @@ def test_every_kind_of_hint_has_its_schema(hint: Any, schema: dict[str, Any]) ->
 
 
 @pytest.mark.req("A17")
+def test_a_default_is_told_as_it_is_whatever_its_keys_are_called() -> None:
+    known = {"title": "x", "default": "y"}
+
+    @tool
+    def show(head: dict[str, str] = known) -> str:
+        """Show it."""
+        return str(head)
+
+    assert properties(show)["head"]["default"] == known
+
+
 def test_a_type_that_contains_itself_is_defined_once() -> None:
     @tool
     def invite(guest: Guest) -> str:

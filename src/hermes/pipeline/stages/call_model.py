@@ -82,9 +82,10 @@ async def call_model(turn: Turn, ctx: _Context) -> Turn | Reply:
     try:
         return await call.run()
     except TurnInterrupted:
-        if ctx.interrupt.is_followed and ctx.interrupt.by is None:
+        if ctx.interrupt.by is None:
+            # A message follows that joins the turn.
             return await call.dropped()
-        return call.so_far(stopped_reply(turn, call.shown.text, by=ctx.interrupt.by or ""))
+        return call.so_far(stopped_reply(turn, call.shown.text, by=ctx.interrupt.by))
     except ProviderError as error:
         return await call.failed(error)
     except NoCredits as error:
