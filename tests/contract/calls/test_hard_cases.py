@@ -184,7 +184,8 @@ class TooSmall(ScriptedProvider):
     """A model that says that every prompt is too long."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        raise PromptTooLong("the prompt is too long", status=400)
+        if request.messages:
+            raise PromptTooLong("the prompt is too long", status=400)
         yield TextDelta("")
 
 
