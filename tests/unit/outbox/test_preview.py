@@ -380,15 +380,3 @@ async def test_a_platform_without_edits_shows_no_preview(bench) -> None:
     await stage.show(preview, "Hel")
 
     assert (stage.texts, await bench.store.waiting()) == ([], 0)
-
-
-@pytest.mark.req("W19")
-async def test_a_preview_that_is_closed_shows_nothing_more(stage) -> None:
-    preview = await stage.open()
-    await stage.show(preview, "a")
-    await preview.close()
-
-    await stage.show(preview, "a" * 100)
-    await stage.bench.time.pass_by(60.0)
-
-    assert stage.texts == ["a ▉"]
