@@ -653,6 +653,7 @@ async def test_a_reply_that_is_posted_in_part_can_be_stopped(rig) -> None:
 async def test_a_preview_of_a_turn_that_a_crash_cut_off_is_not_stopped_as_a_reply(rig) -> None:
     lease = await preview(rig, "a1")
     await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
+    await rig.outbox.preview_opens(lease, "a1", number=1)
     await rig.recover()
 
     await rig.stop("a1")
