@@ -639,6 +639,7 @@ async def test_a_reply_that_is_posted_in_part_can_be_stopped(rig) -> None:
 
     # Who does not know it cannot send on, and who does ends it; it is no dead letter to deal with.
     assert (before, during) == (False, True)
+    assert await rig.outbox.is_sending("long", CHAT) is False
     assert (await rig.row("long")).stopped_by is not None
     with pytest.raises(GuardFailed):
         await rig.outbox.sending("long", chunk=1, at=now)
@@ -663,6 +664,18 @@ async def test_a_stop_that_expects_no_reply_fails_if_one_is_being_sent(tmp_path:
         assert (await rig.row("long")).stopped_by is None
     finally:
         await rig.close()
+
+
+@pytest.mark.req("W18", "J16")
+async def test_a_preview_of_a_turn_that_a_crash_cut_off_is_not_stopped_as_a_reply(rig) -> None:
+    lease = await preview(rig, "a1")
+    await rig.outbox.preview_sent(lease, "a1", platform_message_id="x1")
+    await rig.outbox.preview_opens(lease, "a1", number=1)
+    await rig.recover()
+
+    await rig.stop("a1")
+
+    assert (await rig.row("a1")).stopped_by is None
 
 
 @pytest.mark.req("W18", "J18")

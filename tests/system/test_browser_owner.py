@@ -34,7 +34,7 @@ async def test_what_is_for_the_owner_is_on_the_page(browser: Browser, tmp_path: 
         replies = page.locator(".reply .body")
         await expect(replies).to_have_text(["The backup is done.", re.compile("What is new")])
         # what was sent on its own answers nobody's words
-        await expect(page.locator("#messages > .mine")).to_have_text([re.compile("What is new")])
+        await expect(page.locator("#messages .mine")).to_have_text([re.compile("What is new")])
 
         await page.goto(page.url.partition("#")[0])
         await ask(page, "/whoami", replies=1)

@@ -111,7 +111,7 @@ def domain_of(user_id: str) -> str:
     do the ports and addresses of a machine: those of one network are one owner's.
     """
     host = user_id.partition(":")[2] if user_id.startswith("@") else user_id.rpartition("@")[2]
-    if "@" not in user_id or not host:
+    if "@" not in user_id:
         return ""
     name = _PORT.sub("", host.lower()).strip("[]").rstrip(".")
     try:

@@ -372,11 +372,12 @@ class Lanes:
         """Tell people whose turns wait for their first model call."""
         found: list[MessageRecord] = []
         for lane, running in self._running.items():
-            message = None if running.view is None else running.view.message
-            if message is None or running.ctx is None or _goes_first(lane):
+            if running.ctx is None or _goes_first(lane):
                 continue
             if running.ctx.journal.waits_for_place and not running.ctx.journal.begun:
-                found.append(message)
+                assert running.view is not None
+                assert running.view.message is not None
+                found.append(running.view.message)
         await self._notices.without_place(found)
 
     def end_stuck(self, now: float) -> None:

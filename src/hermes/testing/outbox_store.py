@@ -324,5 +324,8 @@ class MemoryOutboxStore:
 
 
 def _is_begun(row: DeliveryRecord) -> bool:
+    """Return whether a reply is posted in part, or being sent, and can still be stopped."""
+    if row.stopped_by is not None or row.parts is None or row.purpose != "reply":
+        return False
     is_posted = row.chunk > 0 or row.platform_message_id is not None
     return row.state in {*_HOLDS_BACK, State.UNKNOWN} and (is_posted or row.state is State.SENDING)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from hermes.calls import counter as counters
 from hermes.calls.counter import LedgerCounter
@@ -14,6 +15,7 @@ from hermes.errors import (
     CounterDown,
     ModelsStopped,
     OverBudget,
+    PromptTooLong,
     StoreError,
     StreamTruncated,
 )
@@ -176,3 +178,26 @@ async def test_an_empty_piece_is_no_output(tmp_path: Path) -> None:
         story = await rig.call("hello", "one", "two")
 
     assert story.answer.candidate.provider == "two"
+
+
+class TooSmall(ScriptedProvider):
+    """A model that says that every prompt is too long."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        if request.messages:
+            raise PromptTooLong("the prompt is too long", status=400)
+        yield TextDelta("")
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize("cut_history", [True, False])
+async def test_only_a_request_that_is_cut_to_fit_teaches_the_size_of_a_model(
+    tmp_path: Path, cut_history: bool
+) -> None:
+    wanted = ask("hello " * 2_000, cut_history=cut_history)
+    async with open_calls(tmp_path, TooSmall(info=model("one").info)) as rig:
+        with capture_logs() as logs, pytest.raises(PromptTooLong):
+            await rig.call(wanted, "one")
+
+    learnt = [log["model"] for log in logs if log["event"] == "context_learnt"]
+    assert learnt == (["one:one-1"] if cut_history else [])

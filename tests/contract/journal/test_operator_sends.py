@@ -132,3 +132,19 @@ async def test_w27_what_was_sent_is_forgotten_in_time(tmp_path: Path) -> None:
 
         assert await deliveries_of(rig.store, old.id) == ()
         assert len(await deliveries_of(rig.store, new.id)) == 1
+
+
+@pytest.mark.req("W27")
+async def test_w27_a_thread_that_somebody_wrote_in_is_known(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=PLATFORM) as rig:
+        message_id = await rig.say(
+            "hello", chat="room", user="ann", chat_type="group", thread="7", platform="push"
+        )
+        await rig.outcome(message_id)
+        record = await rig.store.inbox.get(message_id)
+        assert record is not None
+        desk = desk_of(rig.store, tmp_path, rig.clock, rig)
+
+        report = await desk.send(SendOrder(to="push:room:7", text="dinner", by="ops"))
+
+        assert report.sessions == (record.lane,)

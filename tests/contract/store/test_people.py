@@ -94,6 +94,19 @@ async def use(store: Store, code: str, user: str, *, message: str, at: float = N
 
 
 @pytest.mark.req("W31")
+async def test_a_code_that_has_expired_takes_no_room_on_other_platforms(store: Store) -> None:
+    rules = CodeLimits(most_open=1, share=1)
+    await ask(store, "ann", code="ABCDEFGH", rules=rules)
+
+    found = [
+        (await ask(store, "bob", platform="signal", at=at, rules=rules)).asking
+        for at in (NOW + HOUR - 1, NOW + HOUR)
+    ]
+
+    assert found == ["full", "new"]
+
+
+@pytest.mark.req("W31")
 async def test_a_code_counts_for_its_own_platform_once_and_for_an_hour(store: Store) -> None:
     person = await write(store, "ann")
     await ask(store, "ann", code="ABCDEFGH")

@@ -205,6 +205,16 @@ async def test_beyond_the_count_the_least_recently_continued_conversation_goes_w
 
 
 @pytest.mark.req("M1")
+async def test_as_many_conversations_go_as_a_lower_count_asks_for(store: Store) -> None:
+    ann = await owner(store)
+    await put(store, *(response(name, ann, at=float(at)) for at, name in enumerate("abcde")))
+
+    await put(store, response("f", ann, at=5.0), keep=2)
+
+    assert await known(store, ann, "abcdef") == "ef"
+
+
+@pytest.mark.req("M1")
 async def test_beyond_the_bytes_the_oldest_of_a_conversation_goes_and_never_the_newest(
     tmp_path: Path,
 ) -> None:

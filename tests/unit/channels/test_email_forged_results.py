@@ -118,3 +118,19 @@ def test_a_long_line_is_read_in_linear_time(text: str) -> None:
     began = time.process_time()
     assert not is_believed(text, VICTIM)
     assert time.process_time() - began < 1
+
+
+def test_a_server_may_write_its_name_in_quotes() -> None:
+    line = f'"mx.hermes.test"; {CLAIM}'.encode()
+    headers = Headers((("authentication-results", line),))
+
+    assert is_vouched(headers, domain=VICTIM, authserv_id="mx.hermes.test")
+
+
+@pytest.mark.parametrize(("others", "is_read"), [(4, True), (5, False)])
+def test_five_lines_of_results_are_read_and_no_more(others: int, is_read: bool) -> None:
+    name = "authentication-results"
+    lines = [(name, b"mx.other.test; dkim=none")] * others
+    headers = Headers((*lines, (name, f"mx.hermes.test; {CLAIM}".encode())))
+
+    assert is_vouched(headers, domain=VICTIM, authserv_id="mx.hermes.test") is is_read

@@ -80,12 +80,18 @@ async def test_a_mention_begins_a_thread_that_is_followed(tmp_path: Path) -> Non
         )
         ts = name.partition(":")[2]
         await rig.slack.say(PersonMessage(text="and?", chat="lab", chat_type="channel", thread=ts))
-        await rig.slack.say(
-            PersonMessage(text="other", chat="lab", chat_type="channel", thread="t2")
-        )
+        other = PersonMessage(text="other", chat="lab", chat_type="channel", thread="t2")
+        await rig.slack.say(other)
+        # A thread that was only overheard is not followed.
+        await rig.slack.say(msgspec.structs.replace(other, text="more"))
 
     found = [(one.text, one.source.thread_id == ts, one.addressed) for one in rig.inbox.events]
-    assert found == [("hi", True, True), ("and?", True, True), ("other", False, False)]
+    assert found == [
+        ("hi", True, True),
+        ("and?", True, True),
+        ("other", False, False),
+        ("more", False, False),
+    ]
 
 
 @pytest.mark.req("W9")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.channels.webhook.inbound import MAX_BODY, MAX_DEPTH, to_event
+from hermes.channels.webhook.inbound import MAX_BODY, MAX_DEPTH, is_kind_free, to_event
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import SignedCall
 from hermes.errors import BadRequest, TooLarge
@@ -116,3 +116,18 @@ def test_any_bytes_give_an_event_or_a_refusal(body: bytes, prompt: str) -> None:
         return
     assert event is not None
     assert len(event.text) <= 17_000
+
+
+@pytest.mark.req("A2")
+@pytest.mark.parametrize(
+    ("route", "is_free"),
+    [
+        ({"events": ("push",), "scheme": "github"}, True),
+        ({"scheme": "github"}, False),
+        ({"events": ("push",), "event_field": "ref", "scheme": "github"}, False),
+    ],
+)
+def test_an_unsigned_header_decides_only_where_a_route_names_events(
+    route: dict[str, Any], is_free: bool
+) -> None:
+    assert is_kind_free(Route(secret=SECRET, **route)) is is_free

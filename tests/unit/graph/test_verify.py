@@ -140,6 +140,7 @@ def test_a_message_in_another_form_than_its_one_form() -> None:
         ({Link: {"call": "c_nobody"}}, "the link of c1"),
         ({Move: {"length": 4}}, "version 1"),
         ({Move: {"content": 0}}, "version 1"),
+        ({Move: {"content": -1}}, "version 2"),
     ],
 )
 def test_records_that_tell_something_else(told: dict[type, dict[str, object]], where: str) -> None:
@@ -241,3 +242,14 @@ def reads_to_verify(turns: int) -> int:
     # What was read of the past is let go.
     assert not any(isinstance(version.kept, Messages) for version in opened.versions()[:-1])
     return storage.reads
+
+
+@pytest.mark.req("G1", "G7")
+def test_a_first_call_that_was_shown_another_first_message_than_its_version_holds() -> None:
+    storage = kept()
+    others = [user("another"), *(user(f"{n}") for n in range(1, 200))]
+    other = MessageGraph(others, name="other", storage=storage)
+    other.save()
+    storage.told = {Call: {"context": other.sequence.root}}
+
+    assert ("inconsistent", "call") in problems(storage)

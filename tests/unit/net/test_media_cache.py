@@ -440,3 +440,15 @@ async def test_a_link_whose_host_cannot_be_decoded_is_refused(tmp_path: Path) ->
 
     with pytest.raises(Forbidden, match="its address is not fetched"):
         await media_cache.read(link, limit=1000)
+
+
+@pytest.mark.req("W17", "A28")
+async def test_who_has_exactly_their_share_may_use_the_last_tenth(tmp_path: Path) -> None:
+    mine = tuple(f"m_{number}" for number in range(4))
+    home = Home(tmp_path, needed=mine, cache_bytes=1_000, share_bytes=300)
+    for name in mine[:3]:
+        await home.media_cache.put(name.encode() * 73, owner=MediaOwner("p_mallory", name))
+
+    await home.media_cache.put(bytes(300), owner=MediaOwner("p_bob", "m_3"))
+
+    assert "p_bob" in {one.split("/")[0] for one in home.kept()}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
+from hermes.errors import BadRequest, DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import ImagePart, Media, TextPart
 from hermes.outbox.channel_calls import LongReplies
@@ -10,9 +10,11 @@ from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.marks import IN_FILE, NOT_IN_FILE
 from hermes.outbox.previewer import OutboxPreviewer
 from hermes.ports.channel import Target
+from hermes.ports.media import MediaOwner
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.upward import Preview
 from hermes.testing.manual_time import settle
+from hermes.testing.setup_channel import MemoryFiles
 
 TARGET = Target(platform="memory", account="a", chat_id="c1")
 # With room for the mark of a possible repeat, 100 characters are left for each message.
@@ -322,3 +324,26 @@ async def test_a_reply_of_which_nothing_is_sent_is_not_stopped(bench) -> None:
     await bench.start()
 
     assert bench.channel.texts("c1") == ["short"]
+
+
+class CheckingFiles(MemoryFiles):
+    """Refuses everything that it is asked to check."""
+
+    async def put(
+        self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
+    ) -> Media:
+        if is_checked:
+            raise BadRequest("it is a broken picture")
+        return await super().put(data, owner=owner, name=name, is_checked=is_checked)
+
+
+@pytest.mark.req("A26")
+async def test_the_file_with_a_reply_is_not_checked_as_if_a_stranger_had_sent_it(bench) -> None:
+    bench.files = CheckingFiles()
+    bench.long = LongReplies(MOST, bench.files)
+    bench.platform(**FILES)
+    bench.reply("long", LONG)
+
+    await bench.start()
+
+    assert contents(bench) == [LONG]

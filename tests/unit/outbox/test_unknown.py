@@ -3,6 +3,7 @@
 import pytest
 
 from hermes.errors import FailureClass, NotDelivered
+from hermes.outbox.intervals import OutboxTiming
 
 DOWN = NotDelivered("down", FailureClass.SERVICE_UNAVAILABLE)
 HOUR = 3600.0
@@ -207,3 +208,18 @@ async def test_only_the_unknown_chunk_is_marked(bench) -> None:
         "(possibly a repeat) aaaa bbbb cccc dddd",
         "eeee ffff",
     ]
+
+
+@pytest.mark.req("J17")
+async def test_no_more_are_looked_for_at_a_time_than_chats_are_served(bench) -> None:
+    bench.timing = OutboxTiming(parallel_chats=1)
+    channel = bench.platform(history=True)
+    channel.lose_answers("send", 2)
+    for chat in ("c1", "c2"):
+        bench.reply(f"to {chat}", chat=chat)
+    await bench.start()
+    channel.stop_before("find", 0)
+
+    await bench.time.pass_by(5.0)
+
+    assert [verb for verb, *_ in channel.calls].count("find") == 1

@@ -128,6 +128,7 @@ def test_only_ids_with_a_domain_have_one() -> None:
         text: domain_of(text)
         for text in (
             *("4711", "", "a:b", "x@", "a@b@Mail.EVIL.test", "@a:b.c:8448", "a@mail.shop.co.uk"),
+            "a@shop.com.museum",
             *("@a:192.0.2.7:8448", "@a:192.0.2.8", "@a:[2001:db8::1]:1", "@a:[2001:db8::2]"),
         )
     }
@@ -139,6 +140,7 @@ def test_only_ids_with_a_domain_have_one() -> None:
         "a@b@Mail.EVIL.test": "evil.test",
         "@a:b.c:8448": "b.c",
         "a@mail.shop.co.uk": "shop.co.uk",
+        "a@shop.com.museum": "com.museum",
         "@a:192.0.2.7:8448": "192.0.2.0/24",
         "@a:192.0.2.8": "192.0.2.0/24",
         "@a:[2001:db8::1]:1": "2001:db8::/48",

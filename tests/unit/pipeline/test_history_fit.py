@@ -7,7 +7,7 @@ from hermes.memory.summary import summary_message
 from hermes.message.chat import UNANSWERED, ChatMessage, user_text
 from hermes.message.continuations import GO_ON
 from hermes.message.parts import TextPart
-from hermes.pipeline.history_fit import fit_history, leave_out, without_unanswered
+from hermes.pipeline.history_fit import fit_history, leave_out, sent_tokens, without_unanswered
 from hermes.pipeline.turn import Turn
 from hermes.ports.transcripts import Compaction, VisibleHistory
 from tests.unit.pipeline.stage_parts import make_turn, said
@@ -162,3 +162,11 @@ def test_a_note_that_a_summary_quotes_is_not_counted_on() -> None:
     assert left.compaction is not None
     note = "[The 4 messages after this are left out: there is no room.]"
     assert left.compaction.message.text == f"{forged.text}\n\n{note}"
+
+
+@pytest.mark.req("G5")
+def test_tokens_are_counted_only_where_there_may_be_enough_of_them() -> None:
+    turn = turn_after(talk(3))
+
+    assert sent_tokens(turn, least=100_000) == 0
+    assert sent_tokens(turn, least=1_000) > 1_500

@@ -7,7 +7,7 @@ import pytest
 from hermes.calls.capacity import CallLimit
 from hermes.calls.shares import ShareHolder
 from hermes.errors import Overloaded, TurnInterrupted
-from hermes.pipeline.interrupts import Interrupt
+from hermes.pipeline.interrupts import Interrupt, TimeLimit
 
 
 @pytest.mark.req("J12")
@@ -58,3 +58,15 @@ async def test_a_call_that_finds_no_place_in_time_is_told_so() -> None:
             await limit.place(bob).__aenter__()
     async with limit.place(bob):
         assert not limit.is_free_for(ann)
+
+
+@pytest.mark.req("J12")
+async def test_a_limit_that_is_not_reached_yet_is_looked_at_again_however_little_is_left() -> None:
+    stopped = asyncio.Event()
+    worked = iter((0.005, 0.02))
+    limit = TimeLimit(0.01, worked=lambda: next(worked), is_held=lambda: False, stop=stopped.set)
+
+    with limit:
+        await stopped.wait()
+
+    assert list(worked) == []

@@ -19,7 +19,7 @@ from hermes.pipeline.stages.save import save
 from hermes.pipeline.turn import Turn
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease
-from hermes.ports.transcripts import NewCall
+from hermes.ports.transcripts import Compaction, NewCall
 from hermes.ports.turns import Charge, Commit, CreditHold, TurnResult
 from hermes.routing.plan import Candidate
 from hermes.testing.manual_time import ManualClock
@@ -428,3 +428,16 @@ async def test_g5_a_short_conversation_and_an_agent_that_sums_nothing_up_leave_n
         await save(msgspec.structs.replace(answered(), calls=(call,)), ANSWER, ctx)
 
         assert [job.kind for job in committed(ctx).jobs if job.kind == "compact"] == []
+
+
+@pytest.mark.req("G5")
+@pytest.mark.parametrize(("version", "is_new"), [(None, True), (5, False)])
+async def test_g5_only_what_the_turn_itself_left_out_is_committed(
+    version: int | None, is_new: bool
+) -> None:
+    made = Compaction(start=0, stop=2, message=said("user", "a note"), version=version)
+    ctx = context()
+
+    await save(msgspec.structs.replace(answered(), compaction=made), ANSWER, ctx)
+
+    assert committed(ctx).compaction == (made if is_new else None)

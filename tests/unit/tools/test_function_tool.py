@@ -174,6 +174,22 @@ def test_every_kind_of_hint_has_its_schema(hint: Any, schema: dict[str, Any]) ->
 
 
 @pytest.mark.req("A17")
+class Heading(pydantic.BaseModel):
+    """A heading."""
+
+    words: dict[str, str] = {"title": "x"}
+
+
+def test_a_default_is_told_as_it_is_whatever_its_keys_are_called() -> None:
+    @tool
+    def show(heading: Heading) -> str:
+        """Show it."""
+        return str(heading)
+
+    told = properties(show)["heading"]["properties"]["words"]
+    assert told["default"] == {"title": "x"}
+
+
 def test_a_type_that_contains_itself_is_defined_once() -> None:
     @tool
     def invite(guest: Guest) -> str:

@@ -15,7 +15,7 @@ from hermes.tools import tool
 from hermes.tools.gate import GatedTools, allowed_tools, gate, only_small_talk, spec_tokens
 from hermes.tools.gate_rules import gate_rules
 from tests.unit.tools.concierge import TOOLS
-from tests.unit.tools.gate_table import NEEDING, NOTHING, OFFERED, SUNNY, TRIVIAL, Said
+from tests.unit.tools.gate_table import NEEDING, NOTHING, OFFERED, SUNNY, TRIVIAL, Said, said
 
 RULES = gate_rules(GateSettings())
 NAMES = tuple(one.spec.name for one in TOOLS)
@@ -123,6 +123,26 @@ def test_an_ok_is_small_talk_only_when_nothing_was_asked() -> None:
     assert gated("ok", SUNNY).rule == "a trivial message"
     assert gated("ok", OFFERED).rule == "a follow-up: booking, venues"
     assert gated("yes", SUNNY).rule == "a follow-up: weather"
+
+
+@pytest.mark.req("A17")
+def test_a_message_that_goes_on_does_not_begin_a_topic_whatever_it_names() -> None:
+    recent = said(
+        *("book a table at Luna for friday", "For how many people?"),
+        *("and what's the weather in Porto tomorrow", "Sunny, 24 degrees. Shall I go ahead?"),
+    )
+
+    assert gated("yes", recent).rule == "a follow-up: booking, weather"
+
+
+@pytest.mark.req("A17")
+def test_a_short_message_without_a_topic_does_not_begin_one() -> None:
+    recent = said(
+        *("book a table at Luna for friday", "For how many people?"),
+        *("four", "Anything else?"),
+    )
+
+    assert gated("yes", recent).rule == "a follow-up: booking"
 
 
 @pytest.mark.req("A17")

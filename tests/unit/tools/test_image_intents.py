@@ -112,6 +112,12 @@ def test_settings_replace_the_words_of_an_intent_and_add_intents() -> None:
     assert set(intents.names) == {CALORIES, DUPES, "plant"}
 
 
+def test_a_word_of_signs_alone_is_in_no_caption() -> None:
+    intents = ImageIntents({"plant": ImageIntentSettings(words=("!!!", "plant"))})
+
+    assert [intents.of(text).intent for text in ("hello", "a plant")] == [GENERAL, "plant"]
+
+
 class Receipts:
     """Fits `ports.vision.VisionPipeline`."""
 

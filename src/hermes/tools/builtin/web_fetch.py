@@ -135,7 +135,8 @@ def _why_unread(document: WebDocument) -> str:
 
 
 def _show(document: WebDocument, max_chars: int) -> str:
-    body = document.body or b""
+    body = document.body
+    assert body is not None
     if (
         not document.kind
         and b"\0" in body[:1024]

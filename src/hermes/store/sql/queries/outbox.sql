@@ -36,8 +36,8 @@ WHERE id = ?1 AND state IN ('preview', 'unknown') AND more = ?2
         WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL);
 
 -- name: drop_more
--- The row of a message that was not sent.
-DELETE FROM outbox_more WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL;
+-- The row of a message that was not sent; `preview_not_sent` has just found it without an id.
+DELETE FROM outbox_more WHERE delivery = ?1 AND number = ?2;
 
 -- name: preview_went_on
 -- The platform's id of one more message; a row that a crash had made unknown is found again by it.
