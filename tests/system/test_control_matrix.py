@@ -266,7 +266,7 @@ def test_the_command_line_reaches_the_gateway_only_by_orders_of_the_table() -> N
     used = {name for text in texts for name in re.findall(r"\b[A-Z][A-Z_]+\b", text)}
 
     assert [text for text in texts if re.search(r"""["']/control""", text)] == []
-    assert IDS_PATH == orders.IDS_FIND.path
+    assert orders.IDS_FIND.path == IDS_PATH
     assert len(used & {name for name, one in vars(orders).items() if one in ORDERS}) > 60
 
 
