@@ -22,6 +22,7 @@ from hermes.control.order import AnyOrder, NoFields
 from hermes.control.orders import AUDIT_LIST, BY_CHAT, BY_NAME, ORDERS
 from hermes.errors import HermesError
 from hermes.ports.access import ROLES, Role, allows
+from hermes.ports.ids import IDS_PATH
 from hermes.sessions.commands import BUILT_IN
 
 SECRET = "S3cret-Words-Nobody-May-Keep"
@@ -44,6 +45,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "mcp.reload": ("POST", "mcp/reload", None),
     "messages.why": ("GET", "why/m_1", None),
     "messages.read": ("GET", "why/m_1?text=true", None),
+    "ids.find": ("GET", "ids?kinds=person,token&part=p_", {"kinds": "person,token", "part": "p_"}),
     "interactions.list": ("GET", "interactions", {}),
     "access.link": ("POST", "link", None),
     "tokens.list": ("GET", "tokens", None),
@@ -67,6 +69,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "credits.refund": ("POST", "credits/refund", {"message": "m_1", "reason": SECRET}),
     "credits.refer": ("POST", "credits/refer", {**USER, "code": SECRET}),
     "memory.show": ("GET", f"memory?user=telegram:{NUMBER}", USER),
+    "memory.list": ("GET", "memory/people", {}),
     "memory.record": ("GET", f"memory/record?user=telegram:{NUMBER}", USER),
     "memory.set": ("POST", "memory", {**USER, "key": "diet", "value": SECRET}),
     "memory.forget": ("POST", "memory/forget", {**USER, "key": SECRET}),
@@ -262,7 +265,8 @@ def test_the_command_line_reaches_the_gateway_only_by_orders_of_the_table() -> N
     texts = [file.read_text() for file in folder.glob("*.py")]
     used = {name for text in texts for name in re.findall(r"\b[A-Z][A-Z_]+\b", text)}
 
-    assert [text for text in texts if '"/control' in text] == []
+    assert [text for text in texts if re.search(r"""["']/control""", text)] == []
+    assert orders.IDS_FIND.path == IDS_PATH
     assert len(used & {name for name, one in vars(orders).items() if one in ORDERS}) > 60
 
 

@@ -55,6 +55,7 @@ class Kind:
 CALL = {"model": "openai:gpt-4o-mini", "messages": [{"role": "user", "content": ANSWER}]}
 KINDS = {
     "page": Kind(("/",), "/"),
+    "page of a message": Kind(("/why/{id}",), "/why/none"),
     "file": Kind(("/assets/{name}",), "/assets/app.js"),
     "sign-in": Kind(("/signin", "/signout"), "/signin", b"401", {"token": "nobody's"}),
     "health": Kind(("/healthz", "/readyz"), "/healthz"),
@@ -72,6 +73,7 @@ KINDS = {
         body={"conversation": "eve", "text": ANSWER, "id": "1"},
     ),
     "chat stream": Kind(("/web/messages/{id}/events",), "/web/messages/none/events", b"404"),
+    "chat story": Kind(("/web/messages/{id}/why",), "/web/messages/none/why", b"404"),
     "chat report": Kind(
         ("/web/conversations", "/web/conversations/{id}", "/web/info"), "/web/conversations"
     ),

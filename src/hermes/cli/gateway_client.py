@@ -17,7 +17,7 @@ from hermes.cli.server_events import ServerEvent, read_events
 from hermes.cli.who import operator_name
 from hermes.errors import Conflict, HermesError, NotFound, Refused, StreamTruncated, TryLater
 from hermes.ops.instance import GatewayAddress, RunningGateway, find_running
-from hermes.ports.ids import IdsReport
+from hermes.ports.ids import IDS_PATH, IdsReport
 
 SHORT_S = 15.0
 # A person who pressed Tab waits for it.
@@ -149,7 +149,7 @@ def known_ids(home: Path, query: str) -> tuple[str, ...]:
     """Return the ids that a shell can complete; none if the gateway does not answer at once."""
     try:
         gateway = connect(home)
-        return gateway.get(f"/control/ids?{query}", IdsReport, timeout_s=_COMPLETION_S).ids
+        return gateway.get(f"{IDS_PATH}?{query}", IdsReport, timeout_s=_COMPLETION_S).ids
     except HermesError:
         return ()
 

@@ -39,6 +39,7 @@ from hermes.control.operations import Operations
 from hermes.control.order import Actor, AnyOrder, NoFields, Order, Report, Request
 from hermes.control.search import SearchOperations
 from hermes.ports.access import Role
+from hermes.ports.ids import IDS_PATH
 
 _PERSON: Final = ("person_id",)
 _USER: Final = ("user.id",)
@@ -197,7 +198,7 @@ MESSAGES_READ = _row(
     shows=True, targets=("id",), result_targets=("id",),
     summary="Explain what happened to a message, with what was said.")
 IDS_FIND = _row(
-    "ids.find", "owner", ids.IdOperations.find, get="/control/ids",
+    "ids.find", "owner", ids.IdOperations.find, get=IDS_PATH,
     summary="List ids that begin or end with a part, as shells complete them.")
 INTERACTIONS_LIST = _row(
     "interactions.list", "operator", interactions.InteractionOperations.list,

@@ -4,6 +4,9 @@ from typing import Literal, Protocol
 
 import msgspec
 
+# Where a gateway is asked for ids. Both sides name it here: a shell that completes has no time to
+# import the table of orders.
+IDS_PATH = "/control/ids"
 IdKind = Literal["message", "refusal", "call", "person", "channel", "job", "letter", "key"]
 
 

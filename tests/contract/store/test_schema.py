@@ -32,6 +32,7 @@ TOPICS = (
     "feed",
     "fleet",
     "graph",
+    "ids",
     "inbox",
     "interactions",
     "keys",
@@ -41,6 +42,7 @@ TOPICS = (
     "overheard",
     "pairing",
     "people",
+    "person_rows",
     "pruning",
     "responses",
     "sealed_tables",
@@ -132,7 +134,9 @@ def test_every_query_has_a_sentence_compiles_and_is_used(topic: str) -> None:
     # It is SQLite's own: it reads what its migration drops.
     package = "hermes.store.sqlite" if topic == "adoption" else QUERIES_PACKAGE
     text = resources.files(package).joinpath(f"{topic}.sql").read_text()
-    modules = (*PACKAGE.iterdir(), *resources.files("hermes.store.sql").iterdir())
+    # The kinds of ids that a caller can name are the names of their statements.
+    kinds = resources.files("hermes.ports").joinpath("ids.py")
+    modules = (*PACKAGE.iterdir(), *resources.files("hermes.store.sql").iterdir(), kinds)
     code = "".join(item.read_text() for item in modules if item.name.endswith(".py"))
     db = apsw.Connection(":memory:")
     db.create_scalar_function("hermes_now", lambda *_: 1.0, 0)

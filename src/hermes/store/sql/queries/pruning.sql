@@ -85,7 +85,10 @@ DELETE FROM graphs WHERE id = ?1;
 
 -- name: set_aside_tools
 -- Put the tools of all calls aside; those that a call used meanwhile are stored again.
-UPDATE OR IGNORE blobs SET graph = -1 WHERE graph = 0 AND name IS NOT NULL;
+UPDATE blobs SET graph = -1 WHERE graph = 0 AND name IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM blobs AS other
+    WHERE other.graph = -1 AND other.name = blobs.name AND other.person_id = blobs.person_id
+);
 
 -- name: tools_aside
 -- The tools that were put aside.
@@ -98,7 +101,10 @@ ORDER BY graph, branch, number LIMIT ?4;
 
 -- name: bring_back_tools
 -- Tools that a call refers to are stored as before.
-UPDATE OR IGNORE blobs SET graph = 0 WHERE id = ?1;
+UPDATE blobs SET graph = 0 WHERE id = ?1 AND NOT EXISTS (
+    SELECT 1 FROM blobs AS other
+    WHERE other.graph = 0 AND other.name = blobs.name AND other.person_id = blobs.person_id
+);
 
 -- name: drop_tools_aside
 -- Forget the tools that no call refers to.

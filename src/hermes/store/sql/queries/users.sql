@@ -80,7 +80,7 @@ SELECT people.id FROM people
         SELECT person_id, max(at) AS at FROM interactions GROUP BY person_id
     ) AS answered ON answered.person_id = people.id
 WHERE erased_at IS NULL AND blocked_at IS NULL
-    AND max(created_at, coalesce(used.at, 0), coalesce(answered.at, 0)) < ?1
+    AND created_at < ?1 AND coalesce(used.at, 0) < ?1 AND coalesce(answered.at, 0) < ?1
     AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
     AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
     AND NOT EXISTS (
