@@ -211,6 +211,48 @@ def test_a_broken_export_of_chatgpt_names_the_conversation(tmp_path: Path) -> No
 
 
 @pytest.mark.req("G2")
+@pytest.mark.parametrize("shown", [None, "a", "c"])
+@pytest.mark.parametrize(
+    "parents", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "a", "c": "a"}]
+)
+def test_a_circle_in_an_export_of_chatgpt_is_refused(
+    tmp_path: Path, parents: dict[str, str], shown: str | None
+) -> None:
+    file, found = tmp_path / "conversations.json", exported()
+    for name, parent in parents.items():
+        found["mapping"][name] = node(name, parent, "user", name)
+    file.write_text(json.dumps([found | {"current_node": shown}]))
+
+    with pytest.raises(BadRequest, match=r"'a', or one before it, is its own ancestor"):
+        list(read_chatgpt(file))
+
+
+def fan(trunk: int, leaves: int) -> dict[str, Any]:
+    """Return a conversation of one trunk that ends in many leaves."""
+    nodes = [node(f"t{n}", f"t{n - 1}" if n else None, "user", f"{n}") for n in range(trunk)]
+    nodes += [node(f"l{n}", f"t{trunk - 1}", "user", f"leaf {n}") for n in range(leaves)]
+    return {"title": "Fan", "id": "f", "mapping": {one["id"]: one for one in nodes}}
+
+
+@pytest.mark.req("G2")
+def test_the_paths_of_an_export_of_chatgpt_are_bounded_together(tmp_path: Path) -> None:
+    file, problems = tmp_path / "conversations.json", list[str]()
+    file.write_text(json.dumps([fan(1001, 200), fan(999, 3)]))
+
+    (graph,) = read_chatgpt(file, problems=problems)
+
+    assert problems == [
+        "conversation 1 of conversations.json: Its 200 paths have 200400 messages together; at most "
+        "200000 are read."
+    ]
+    branches = [graph.checkout(name) for name in graph.branches()]
+    assert [(len(one), one[-1]["content"]) for one in branches] == [
+        (1000, "leaf 0"), (1000, "leaf 1"), (1000, "leaf 2")
+    ]  # fmt: skip
+    assert (branches[1][:-1] == branches[0][:-1], graph.verify().ok) == (True, True)
+
+
+@pytest.mark.req("G2")
 @pytest.mark.parametrize(
     ("content", "error"), [(b"not JSON", BadRequest), (b"PK\x05\x06" + bytes(18), BadRequest)]
 )
