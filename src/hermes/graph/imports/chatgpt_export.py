@@ -185,7 +185,8 @@ def _messages(path: list[tuple[str, _Message]]) -> list[Message]:
 
 def _text(content: dict[str, Any]) -> str:  # Any: JSON
     """Return what a message says; pictures and files are named."""
-    if content.get("content_type") in _HIDDEN:
+    kind = content.get("content_type")
+    if isinstance(kind, str) and kind in _HIDDEN:
         return ""
     parts = content.get("parts")
     if not isinstance(parts, list):
@@ -199,5 +200,7 @@ def _part(part: Any) -> str:  # Any: JSON
         return part
     if not isinstance(part, dict):
         return ""
-    text = part.get("text")
-    return text if isinstance(text, str) else f"[{part.get('content_type', 'file')}]"
+    text, kind = part.get("text"), part.get("content_type")
+    if isinstance(text, str):
+        return text
+    return f"[{kind if isinstance(kind, str) else 'file'}]"
