@@ -10,7 +10,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
-from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain
+from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain, without_secrets
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.open_call import OpenCall
 
@@ -155,9 +155,10 @@ def _reads_alike(old: Message, new: Message) -> bool:
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool in the format of training data; a tool of the service stays as it is."""
+    """Return a tool in the format of training data; a tool of the service stays one, without its keys."""
     if "input_schema" not in tool:
-        return tool
+        kept: dict[str, Any] = without_secrets(tool)
+        return kept
     told = {key: tool[key] for key in ("name", "description") if key in tool}
     return {"type": "function", "function": {**told, "parameters": tool["input_schema"]}}
 

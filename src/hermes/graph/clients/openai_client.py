@@ -9,7 +9,7 @@ from typing import Any
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
-from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain
+from hermes.graph.clients.sdk_call import ReadAnswer, SdkCall, chosen, plain, without_secrets
 from hermes.graph.message_graph import MessageGraph
 from hermes.graph.open_call import OpenCall
 
@@ -69,7 +69,7 @@ class _Completions:
         tools = plain(options.get("tools"))
         call = graph.call(
             model=model,
-            tools=tools if isinstance(tools, list) else None,
+            tools=list(map(without_secrets, tools)) if isinstance(tools, list) else None,
             sampling=chosen(options, _SAMPLING),
         )
         recorded = SdkCall(

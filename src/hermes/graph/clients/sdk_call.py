@@ -4,6 +4,7 @@ A stream is recorded when it ends. If the caller leaves it early, or it breaks o
 arrived is recorded as an answer that does not count as sampled.
 """
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from inspect import isawaitable
 from types import TracebackType
@@ -16,6 +17,9 @@ from hermes.graph.open_call import OpenCall
 
 # Any: an SDK's values, of which each dialect knows the fields that it reads.
 INTERRUPTED = "interrupted"
+# What a service is given for a server that it calls as a tool, and no model sees.
+_SECRET = frozenset({"authorization", "headers"})
+_USER_OF_URL = re.compile(r"(?<=://)[^/?#\s]*@")
 
 
 class ReadAnswer(msgspec.Struct, kw_only=True):
@@ -184,3 +188,19 @@ def chosen(options: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
         for name, value in found.items()
         if isinstance(value, str | int | float | dict | list)
     }
+
+
+def without_secrets(tool: Any) -> Any:
+    """Return a tool as it is recorded: one that is no function without keys to what it calls."""
+    if not isinstance(tool, dict) or tool.get("type", "function") == "function":
+        return tool
+    return _cleaned(tool)
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: one for key, one in value.items() if str(key).lower() not in _SECRET}
+        return {key: _cleaned(one) for key, one in kept.items()}
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    return _USER_OF_URL.sub("", value) if isinstance(value, str) else value

@@ -6,8 +6,10 @@ SQLite reports is translated here into errors that name the file and what to do.
 
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
@@ -37,8 +39,9 @@ class GraphFile:
             yield None
             return
         with self._translated(), closing(self._connect()) as db:
-            is_ready = self._check(db)
+            # Checked in the transaction that reads: nobody changes the tables in between.
             db.execute("BEGIN")
+            is_ready = self._check(db)
             yield db if is_ready else None
 
     @contextmanager
@@ -80,7 +83,14 @@ class GraphFile:
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self.path.absolute().as_uri()}?mode=rw"
-        return sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)
+        db = sqlite3.connect(address, uri=True, timeout=PATIENCE_S, isolation_level=None)
+        # The file may come from anybody: what is written in it calls no function with effects, and
+        # damaged pages are noticed before they are used.
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA cell_size_check = ON")
+        if sys.version_info >= (3, 12):
+            db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE, True)
+        return db
 
     def _check(self, db: sqlite3.Connection) -> bool:
         """Return whether the file has its tables; raises BadRequest if it is another program's."""
@@ -99,6 +109,7 @@ class GraphFile:
                 f"{self.path} has format {version} of message graph files, this Hermes reads "
                 f"{FORMAT}. Use the newer Hermes that wrote it."
             )
+        self._check_tables(db)
         row = db.execute(SQL["about"], ("names",)).fetchone()
         if row is None or row[0] != self._names:
             raise BadRequest(
@@ -107,10 +118,20 @@ class GraphFile:
             )
         return True
 
+    def _check_tables(self, db: sqlite3.Connection) -> None:
+        """Refuse all that could run when the file is read or written: views, triggers, the like."""
+        made = _made()
+        found = frozenset(db.execute(SQL["schema"], (len(made) + 1,)))
+        if found != made:
+            kind, name, _ = min(found - made or made - found, key=str)
+            raise BadRequest(
+                f"{self.path} has not exactly the tables of a file of message graphs; they differ in "
+                f"the {str(kind)[:20]} {str(name)[:40]!r}. Nothing was changed. Ask for a copy as "
+                "Hermes saved it, or remove with SQLite what was added."
+            )
+
     def _prepare(self, db: sqlite3.Connection) -> None:
-        schema = resources.files("hermes.graph.files").joinpath("schema.sql")
-        for statement in schema.read_text(encoding="utf-8").split(";"):
-            db.execute(statement)
+        _make_tables(db)
         db.execute(SQL["set_about"], ("names", self._names))
         db.execute(f"PRAGMA application_id = {MAGIC}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
@@ -146,3 +167,17 @@ class GraphFile:
             f"{self.path} cannot be used ({why}). Nothing was written. Check that it is a file "
             "that this user may read and write."
         )
+
+
+def _make_tables(db: sqlite3.Connection) -> None:
+    schema = resources.files("hermes.graph.files").joinpath("schema.sql")
+    for statement in schema.read_text(encoding="utf-8").split(";"):
+        db.execute(statement)
+
+
+@cache
+def _made() -> frozenset[tuple[str, str, str | None]]:
+    """Return the tables of this format, and their indexes, as SQLite describes them."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        _make_tables(db)
+        return frozenset(db.execute(SQL["schema"], (-1,)))

@@ -2,6 +2,10 @@
 -- How many tables a file has; a new one has none.
 SELECT count(*) FROM sqlite_master;
 
+-- name: schema
+-- What a file holds: tables and indexes, and views and triggers if somebody added them.
+SELECT type, name, sql FROM sqlite_master LIMIT ?;
+
 -- name: set_about
 -- A fact about the file.
 INSERT INTO about (key, value) VALUES (?, ?);

@@ -7,18 +7,21 @@ count as sampled: the export does not say what the models saw.
 
 import os
 import zipfile
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hermes.errors import BadRequest, HermesError, NotFound
+from hermes.errors import BadRequest, HermesError, NotFound, TooLarge
 from hermes.graph.blob import Message
 from hermes.graph.imports.source_file import MAX_MESSAGES, decoded, read_whole
 from hermes.graph.message_graph import MessageGraph
 
 MAX_BRANCHES = 200
+# Of all paths together: what many paths share counts for each of them.
+MAX_PATH_MESSAGES = 200_000
 _SPOKEN = frozenset({"user", "assistant", "system", "tool"})
 # What ChatGPT adds for itself and shows nobody.
 _HIDDEN = frozenset({"user_editable_context", "model_editable_context"})
@@ -97,32 +100,64 @@ def _is_conversations(name: str) -> bool:
 def _graph(found: _Conversation, place: str) -> MessageGraph:
     if len(found.mapping) > MAX_MESSAGES:
         raise BadRequest(f"It has {len(found.mapping)} messages; at most {MAX_MESSAGES} are read.")
-    parents = {node.parent for node in found.mapping.values()}
-    leaves = [name for name in found.mapping if name not in parents]
-    if found.current_node in found.mapping:
-        leaves = [found.current_node, *(one for one in leaves if one != found.current_node)]
-    paths = [_messages(_path(found.mapping, leaf)) for leaf in leaves[:MAX_BRANCHES]]
+    paths = _paths(found)
+    main = next(paths, [])
     name = f"{found.title or 'untitled'} {found.conversation_id or found.id or place}"
-    graph = MessageGraph(paths[0] if paths else (), name=name)
-    for number, messages in enumerate(paths[1:], 1):
-        branch = graph.branch(f"path-{number}")
-        branch[:] = messages
+    graph = MessageGraph(main, name=name)
+    for number, messages in enumerate(paths, 1):
+        branch, fork = graph.branch(f"path-{number}"), _shared(main, messages)
+        branch[fork:] = messages[fork:]
     return graph
 
 
-def _path(nodes: dict[str, _Node], leaf: str) -> list[tuple[str, _Message]]:
+def _paths(found: _Conversation) -> Iterator[list[Message]]:
+    """Iterate over the paths as messages, first the one that was shown last; one is in memory."""
+    nodes, depths = found.mapping, _depths(found.mapping)
+    parents = {node.parent for node in nodes.values()}
+    leaves = [name for name in nodes if name not in parents]
+    if found.current_node in nodes:
+        leaves = [found.current_node, *(one for one in leaves if one != found.current_node)]
+    leaves = leaves[:MAX_BRANCHES]
+    length = sum(depths[leaf] for leaf in leaves)
+    if length > MAX_PATH_MESSAGES:
+        raise TooLarge(
+            f"Its {len(leaves)} paths have {length} messages together; at most {MAX_PATH_MESSAGES} "
+            "are read."
+        )
+    return (_messages(_path(nodes, leaf, depths[leaf])) for leaf in leaves)
+
+
+def _depths(nodes: dict[str, _Node]) -> dict[str, int]:
+    """Return how many nodes lead to each node, itself included; a circle is refused."""
+    children = defaultdict[str | None, list[str]](list)
+    for name, node in nodes.items():
+        children[node.parent if node.parent in nodes else None].append(name)
+    depths, level, depth = dict[str, int](), children[None], 0
+    while level:
+        depth += 1
+        depths |= dict.fromkeys(level, depth)
+        level = [child for name in level for child in children[name]]
+    for name in nodes:
+        if name not in depths:
+            raise BadRequest(f"The message {name[:40]!r}, or one before it, is its own ancestor.")
+    return depths
+
+
+def _path(nodes: dict[str, _Node], leaf: str, length: int) -> list[tuple[str, _Message]]:
     """Return the messages from the root to a leaf."""
-    found, seen = list[tuple[str, _Message]](), set[str]()
-    name: str | None = leaf
-    while name is not None and name in nodes:
-        if name in seen:
-            raise BadRequest(f"The message {name[:40]!r} is its own ancestor.")
-        seen.add(name)
+    found, name = list[tuple[str, _Message]](), leaf
+    for _ in range(length):
         node = nodes[name]
         if node.message is not None:
             found.append((name, node.message))
-        name = node.parent
+        name = node.parent or ""
     return found[::-1]
+
+
+def _shared(one: list[Message], other: list[Message]) -> int:
+    """Return how many messages at the beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _messages(path: list[tuple[str, _Message]]) -> list[Message]:
@@ -150,7 +185,8 @@ def _messages(path: list[tuple[str, _Message]]) -> list[Message]:
 
 def _text(content: dict[str, Any]) -> str:  # Any: JSON
     """Return what a message says; pictures and files are named."""
-    if content.get("content_type") in _HIDDEN:
+    kind = content.get("content_type")
+    if isinstance(kind, str) and kind in _HIDDEN:
         return ""
     parts = content.get("parts")
     if not isinstance(parts, list):
@@ -164,5 +200,7 @@ def _part(part: Any) -> str:  # Any: JSON
         return part
     if not isinstance(part, dict):
         return ""
-    text = part.get("text")
-    return text if isinstance(text, str) else f"[{part.get('content_type', 'file')}]"
+    text, kind = part.get("text"), part.get("content_type")
+    if isinstance(text, str):
+        return text
+    return f"[{kind if isinstance(kind, str) else 'file'}]"

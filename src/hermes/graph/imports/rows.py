@@ -68,7 +68,7 @@ def _graph(row: Row, name: str, kind: str, *, model: str) -> MessageGraph:
         return MessageGraph([_seen(message) for message in messages], name=name)
     graph = MessageGraph(name=name)
     for message in messages:
-        if isinstance(message, Mapping) and message.get("role") in _ANSWERS:
+        if _is_answer(message):
             graph.record_call(
                 _seen(message),
                 model=model,
@@ -79,6 +79,11 @@ def _graph(row: Row, name: str, kind: str, *, model: str) -> MessageGraph:
         else:
             graph.append(_seen(message))
     return graph
+
+
+def _is_answer(message: Any) -> bool:
+    role = message.get("role") if isinstance(message, Mapping) else None
+    return isinstance(role, str) and role in _ANSWERS
 
 
 def _seen(message: Any) -> Message:

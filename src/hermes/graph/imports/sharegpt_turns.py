@@ -11,6 +11,7 @@ import msgspec
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Message
+from hermes.graph.imports.source_file import decoded
 
 _ROLES = {
     "system": "system",
@@ -41,7 +42,7 @@ def messages_of_turns(turns: list[Any]) -> list[Message]:  # Any: JSON
     for number, turn in enumerate(turns):
         try:
             found.append(reader.message(turn))
-        except (BadRequest, msgspec.DecodeError) as problem:
+        except BadRequest as problem:
             raise BadRequest(f"turn {number}: {problem}") from problem
     return found
 
@@ -83,7 +84,7 @@ class _Reader:
             yield self._call(inside)
 
     def _call(self, text: str) -> dict[str, Any]:
-        call = msgspec.json.decode(text.strip(), type=_CallText)
+        call = decoded(text.strip(), "The tool call", kind=_CallText)
         self._made += 1
         call_id = f"call_{self._made}"
         self._open.append(call_id)

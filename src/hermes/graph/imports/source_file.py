@@ -32,10 +32,12 @@ def items_of(path: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:  # Any:
             yield from _lines(stream, file.name)
 
 
-def decoded(data: bytes, place: str) -> Any:  # Any: JSON
-    """Return JSON as data; raises BadRequest that names the place."""
+def decoded(data: bytes | str, place: str, *, kind: Any = Any) -> Any:  # Any: JSON, a type
+    """Return JSON as data, or as a `kind`; raises BadRequest that names the place."""
     try:
-        return _decode(data)
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as problem:
+        raise BadRequest(f"{place} cannot be read: {problem}.") from problem
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise BadRequest(f"{place} is not JSON: {problem}.") from problem
     except RecursionError as problem:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import anthropic
+import httpx2
 import openai
 import pytest
 import pytest_asyncio
@@ -118,6 +120,67 @@ async def test_a_program_with_its_own_list_is_recorded_as_it_is(
     # Nothing that a call saw was changed by giving the same messages again.
     assert (graph.edges(), [graph.is_sampled(n) for n in (2, 4, 6)]) == ([], [True] * 3)
     assert graph.verify().ok
+
+
+SERVER = {
+    "type": "mcp",
+    "server_url": "https://me:SECRET-1@example.org/mcp?of=a@b",
+    "authorization": "SECRET-2",
+    "headers": {"X-Key": "SECRET-3"},
+    "allowed": [{"Headers": "SECRET-4", "urls": ["http://SECRET-5@example.org"]}, 7],
+}
+KEPT = {
+    "type": "mcp",
+    "server_url": "https://example.org/mcp?of=a@b",
+    "allowed": [{"urls": ["http://example.org"]}, 7],
+}
+CHOICE = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
+
+
+class Service(httpx2.BaseTransport):
+    """A service that takes every tool, and keeps what it was sent."""
+
+    def __init__(self, answer: dict[str, Any]) -> None:
+        self.sent: list[bytes] = []
+        self._answer = answer
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.sent.append(request.read())
+        return httpx2.Response(200, json=self._answer)
+
+
+def assert_no_secrets(graph: MessageGraph, service: Service, file: Path) -> None:
+    graph.save(file)
+    assert b"SECRET" not in file.read_bytes()
+    assert [service.sent[0].count(b"SECRET-%d" % n) for n in range(1, 6)] == [1] * 5
+
+
+@pytest.mark.req("G4")
+def test_keys_in_tools_for_openai_are_sent_and_not_recorded(tmp_path: Path) -> None:
+    graph, service = MessageGraph([user("hello")]), Service({"model": "m", "choices": [CHOICE]})
+    properties = {"headers": {"description": "as in http://me:you@example.org"}}
+    function = {"name": "get", "parameters": {"type": "object", "properties": properties}}
+    own = {"type": "function", "function": function}
+
+    with openai.OpenAI(api_key="k", http_client=httpx2.Client(transport=service)) as sdk:
+        client: Client = RecordedOpenAI(sdk, graph)
+        client.chat.completions.create(model="m", tools=[own, SERVER])
+
+    assert graph.tools_of(graph.calls()[0]) == [own, KEPT]
+    assert_no_secrets(graph, service, tmp_path / "talk.db")
+
+
+@pytest.mark.req("G4")
+def test_keys_in_tools_for_anthropic_are_sent_and_not_recorded(tmp_path: Path) -> None:
+    content = [{"type": "text", "text": "Yes."}]
+    graph, service = MessageGraph([user("hello")]), Service({"model": "m", "content": content})
+
+    with anthropic.Anthropic(api_key="k", http_client=httpx2.Client(transport=service)) as sdk:
+        client: Client = RecordedAnthropic(sdk, graph)
+        client.messages.create(model="m", max_tokens=9, tools=[*CLAUDE_TOOLS, SERVER])
+
+    assert graph.tools_of(graph.calls()[0]) == [*TOOLS, KEPT]
+    assert_no_secrets(graph, service, tmp_path / "talk.db")
 
 
 @pytest.mark.req("G4", "G6")

@@ -1,6 +1,8 @@
 """Graphs in a file: it comes back whole, foreign files are refused, and writers do not lose work."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -191,6 +193,44 @@ def test_a_foreign_file_is_not_written_to(tmp_path: Path) -> None:
     file.write_bytes(b"")
     talk().save(file)
     assert MessageGraph.open(file) == talk()
+
+
+_ENDLESS = """
+ALTER TABLE moves RENAME TO true_moves;
+CREATE VIEW moves AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)
+SELECT graph, branch, number, data FROM true_moves, c;
+"""
+
+
+@pytest.mark.req("G7")
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        (_ENDLESS, "they differ in the table 'true_moves'"),
+        ("CREATE TRIGGER x AFTER INSERT ON moves BEGIN UPDATE blobs SET data = x'00'; END;", "trigger 'x'"),
+        ("CREATE TABLE notes (text);", "table 'notes'"),
+        ("CREATE INDEX i ON moves (abs(number));", "index 'i'"),
+        ("DROP TABLE calls; CREATE VIEW calls AS SELECT 1 AS data;", "view 'calls'"),
+        ("DROP TABLE feedback;", "table 'feedback'"),
+        ("DROP TABLE links; CREATE TABLE links (graph, data CHECK (length(data) < 5));", "table 'links'"),
+    ],
+)  # fmt: skip
+def test_a_file_with_other_tables_is_neither_read_nor_written(
+    tmp_path: Path, script: str, text: str
+) -> None:
+    file, graph = tmp_path / "talk.db", talk()
+    graph.save(file)
+    with closing(sqlite3.connect(file)) as db:
+        db.executescript(script)
+    before = file.read_bytes()
+    graph.user("more")
+
+    with pytest.raises(BadRequest, match=text):
+        MessageGraph.open(file)
+    with pytest.raises(BadRequest, match=text):
+        graph.save(file)
+
+    assert file.read_bytes() == before
 
 
 @pytest.mark.req("G7")

@@ -104,10 +104,17 @@ BROKEN: list[tuple[Read, str, str]] = [
     (read_jsonl, '{"messages": ' + "[" * 100_000 + "]" * 100_000 + "}", "line 2 .*deep|line 2 .*not JSON"),
     (read_jsonl, '{"messages": [{"role": "user", "content": ' + "[" * 99 + "]" * 99 + "}]}", "line 2 .* 64 levels"),
     (read_jsonl, '{"messages": ' + json.dumps([user("x")] * 100_001) + "}", "line 2 .*at most 100000"),
+    (read_jsonl, '{"messages": [{"role": ["a"], "content": "x"}]}', r"line 2 .*: A message needs a role .*found \['a'\]"),
     (read_sharegpt, '{"messages": []}', "line 2 .*: A ShareGPT row needs `conversations`"),
     (read_sharegpt, '{"conversations": [{"from": "elf", "value": ""}]}', "turn 0: `from` is one of .* 'elf'"),
     (read_sharegpt, '{"conversations": [{"from": "tool", "value": ""}]}', "turn 0: .* before any call"),
     (read_sharegpt, '{"conversations": [{"from": "gpt", "value": "<tool_call> {"}]}', "turn 0: <tool_call> has no"),
+    (read_sharegpt, json.dumps({"conversations": [{"from": "gpt", "value": f"<tool_call>{'[' * 100_000}</tool_call>"}]}),
+     "line 2 .*turn 0: .*The tool call cannot be read: Expected `object`"),
+    (read_sharegpt, json.dumps({"conversations": [{"from": "gpt", "value":
+        f'<tool_call>{{"name": "f", "arguments": {"[" * 100_000}}}</tool_call>'}]}), "line 2 .*turn 0: The tool call is nested too deep"),
+    (read_sharegpt, json.dumps({"conversations": [{"from": "function_call", "value": '{"name": 5}'}]}),
+     "line 2 .*turn 0: The tool call cannot be read: .*name"),
 ]  # fmt: skip
 
 
@@ -121,8 +128,9 @@ def test_a_malformed_line_names_its_number(
     file.write_text("\n".join([json.dumps(good), line, json.dumps(good)]))
     problems: list[str] = []
 
-    with pytest.raises(BadRequest, match=text):
-        list(read(file))
+    for model in ("", "m"):
+        with pytest.raises(BadRequest, match=text):
+            list(read(file, model=model))
     graphs = list(read(file, problems=problems))
 
     assert [graph.to_list() for graph in graphs] == [[user("a")], [user("a")]]
@@ -208,6 +216,60 @@ def test_a_broken_export_of_chatgpt_names_the_conversation(tmp_path: Path) -> No
     assert "is its own ancestor" in problems[0]
     with pytest.raises(BadRequest, match="conversation 2 of"):
         list(read_chatgpt(file))
+
+
+@pytest.mark.req("G2")
+@pytest.mark.parametrize("shown", [None, "a", "c"])
+@pytest.mark.parametrize(
+    "parents", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "a", "c": "a"}]
+)
+def test_a_circle_in_an_export_of_chatgpt_is_refused(
+    tmp_path: Path, parents: dict[str, str], shown: str | None
+) -> None:
+    file, found = tmp_path / "conversations.json", exported()
+    for name, parent in parents.items():
+        found["mapping"][name] = node(name, parent, "user", name)
+    file.write_text(json.dumps([found | {"current_node": shown}]))
+
+    with pytest.raises(BadRequest, match=r"'a', or one before it, is its own ancestor"):
+        list(read_chatgpt(file))
+
+
+@pytest.mark.req("G2")
+def test_a_type_in_an_export_of_chatgpt_that_is_no_text(tmp_path: Path) -> None:
+    file, found = tmp_path / "conversations.json", exported()
+    content = {"content_type": ["x"], "parts": ["odd", {"content_type": ["y"]}]}
+    found["mapping"]["loose"] = node("loose", "u3", "user", "", content=content)
+    file.write_text(json.dumps([found]))
+
+    (graph,) = read_chatgpt(file, problems=[])
+
+    assert graph[-1] == user("odd\n[file]")
+
+
+def fan(trunk: int, leaves: int) -> dict[str, Any]:
+    """Return a conversation of one trunk that ends in many leaves."""
+    nodes = [node(f"t{n}", f"t{n - 1}" if n else None, "user", f"{n}") for n in range(trunk)]
+    nodes += [node(f"l{n}", f"t{trunk - 1}", "user", f"leaf {n}") for n in range(leaves)]
+    return {"title": "Fan", "id": "f", "mapping": {one["id"]: one for one in nodes}}
+
+
+@pytest.mark.req("G2")
+def test_the_paths_of_an_export_of_chatgpt_are_bounded_together(tmp_path: Path) -> None:
+    file, problems = tmp_path / "conversations.json", list[str]()
+    file.write_text(json.dumps([fan(1001, 200), fan(999, 3)]))
+
+    (graph,) = read_chatgpt(file, problems=problems)
+
+    assert problems == [
+        "conversation 1 of conversations.json: Its 200 paths have 200400 messages together; at most "
+        "200000 are read."
+    ]
+    branches = [graph.checkout(name) for name in graph.branches()]
+    assert [(len(one), one[-1]["content"]) for one in branches] == [
+        (1000, "leaf 0"), (1000, "leaf 1"), (1000, "leaf 2")
+    ]  # fmt: skip
+    assert (branches[1][:-1] == branches[0][:-1], graph.verify().ok) == (True, True)
 
 
 @pytest.mark.req("G2")
