@@ -37,7 +37,7 @@ from hermes.config.change import (
     write_draft,
 )
 from hermes.config.files import LEGACY, YAML
-from hermes.config.findings import Finding, printed
+from hermes.config.findings import Finding, masked, printed
 from hermes.config.first_files import file_text
 from hermes.config.json_schema import put_schema, shipped_schema
 from hermes.config.keys import dotted, node_at
@@ -88,7 +88,7 @@ class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
 class ConfigSetReport(msgspec.Struct, frozen=True, kw_only=True):
     """A value that was written; `next` says what makes the gateway use it.
 
-    `hidden_by` is what sets the key too and wins, `problems` were there before.
+    Secrets are masked. `hidden_by` is what sets the key too and wins, `problems` were there before.
     """
 
     key: str
@@ -158,8 +158,8 @@ def _set_report(folder: Path, key: Key, draft: ConfigDraft, *, before: object) -
     is_hidden = origin is not None and origin.startswith(_ELSEWHERE)
     return ConfigSetReport(
         key=name,
-        value=value_in_file(folder, key),
-        before=before,
+        value=masked(key, value_in_file(folder, key)),
+        before=masked(key, before),
         file=str(draft.path),
         changed=draft.is_changed,
         next=_next(folder, name, draft),

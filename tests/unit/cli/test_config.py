@@ -77,6 +77,15 @@ def test_unset_removes_it_and_names_the_default(hermes, home):
     assert both.returncode == 2
 
 
+def test_set_never_prints_a_secret_as_json(hermes, home):
+    (home / "config.yaml").write_text("providers:\n  house:\n    api_key: sk-othersecretvalue\n")
+    removed = hermes("config", "set", "providers.house.api_key", "--unset", "--json")
+
+    assert removed.returncode == 0, removed.stderr
+    assert "othersecret" not in removed.stdout
+    assert json.loads(removed.stdout)["before"] == "****"
+
+
 def test_with_a_running_gateway_it_says_reload_or_restart(hermes, home, gateway):
     level = hermes("config", "set", "logs.level", "debug")
     port = hermes("config", "set", "server.port", "8090")
