@@ -141,12 +141,12 @@ def make_retention(parts: GatewayParts) -> Retention:
     core, sessions = parts.core, parts.context.settings.sessions
     operations, audited = make_operations(parts), parts.storage.audited
 
-    async def erase(person_id: str) -> None:
+    async def erase(person_id: str, silent_since: float) -> None:
         order = UserOrder(user=person_id, by=_RETENTION)
         await audited.act(
             local_actor(_RETENTION),
             USERS_ERASE,
-            work=lambda: operations.users.erase(order),
+            work=lambda: operations.users.erase(order, silent_since=silent_since),
             request=order,
         )
 

@@ -5,7 +5,7 @@ from rich.console import Console
 from hermes.cli.environment import settings_for
 from hermes.cli.operator_calls import call
 from hermes.cli.tables import Column, print_table
-from hermes.cli.terminal import AsJson, Home, examples, print_report
+from hermes.cli.terminal import AsJson, Home, Wide, examples, print_report
 from hermes.control.agents import AgentLine, AgentsReport, agents_report
 from hermes.control.order import NoFields
 from hermes.control.orders import AGENTS_LIST
@@ -21,12 +21,12 @@ _COLUMNS = (
 )
 
 
-def list_all(home: Home = None, as_json: AsJson = False) -> None:
+def list_all(home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """List the agents: their model, their tools, and the rules that choose them."""
     report = call(
         home, AGENTS_LIST, NoFields(), empty=lambda: agents_report(settings_for(home).settings)
     )
-    print_report(report, _print, as_json=as_json)
+    print_report(report, _print, as_json=as_json, wide=wide)
 
 
 def _print(report: AgentsReport, out: Console) -> None:

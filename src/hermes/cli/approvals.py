@@ -26,7 +26,7 @@ APPROVE_EPILOG = examples(
 )
 DENY_EPILOG = examples("hermes approvals deny a_0k3v9c2h6l1g")
 ApprovalId = Annotated[
-    str, typer.Argument(metavar="APPROVAL", help="The approval's id, or its last letters.")
+    str, typer.Argument(metavar="APPROVAL", help="The approval's id, or its beginning or end.")
 ]
 
 

@@ -22,6 +22,7 @@ from hermes.cli.environment import environment, home_for
 from hermes.cli.init_questions import confirm
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
 from hermes.config import ensure_home, load
+from hermes.config.change import locked_files
 from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file
 from hermes.config.keys import dotted
@@ -60,7 +61,8 @@ def add(
         _explain(found.manifest)
     answers = _gather(found, sheet, asks=asks)
     tried = _tested(name, answers, folder, asks=asks) if test else None
-    files = _write(folder, name, answers)
+    with locked_files(folder):
+        files = _write(folder, name, answers)
     report = {
         "platform": name,
         "files": [str(path) for path in files],

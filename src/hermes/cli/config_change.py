@@ -37,7 +37,7 @@ from hermes.config.change import (
     write_draft,
 )
 from hermes.config.files import LEGACY, YAML
-from hermes.config.findings import Finding, printed
+from hermes.config.findings import Finding, masked, printed
 from hermes.config.first_files import file_text
 from hermes.config.json_schema import put_schema, shipped_schema
 from hermes.config.keys import dotted, node_at
@@ -88,7 +88,7 @@ class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
 class ConfigSetReport(msgspec.Struct, frozen=True, kw_only=True):
     """A value that was written; `next` says what makes the gateway use it.
 
-    `hidden_by` is what sets the key too and wins, `problems` were there before.
+    Secrets are masked. `hidden_by` is what also sets the key and takes precedence, `problems` were there before.
     """
 
     key: str
@@ -149,7 +149,7 @@ def _environ() -> dict[str, str]:
 def _refusal(draft: ConfigDraft) -> str:
     lines = [str(problem) for problem in draft.new_problems]
     listed = f" {lines[0]}" if len(lines) == 1 else "".join(f"\n- {line}" for line in lines)
-    return f"Nothing was written, because it would be wrong:{listed}"
+    return f"Nothing was written, because the configuration would be invalid:{listed}"
 
 
 def _set_report(folder: Path, key: Key, draft: ConfigDraft, *, before: object) -> ConfigSetReport:
@@ -158,8 +158,8 @@ def _set_report(folder: Path, key: Key, draft: ConfigDraft, *, before: object) -
     is_hidden = origin is not None and origin.startswith(_ELSEWHERE)
     return ConfigSetReport(
         key=name,
-        value=value_in_file(folder, key),
-        before=before,
+        value=masked(key, value_in_file(folder, key)),
+        before=masked(key, before),
         file=str(draft.path),
         changed=draft.is_changed,
         next=_next(folder, name, draft),
@@ -180,8 +180,8 @@ def _next(folder: Path, name: str, draft: ConfigDraft) -> str:
 
 
 _NEXT = {
-    "nothing": "It was so already; nothing was changed.",
-    "start": "It counts from the next `hermes up` on.",
+    "nothing": "It already had this value; nothing was changed.",
+    "start": "It takes effect at the next `hermes up`.",
     "reload": "Next: `hermes reload` applies it.",
     "restart": f"Next: restart the gateway, for example with {_RESTART}.",
 }
@@ -199,7 +199,7 @@ def _print_set(report: ConfigSetReport, *, is_unset: bool) -> None:
             out.print(Text(clean(_default(key))), soft_wrap=True)
     out.print(_NEXT[report.next])
     if report.hidden_by is not None:
-        said = f"But {report.hidden_by} sets {report.key}, too, and wins: remove it there."
+        said = f"{report.hidden_by} also sets {report.key} and takes precedence; remove it there."
         error_console().print(Text(clean(said)), style="yellow", soft_wrap=True)
     if report.problems:
         said = "Other settings are wrong; `hermes config check` lists them."

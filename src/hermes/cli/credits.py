@@ -92,10 +92,10 @@ _LINE_COLUMNS = (
 )
 
 
-def show(user: Person, *, home: Home = None, as_json: AsJson = False) -> None:
+def show(user: Person, *, home: Home = None, wide: Wide = False, as_json: AsJson = False) -> None:
     """Show a person's balance, their referral code and the newest lines of their ledger."""
     report = _wallet(home, user)
-    print_report(report, _print_wallet, as_json=as_json)
+    print_report(report, _print_wallet, as_json=as_json, wide=wide)
 
 
 def list_all(

@@ -18,6 +18,7 @@ from hermes.cli.init_questions import InitAnswers, ask_all, ask_key, confirm
 from hermes.cli.picker import pick
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
 from hermes.config import ensure_home
+from hermes.config.change import locked_files
 from hermes.config.entries import EMBEDDER, PROVIDERS
 from hermes.config.first_files import (
     ExistingFiles,
@@ -109,8 +110,9 @@ def _set_up(
     found = existing(folder, provider=choices.provider, api_key=api_key)
     if not force and not _may_replace(found, yes=yes, provider=choices.provider):
         raise Refused("Nothing was written.")
-    with _finishing():
-        files = write_files(ensure_home(folder), choices, api_key=api_key)
+    home_folder = ensure_home(folder)
+    with _finishing(), locked_files(home_folder):
+        files = write_files(home_folder, choices, api_key=api_key)
     return {
         "home": str(folder),
         "files": [str(path) for path in files],

@@ -13,6 +13,7 @@ from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
     Home,
+    Wide,
     clean,
     console,
     examples,
@@ -50,6 +51,7 @@ _COLUMNS = (
 def list_all(
     *,
     home: Home = None,
+    wide: Wide = False,
     tools: Annotated[bool, typer.Option("--tools", help="Also list every tool.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -62,7 +64,7 @@ def list_all(
     if as_json:
         print_json(report)
     else:
-        _print(report, console(), with_tools=tools)
+        _print(report, console(wide=wide), with_tools=tools)
 
 
 def try_out(
@@ -72,6 +74,7 @@ def try_out(
     ] = None,
     *,
     home: Home = None,
+    wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
     """Start an MCP server, list its tools and stop it; a running gateway is not affected."""
@@ -84,7 +87,7 @@ def try_out(
     if as_json:
         print_json(report)
     else:
-        _print(report, console(), with_tools=True)
+        _print(report, console(wide=wide), with_tools=True)
     if any(server.state != "connected" for server in report.servers):
         raise typer.Exit(1)
 

@@ -50,17 +50,21 @@ def command(
     """
     file = None if out is None else out.expanduser().absolute()
     if file is not None and file.exists():
-        raise Conflict(f"{file} is there already, so nothing was written. Name another file.")
+        raise _taken(file)
     record = call(
         home, USERS_EXPORT, UserOrder(user=user, by=operator_name()), empty=partial(_nobody, user)
     )
     with open_graph_reader(settings_for(home)) as reader:
         assert reader is not None, "the order found the person in this store"
         lines = user_export(record, reader, at=SystemClock().now())
-        with ending_cleanly(), _target(file) as stream:
+        with ending_cleanly(), export_target(file) as stream:
             count = _write(lines, stream)
     if file is not None:
         print(clean(f"wrote {count:,} lines about {user} into {file}"))
+
+
+def _taken(file: Path) -> Conflict:
+    return Conflict(f"{file} is there already, so nothing was written. Name another file.")
 
 
 def _nobody(user: str) -> NoReturn:
@@ -79,7 +83,7 @@ def _write(lines: Iterator[bytes], stream: BinaryIO) -> int:
 
 
 @contextmanager
-def _target(file: Path | None) -> Iterator[BinaryIO]:
+def export_target(file: Path | None) -> Iterator[BinaryIO]:
     """Yield where the export goes: a file that gets its name once it is whole, or standard output."""
     if file is None:
         yield sys.stdout.buffer
@@ -91,9 +95,17 @@ def _target(file: Path | None) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        draft.rename(file)
+        _name(draft, file)
         sync_folder(file.parent)
     except OSError as error:
         raise BadRequest(f"{file} cannot be written: {error.strerror or error}.") from error
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _name(draft: Path, file: Path) -> None:
+    # Not renamed: that would replace a file that has appeared meanwhile.
+    try:
+        os.link(draft, file)
+    except FileExistsError:
+        raise _taken(file) from None

@@ -164,7 +164,7 @@ def _json(key: Key, text: str) -> Any:
         return json.loads(text)
     except ValueError as error:
         raise BadRequest(
-            f"The value of {dotted(key)} begins like JSON and is none ({error}). Put it in quotes for "
+            f"The value of {dotted(key)} looks like JSON but cannot be read ({error}). Quote it for "
             """the shell, such as '["a", "b"]'."""
         ) from None
 

@@ -16,10 +16,11 @@ from pydantic import ValidationError
 
 from hermes.config.checks import DEFAULT, check
 from hermes.config.entries import agent_tables, built_in_tables, provider_tables
+from hermes.config.file_secrets import secret_keys
 from hermes.config.files import LEGACY, dotenv_layer, dotenv_values, legacy_layer, yaml_layer
 from hermes.config.findings import Finding, masked, printed, raise_all, wrong_value
 from hermes.config.hook_files import read_hook_files
-from hermes.config.keys import Node, dotted, is_secret, node_at, root
+from hermes.config.keys import Node, dotted, node_at, root
 from hermes.config.layers import (
     ENVIRONMENT,
     Layer,
@@ -212,7 +213,7 @@ def _exposed(layers: list[Layer], home: Path) -> list[Finding]:
     """Report files with secrets that others on this machine can read."""
     found = []
     for layer in layers:
-        secret = next((key for key in layer.leaves if is_secret(key)), None)
+        secret = next(secret_keys(layer), None)
         if secret is None or not _others_can_read(home, layer.name):
             continue
         problem = f"{layer.name}: {dotted(secret)} is **** and others on this machine can read it"

@@ -9,9 +9,10 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
+from hermes.control.short_ids import is_short_for, only_one
 from hermes.errors import BadRequest, Conflict, GuardFailed, NotFound
 from hermes.message.parts import TextPart
-from hermes.ports.approvals import ApprovalState, WaitingApproval
+from hermes.ports.approvals import Approval, ApprovalState, WaitingApproval
 from hermes.ports.clock import Clock
 from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
@@ -19,7 +20,6 @@ from hermes.ports.store import Store
 _log = structlog.get_logger(__name__)
 _MOST_LISTED = 1_000
 _APPROVAL, _DELIVERY = "a_", "o_"
-_SHORTEST_END = 4
 WakeLane = Callable[[str], None]
 
 
@@ -30,7 +30,7 @@ class ApprovalsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ApprovalOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision about one approval, by its id or the end of it."""
+    """A decision about one approval, by its id, or its beginning or end."""
 
     id: str
     by: str = ""
@@ -99,10 +99,11 @@ class ApprovalOperations:
 
     async def _decide(self, order: ApprovalOrder, state: ApprovalState) -> ApprovalReport:
         found = await self._find(order.id)
+        person_id = await self._person_id(found)
         by = f"operator {order.by}".strip()
         try:
             approval = await self._store.approvals.decide(
-                found.row.id, state, by=by, at=self._clock.now()
+                found.id, state, by=by, at=self._clock.now()
             )
         except GuardFailed as error:
             raise Conflict(f"{error}. `hermes approvals` lists what waits.") from error
@@ -111,38 +112,36 @@ class ApprovalOperations:
         return ApprovalReport(
             id=approval.id,
             tool=approval.tool,
-            person_id=found.person_id,
+            person_id=person_id,
             message_id=approval.message_id,
             state=state,
         )
 
-    async def _find(self, wanted: str) -> WaitingApproval:
-        """Return the approval with an id, or with this end of one."""
-        is_end = len(wanted) >= _SHORTEST_END
-        found = [
-            one
-            for one in await self._open(_MOST_LISTED)
-            if one.row.id == wanted or (is_end and one.row.id.endswith(wanted))
-        ]
-        if len(found) > 1:
-            raise BadRequest(f"{wanted[:40]!r} is the end of several ids: write more of it.")
-        if not found:
-            raise await self._not_open(wanted)
-        if not found[0].row.id.startswith(_APPROVAL):
+    async def _find(self, wanted: str) -> Approval:
+        """Return the approval that waits under an id, or a part of one."""
+        found = await self._store.approvals.get(wanted) or await self._short(wanted)
+        if found is None:
+            raise _unknown(wanted)
+        if found.state != "waiting" or found.expires_at <= self._clock.now():
+            state = "overdue" if found.state == "waiting" else found.state
+            raise Conflict(f"{found.id} is {state} already.")
+        if not found.id.startswith(_APPROVAL):
             raise Conflict(
-                f"{found[0].row.id} is a question of the tool {found[0].row.tool}: only the person "
+                f"{found.id} is a question of the tool {found.tool}: only the person "
                 "who was asked can answer it, in their chat."
             )
-        return found[0]
+        return found
 
-    async def _not_open(self, wanted: str) -> NotFound | Conflict:
-        known = await self._store.approvals.get(wanted)
-        if known is None:
-            return NotFound(
-                f"Nothing waits under {wanted[:40]!r}. `hermes approvals` lists what does."
-            )
-        state = "overdue" if known.state == "waiting" else known.state
-        return Conflict(f"{known.id} is {state} already.")
+    async def _short(self, part: str) -> Approval | None:
+        waiting = {one.row.id: one.row for one in await self._open(_MOST_LISTED)}
+        whole = only_one(part, [one for one in waiting if is_short_for(part, one)])
+        return None if whole is None else waiting[whole]
+
+    async def _person_id(self, approval: Approval) -> str:
+        record = await self._store.inbox.get(approval.message_id)
+        if record is None:
+            raise _unknown(approval.id)
+        return record.person_id
 
     async def _line(self, found: WaitingApproval) -> ApprovalLine:
         row = found.row
@@ -167,3 +166,7 @@ class ApprovalOperations:
                 texts = (part.text for part in delivery.parts if isinstance(part, TextPart))
                 return "".join(texts)
         return None
+
+
+def _unknown(wanted: str) -> NotFound:
+    return NotFound(f"Nothing waits under {wanted[:40]!r}. `hermes approvals` lists what does.")

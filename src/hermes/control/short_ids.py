@@ -12,9 +12,10 @@ _MOST_NAMED = 8
 
 
 def is_short_for(part: str, whole: str) -> bool:
-    """Return whether a part is an id, its beginning, or at least four letters of its end."""
-    is_end = len(part) >= SHORTEST and whole.endswith(part)
-    return bool(part) and (whole.startswith(part) or is_end)
+    """Return whether a part is an id, or at least four letters of its beginning or end."""
+    return part == whole or (
+        len(part) >= SHORTEST and (whole.startswith(part) or whole.endswith(part))
+    )
 
 
 def only_one(part: str, found: Sequence[str]) -> str | None:

@@ -173,12 +173,17 @@ class UserOperations:
         _log.info("user_exported", person_id=person_id, by=order.by)
         return record
 
-    async def erase(self, order: UserOrder) -> UserReport:
-        """Destroy a person's data key; who they were before on linked channels is listed."""
+    async def erase(self, order: UserOrder, *, silent_since: float | None = None) -> UserReport:
+        """Destroy a person's data key; who they were before on linked channels is listed.
+
+        With `silent_since`, raises `GuardFailed` if they are not silent since then any more.
+        """
         person_id = await self._person_id(order.user)
         before = await self._user(person_id, order.user)
         if before.state != "erased":
-            await self._store.people.erase(person_id, at=self._clock.now())
+            await self._store.people.erase(
+                person_id, at=self._clock.now(), silent_since=silent_since
+            )
             await self._forget(person_id)
         changed = before.state != "erased"
         report = await self._done(order.user, person_id, "erased", changed=changed, by=order.by)

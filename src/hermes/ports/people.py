@@ -115,10 +115,11 @@ class UserStore(Protocol):
         """Return people, the newest first; without a state all but the erased."""
         ...
 
-    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
+    async def silent(self, before: float, limit: int, above: str = "") -> tuple[str, ...]:
         """Return people of whom nothing came since then, except those who are always kept.
 
-        These are the owner, who is blocked, and who has a key or a scheduled job.
+        Always kept are the owner, who is blocked, and who has a key or a scheduled job. The people
+        are ordered by id, from the first one above `above`.
         """
         ...
 
@@ -198,6 +199,9 @@ class PeopleStore(Protocol):
         """Say whether a person's conversations may be trained on; false if nobody has this id."""
         ...
 
-    async def erase(self, person_id: str, *, at: float) -> None:
-        """Destroy the person's data key: every body of theirs is unreadable from then on."""
+    async def erase(self, person_id: str, *, at: float, silent_since: float | None = None) -> None:
+        """Destroy the person's data key: every body of theirs is unreadable from then on.
+
+        With `silent_since`, raises `GuardFailed` unless `UserStore.silent` would still name them.
+        """
         ...

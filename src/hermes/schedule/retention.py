@@ -18,9 +18,10 @@ _LOOK_S = 600.0
 _AT_ONCE = 500
 _REASON: EndReason = "idle"
 _log = structlog.get_logger(__name__)
-# Returns some people of whom nothing came since then, except those who are always kept.
-FindSilent = Callable[[float, int], Awaitable[Sequence[str]]]
-Erase = Callable[[str], Awaitable[object]]
+# Returns some people of whom nothing came since then, by id, from the first one above an id.
+FindSilent = Callable[[float, int, str], Awaitable[Sequence[str]]]
+# Erases a person; raises `GuardFailed` if something came since then.
+Erase = Callable[[str, float], Awaitable[object]]
 Ended = Callable[[str, EndReason], None]
 
 
@@ -87,12 +88,19 @@ class Retention:
         """Erase people; one who cannot be erased now is tried again in the next round."""
         if not self._people_days:
             return 0
-        count, before = 0, self._clock.now() - self._people_days * _DAY_S
-        for person_id in await self._silent(before, _AT_ONCE):
-            try:
-                await self._erase(person_id)
-            except HermesError as error:
-                _log.warning("person_not_erased", person_id=person_id, problem=str(error))
-            else:
-                count += 1
-        return count
+        count, above = 0, ""
+        before = self._clock.now() - self._people_days * _DAY_S
+        while True:
+            found = await self._silent(before, _AT_ONCE, above)
+            count += sum([await self._is_erased(person_id, before) for person_id in found])
+            if len(found) < _AT_ONCE:
+                return count
+            above = found[-1]
+
+    async def _is_erased(self, person_id: str, silent_since: float) -> bool:
+        try:
+            await self._erase(person_id, silent_since)
+        except HermesError as error:
+            _log.warning("person_not_erased", person_id=person_id, problem=str(error))
+            return False
+        return True

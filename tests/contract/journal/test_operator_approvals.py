@@ -8,6 +8,7 @@ from hermes.control.approvals import ApprovalOperations, ApprovalOrder, Approval
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.ports.tool import ToolTraits
 from tests.contract.journal.rig import Rig, RunTool, open_rig
+from tests.stores.opening import tables
 
 
 def pay() -> RunTool:
@@ -71,3 +72,45 @@ async def test_what_is_overdue_is_not_listed_and_cannot_be_approved(tmp_path: Pa
             await desk.approve(ApprovalOrder(id=line.id))
         with pytest.raises(BadRequest, match="limit"):
             await desk.list(ApprovalsAsk(limit=0))
+
+
+async def test_the_beginning_of_an_id_is_enough_and_several_are_named(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, tools=(pay(),)) as rig:
+        desk = desk_of(rig)
+        message_id = await rig.say("[[tool:pay]] please", chat="ann")
+        assert await rig.outcome(message_id) == "parked"
+        (line,) = (await desk.list(ApprovalsAsk())).approvals
+        older(tmp_path, line.id, "a_twin_0001", "a_twin_0002")
+
+        with pytest.raises(BadRequest, match="short for several ids: a_twin_0001, a_twin_0002"):
+            await desk.approve(ApprovalOrder(id="a_twin"))
+        done = await desk.approve(ApprovalOrder(id=line.id[:-1]))
+
+        assert (done.id, await rig.outcome(message_id)) == (line.id, "answered")
+
+
+async def test_an_exact_id_is_decided_however_many_are_older(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, tools=(pay(),)) as rig:
+        desk = desk_of(rig)
+        message_id = await rig.say("[[tool:pay]] please", chat="ann")
+        assert await rig.outcome(message_id) == "parked"
+        (line,) = (await desk.list(ApprovalsAsk())).approvals
+        older(tmp_path, line.id, *(f"a_older_{number:04}" for number in range(1_000)))
+
+        done = await desk.approve(ApprovalOrder(id=line.id))
+
+        assert (done.id, done.person_id) == (line.id, line.person_id)
+        assert await rig.outcome(message_id) == "answered"
+
+
+def older(folder: Path, approval_id: str, *new: str) -> None:
+    """Let other approvals wait, which were asked for before this one."""
+    with tables(folder) as db:
+        for one in new:
+            db.execute(
+                "INSERT INTO approvals (id, message_id, lane, ordinal, tool, arguments_hash, "
+                "requester, chat_type, asked_at, expires_at, state) "
+                "SELECT ?, message_id, 'rest:other', ordinal, tool, arguments_hash, requester, "
+                "chat_type, asked_at - 1, expires_at, state FROM approvals WHERE id = ?",
+                (one, approval_id),
+            )

@@ -2,15 +2,22 @@
 
 from pathlib import Path
 
+import pytest
+
+from hermes.control.users import UserOrder
+from hermes.errors import GuardFailed
 from hermes.message.owner import OWNER_CHANNELS
-from hermes.schedule.retention import Retention
+from hermes.schedule.retention import Erase, Retention
 from tests.contract.journal.rig import Rig, open_rig
+from tests.contract.journal.test_places import desk_of
 from tests.contract.journal.test_pruning import DAY, NEVER, damage, names, pruning
 
 
-def retention(rig: Rig, *, conversations: int = 0, people: int = 0) -> Retention:
-    async def erase(person_id: str) -> None:
-        await rig.store.people.erase(person_id, at=rig.clock.now())
+def retention(
+    rig: Rig, *, conversations: int = 0, people: int = 0, erase: Erase | None = None
+) -> Retention:
+    async def erase_as_operators(person_id: str, silent_since: float) -> None:
+        await desk_of(rig).users.erase(UserOrder(user=person_id), silent_since=silent_since)
 
     return Retention(
         rig.store.sessions,
@@ -19,7 +26,7 @@ def retention(rig: Rig, *, conversations: int = 0, people: int = 0) -> Retention
         people_days=people,
         ended=rig.core.sessions.ended,
         silent=rig.store.users.silent,
-        erase=erase,
+        erase=erase or erase_as_operators,
         clock=rig.clock,
     )
 
@@ -71,3 +78,47 @@ async def test_people_who_are_gone_are_erased_and_others_are_kept(tmp_path: Path
         assert erased is not None
         assert erased.is_erased
         assert await rig.store.people.find("web", "owner") is not None
+
+
+async def test_who_writes_between_the_look_and_the_erasure_is_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("hello", chat="ann")
+        ann = await rig.store.people.find("rest", "ann")
+        assert ann is not None
+        rig.clock.advance(31 * DAY)
+
+        async def erase_late(person_id: str, silent_since: float) -> None:
+            await rig.answer("I am back", chat="ann")
+            await desk_of(rig).users.erase(UserOrder(user=person_id), silent_since=silent_since)
+
+        assert await retention(rig, people=30, erase=erase_late).round() == (0, 0)
+        kept = await rig.store.people.get(ann.id)
+        assert kept is not None
+        assert not kept.is_erased
+        with pytest.raises(GuardFailed, match=f"{ann.id} has written meanwhile"):
+            await rig.store.people.erase(
+                ann.id, at=rig.clock.now(), silent_since=rig.clock.now() - DAY
+            )
+        rig.clock.advance(31 * DAY)
+        assert await retention(rig, people=30).round() == (0, 1)
+
+
+async def test_five_hundred_who_cannot_be_erased_do_not_keep_others(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False, settings=NEVER) as rig:
+        users = rig.store.users
+        known = [
+            await users.add("rest", f"user-{one}", name=None, at=rig.clock.now())
+            for one in range(501)
+        ]
+        rig.clock.advance(31 * DAY)
+        last = max(known)
+
+        async def erase_the_last(person_id: str, silent_since: float) -> None:
+            if person_id != last:
+                raise GuardFailed(f"{person_id} cannot be erased")
+            await rig.store.people.erase(person_id, at=rig.clock.now(), silent_since=silent_since)
+
+        assert await retention(rig, people=30, erase=erase_the_last).round() == (0, 1)
+        erased = await rig.store.people.get(last)
+        assert erased is not None
+        assert erased.is_erased

@@ -81,6 +81,7 @@ MAY_SCAN = {
     "upkeep.old_messages": "up to the first young message only",
     "upkeep.old_sends": "up to the first young delivery only",
     "users.any_blocked": "the first entry of an index",
+    "users.is_silent": "an erasure of a silent person",
     "users.move_keys": "a channel of /v1 that is linked",
     "users.page_active": "along the index of who was let in, as far as the page",
     "users.page_all": "the newest people, as far as the page",

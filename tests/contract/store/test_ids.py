@@ -80,5 +80,7 @@ def test_a_short_end_is_no_name() -> None:
     assert is_short_for("4g2k", "j_06gu4g2k")
     assert is_short_for("j_06", "j_06gu4g2k")
     assert not is_short_for("g2k", "j_06gu4g2k")
+    assert not is_short_for("j_0", "j_06gu4g2k")
     assert not is_short_for("", "j_06gu4g2k")
+    assert is_short_for("j_1", "j_1")
     assert only_one("x", ()) is None

@@ -10,6 +10,7 @@ import pytest
 from hermes.cli.command_table import SECTIONS, WORDS
 from hermes.cli.commands import CommandGroup, root
 from tests.unit.cli.conftest import environment
+from tests.unit.cli.terminal import Terminal
 from tools.command_words import FILE, page
 
 # What a group does without a command. A new token is no list: its bare form is in many scripts.
@@ -123,3 +124,24 @@ def test_help_version_and_completion_load_neither_typer_nor_the_settings(
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "hermes.cli.environment" in loaded
     assert loaded & {"typer", "rich", "pydantic", "hermes.config", "hermes.app"} == set()
+
+
+@pytest.mark.req("W7")
+@pytest.mark.parametrize("words", ["agents list", "credits show", "mcp list", "mcp test"])
+def test_a_table_that_leaves_columns_out_can_be_wide(words: str, hermes) -> None:
+    assert "--wide" in hermes(*words.split(), "--help").stdout
+
+
+@pytest.mark.req("W7")
+def test_wide_shows_the_columns_for_which_there_was_no_room(home: Path) -> None:
+    name = "A name that is too long to leave room for all of the others"
+    (home / "config.yaml").write_text(f"agents:\n  main:\n    name: {name}\n")
+    command = [sys.executable, "-m", "hermes", "agents"]
+    narrow = Terminal(command, environment(home))
+    wide = Terminal([*command, "--wide"], environment(home))
+
+    assert (narrow.end(), wide.end()) == (0, 0)
+    assert name not in narrow.plain()
+    assert name in wide.plain()
+    narrow.close()
+    wide.close()

@@ -36,7 +36,7 @@ def test_set_writes_one_value_and_says_when_it_counts(hermes, home):
 
     assert done.returncode == 0, done.stderr
     assert "server.port is 8090 (was 8080)" in done.stdout
-    assert "next `hermes up`" in done.stdout
+    assert "It takes effect at the next `hermes up`." in done.stdout
     assert (told["value"], told["before"], told["next"]) == ("debug", None, "start")
     assert (home / "config.yaml").read_text() == (
         '# ours\nserver:\n  port: 8090 # the door\nlogs:\n  level: "debug"\n'
@@ -48,8 +48,19 @@ def test_set_refuses_what_is_wrong_and_writes_nothing(hermes, home):
     done = hermes("config", "set", "server.port", "many")
 
     assert done.returncode == 1
+    assert "Nothing was written, because the configuration would be invalid:" in done.stderr
     assert 'server.port is "many", expected a whole number' in done.stderr
     assert (home / "config.yaml").read_text() == FILE
+
+
+def test_set_says_that_nothing_changes_and_what_cannot_be_read(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    same = hermes("config", "set", "server.port", "8080")
+    broken = hermes("config", "set", "outbox.quick_delays_s", "[1, 5")
+
+    assert "It already had this value; nothing was changed." in same.stdout
+    assert "looks like JSON but cannot be read (" in broken.stderr
+    assert "Quote it for the shell" in broken.stderr
 
 
 def test_set_leaves_a_file_alone_that_is_no_yaml(hermes, home):
@@ -64,7 +75,10 @@ def test_set_leaves_a_file_alone_that_is_no_yaml(hermes, home):
 def test_set_names_what_hides_the_value(hermes, home):
     done = hermes("config", "set", "server.port", "8090", HERMES_SERVER__PORT="1")
 
-    assert "environment HERMES_SERVER__PORT sets server.port, too, and wins" in done.stderr
+    assert (
+        "environment HERMES_SERVER__PORT also sets server.port and takes precedence; remove it there."
+        in done.stderr
+    )
 
 
 def test_unset_removes_it_and_names_the_default(hermes, home):
@@ -75,6 +89,15 @@ def test_unset_removes_it_and_names_the_default(hermes, home):
     assert "The default is 8080." in done.stdout
     assert (home / "config.yaml").read_text() == "server:\n  host: 127.0.0.1\n"
     assert both.returncode == 2
+
+
+def test_set_never_prints_a_secret_as_json(hermes, home):
+    (home / "config.yaml").write_text("providers:\n  house:\n    api_key: sk-othersecretvalue\n")
+    removed = hermes("config", "set", "providers.house.api_key", "--unset", "--json")
+
+    assert removed.returncode == 0, removed.stderr
+    assert "othersecret" not in removed.stdout
+    assert json.loads(removed.stdout)["before"] == "****"
 
 
 def test_with_a_running_gateway_it_says_reload_or_restart(hermes, home, gateway):

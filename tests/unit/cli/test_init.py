@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from hermes.config import load
+from hermes.config.change import locked_files
 from hermes.config.first_files import FirstChoices, config_text
 from tests.unit.cli.conftest import environment
 from tests.unit.cli.terminal import Terminal
@@ -363,3 +364,16 @@ def test_it_adds_a_chat_platform_and_starts_the_gateway(init, home, service):
 
     assert terminal.end() == 0
     assert (home / "config.yaml").exists()
+
+
+def test_two_commands_never_write_the_files_at_once(hermes, home):
+    add = ("channels", "add", "irc", "--set=server=irc.example", "--no-test")
+    init = ("init", "--yes", "--no-test", "--provider", "local", "--model", "m")
+    with locked_files(home):
+        refused = [hermes(*init), hermes(*add)]
+
+    for done in refused:
+        assert done.returncode == 1
+        assert "Another command changes the configuration" in done.stderr
+    assert list(home.glob("config.yaml*")) == []
+    assert hermes(*add).returncode == 0

@@ -74,6 +74,21 @@ def test_a_file_with_secrets_that_others_can_read_is_reported(home, write, load_
 
 
 @pytest.mark.req("W1")
+def test_a_secret_that_others_can_read_is_found_by_its_form_too(home, write, load_home):
+    home.chmod(0o755)
+    server = "mcp:\n  servers:\n    one:\n      command: run\n"
+    write(yaml=f"{server}      env:\n        API_KEY: ${{OUR_KEY}}\n")
+    (home / "config.yaml").chmod(0o644)
+    assert load_home(OUR_KEY="sk-1").warnings == ()  # the name of a variable is no secret
+
+    write(yaml=f"{server}      args: [--token, aSecretOfOurs]\n")
+    assert [str(warning) for warning in load_home().warnings] == [
+        "config.yaml: mcp.servers.one.args is **** and others on this machine can read it; "
+        f"run chmod 600 {home}/config.yaml"
+    ]
+
+
+@pytest.mark.req("W1")
 def test_rows_hold_plain_values_and_origins_on_request(load_home):
     loaded = load_home(HERMES_SERVER__PORT="0")
 

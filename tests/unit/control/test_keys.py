@@ -21,7 +21,7 @@ from tests.stores.opening import opened, raw_bytes
 
 NOW = 1_700_000_000.0
 TODAY = "2023-11-14"
-IDS = ("k_aa1", "k_aa2", "k_b")
+IDS = ("k_ann1", "k_ann2", "k_beth")
 
 
 @pytest.fixture
@@ -64,13 +64,13 @@ async def test_a_key_is_32_random_bytes_of_which_only_the_hash_stays(operations,
     assert key_digest(made.secret) == sha256(made.secret.encode()).digest()
     found = await store.keys.find(key_digest(made.secret))
     assert found is not None
-    assert (found.id, found.hint, found.person_id) == ("k_aa1", text[-4:], made.key.person_id)
+    assert (found.id, found.hint, found.person_id) == ("k_ann1", text[-4:], made.key.person_id)
     files = raw_bytes(tmp_path)
     assert text.encode() not in files
     assert logs == [
         {
             "event": "key_created",
-            "key_id": "k_aa1",
+            "key_id": "k_ann1",
             "person_id": found.person_id,
             "by": "olga",
             "log_level": "info",
@@ -129,9 +129,9 @@ async def test_a_list_of_keys_tells_what_each_used_in_the_time_its_budget_counts
     await operations.keys.create(NewKey(user="ann", budget_usd=5.0, budget_period="day"))
     await store.spend.add(
         [
-            spent("k_aa1", TODAY, tokens=10, usd=0.25),
-            spent("k_aa1", "2023-11-13", tokens=100, usd=2.0),
-            spent("k_b", TODAY, tokens=1_000, usd=20.0),
+            spent("k_ann1", TODAY, tokens=10, usd=0.25),
+            spent("k_ann1", "2023-11-13", tokens=100, usd=2.0),
+            spent("k_beth", TODAY, tokens=1_000, usd=20.0),
         ]
     )
 
@@ -146,9 +146,9 @@ async def test_a_month_and_all_time_count_more_days(operations, store, period, u
     await operations.keys.create(NewKey(user="ann", budget_usd=5.0, budget_period=period))
     await store.spend.add(
         [
-            spent("k_aa1", TODAY, tokens=10, usd=0.25),
-            spent("k_aa1", "2023-11-01", tokens=100, usd=2.0),
-            spent("k_aa1", "2023-10-31", tokens=1_000, usd=4.0),
+            spent("k_ann1", TODAY, tokens=10, usd=0.25),
+            spent("k_ann1", "2023-11-01", tokens=100, usd=2.0),
+            spent("k_ann1", "2023-10-31", tokens=1_000, usd=4.0),
         ]
     )
 
@@ -172,8 +172,8 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, sto
     clock.advance(5)
 
     with capture_logs() as logs:
-        ended = await operations.keys.revoke(KeyEnd(id="k_a", by="olga"))
-        again = await operations.keys.revoke(KeyEnd(id="k_aa1", by="olga"))
+        ended = await operations.keys.revoke(KeyEnd(id="k_an", by="olga"))
+        again = await operations.keys.revoke(KeyEnd(id="k_ann1", by="olga"))
 
     assert (ended.changed, again.changed) == (True, False)
     assert (ended.key.state, ended.key.revoked_at) == ("revoked", NOW + 5)
@@ -182,7 +182,7 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, sto
     assert found is not None
     assert found.revoked_at == NOW + 5
     assert [(line["event"], line["key_id"], line["by"]) for line in logs] == [
-        ("key_revoked", "k_aa1", "olga")
+        ("key_revoked", "k_ann1", "olga")
     ]
 
 
@@ -190,21 +190,22 @@ async def test_a_key_ends_once_by_as_much_of_its_id_as_is_needed(operations, sto
 async def test_an_id_that_names_no_key_or_several_ends_none(operations, store):
     for user in ("ann", "bob", "cy"):
         await operations.keys.create(NewKey(user=user))
-    await operations.keys.revoke(KeyEnd(id="k_b"))
+    await operations.keys.revoke(KeyEnd(id="k_beth"))
 
     with pytest.raises(
-        BadRequest, match=r"2 keys begin or end with 'k_a': k_aa\d \(.*\), k_aa\d"
+        BadRequest, match=r"2 keys begin or end with 'k_an': k_ann\d \(.*\), k_ann\d"
     ) as many:
-        await operations.keys.revoke(KeyEnd(id="k_a"))
+        await operations.keys.revoke(KeyEnd(id="k_an"))
     with pytest.raises(NotFound, match="No key is known as 'k_c'") as none:
         await operations.keys.revoke(KeyEnd(id="k_c"))
-    with pytest.raises(NotFound):
-        await operations.keys.revoke(KeyEnd(id=""))
+    for too_short in ("", "k", "k_b"):
+        with pytest.raises(NotFound):
+            await operations.keys.revoke(KeyEnd(id=too_short))
 
-    assert "k_aa1 (ann)" in str(many.value)
-    assert "k_aa2 (bob)" in str(none.value)
-    assert "k_b" not in str(none.value)
-    assert [key.id for key in await store.keys.list() if key.revoked_at is not None] == ["k_b"]
+    assert "k_ann1 (ann)" in str(many.value)
+    assert "k_ann2 (bob)" in str(none.value)
+    assert "k_beth" not in str(none.value)
+    assert [key.id for key in await store.keys.list() if key.revoked_at is not None] == ["k_beth"]
 
 
 @pytest.mark.req("A22")

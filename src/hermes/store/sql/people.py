@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hermes.errors import Unauthenticated
+from hermes.errors import GuardFailed, Unauthenticated
 from hermes.ports.access import Credential, Role, credential_id
 from hermes.ports.people import Person
 from hermes.store.sql.answers import drop_answers
@@ -22,6 +22,7 @@ from hermes.store.sql.wallet import forget_code
 _SQL = load("people")
 _ACCESS = load("access")
 _ANSWERS = load("answers")
+_USERS = load("users")
 _CHECKED_KEPT = 1_000
 _MOST_KNOWN = 200
 _MOST_MATCHING = 9
@@ -90,10 +91,15 @@ class SqlPeople:
         after = self._engine.feed.telling("people", person_id)
         return await self._engine.writer.run("consent", unit, after=after)
 
-    async def erase(self, person_id: str, *, at: float) -> None:
-        """Destroy the person's data key: all their bodies become unreadable."""
+    async def erase(self, person_id: str, *, at: float, silent_since: float | None = None) -> None:
+        """Destroy the person's data key: all their bodies become unreadable.
+
+        With `silent_since`, raises `GuardFailed` if they are not silent since then any more.
+        """
 
         async def unit(tx: Tx) -> None:
+            if silent_since is not None:
+                await _check_silent(tx, person_id, since=silent_since)
             tx.put(_SQL["drop_key"], person_id)
             tx.put(_SQL["forget_writing"], person_id)
             tx.put(_SQL["forget_channels"], person_id)
@@ -112,6 +118,11 @@ class SqlPeople:
 
         after = self._engine.feed.telling("erasure", person_id)
         await self._engine.writer.run("erase", unit, after=after)
+
+
+async def _check_silent(tx: Tx, person_id: str, *, since: float) -> None:
+    if await tx.row(_USERS["is_silent"], person_id, since) is None:
+        raise GuardFailed(f"{person_id} has written meanwhile")
 
 
 class SqlAccess:

@@ -81,9 +81,12 @@ class SqlUsers:
         rows = await self._engine.reads.rows(_PAGES[state], limit)
         return tuple([await self._user(row) for row in rows])
 
-    async def silent(self, before: float, limit: int) -> tuple[str, ...]:
-        """Return people of whom nothing came since then, except those who are always kept."""
-        rows = await self._engine.reads.rows(_SQL["silent"], before, limit)
+    async def silent(self, before: float, limit: int, above: str = "") -> tuple[str, ...]:
+        """Return people of whom nothing came since then, except those who are always kept.
+
+        They are ordered by id, from the first one above `above`.
+        """
+        rows = await self._engine.reads.rows(_SQL["silent"], before, limit, above)
         return tuple(str(row[0]) for row in rows)
 
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:

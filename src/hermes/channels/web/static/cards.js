@@ -21,10 +21,10 @@ export function showApproval(view, turn, decide) {
 
 function untilText({ expires_at: at }) {
   const until = new Date(at * 1000);
-  if (until <= new Date()) return "Its time is up: it counts as denied.";
+  if (until <= new Date()) return "It has expired and counts as denied.";
   const isToday = until.toDateString() === new Date().toDateString();
   const when = until.toLocaleString("en-GB", isToday ? TODAY : LATER);
-  return `It waits until ${when}, then it counts as denied. If you write something else, it counts as denied, too.`;
+  return `It waits until ${when}, then it counts as denied. Writing anything else also denies it.`;
 }
 
 // An answer that was cut off is shown as it is, with a note; a failure is a problem.

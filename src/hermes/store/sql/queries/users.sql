@@ -93,7 +93,27 @@ WHERE erased_at IS NULL AND blocked_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
     )
+    AND people.id > ?3
 ORDER BY people.id LIMIT ?2;
+
+-- name: is_silent
+-- Whether a person is one of those that the query above finds.
+SELECT 1 FROM people
+WHERE people.id = ?1 AND erased_at IS NULL AND blocked_at IS NULL AND created_at < ?2
+    AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
+    AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
+    AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.person_id = people.id AND used_at >= ?2)
+    AND NOT EXISTS (SELECT 1 FROM interactions WHERE interactions.person_id = people.id AND at >= ?2)
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?2
+    )
+    AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = people.id AND own.added_at >= ?2)
+    AND NOT EXISTS (
+        SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
+    );
 
 -- name: paired
 -- The channels that were let in by a code.
