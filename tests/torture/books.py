@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from hermes.message.chat import ChatMessage
+from hermes.ports.approvals import DENIED_APPROVAL
 from hermes.ports.memory import Fact
 from hermes.ports.spend import PLATFORM
 from hermes.testing.push.tally import read_tally
@@ -72,6 +73,15 @@ class DeliveryRow(msgspec.Struct, frozen=True, kw_only=True):
     stopped_at: int | None = None
 
 
+class Denial(msgspec.Struct, frozen=True):
+    """An approval that a message denied: whose turn waited, in which step, for which tool."""
+
+    message_id: str
+    ordinal: int
+    tool: str
+    by: str
+
+
 class Lane(msgspec.Struct, frozen=True):
     """A row of the lanes."""
 
@@ -107,6 +117,17 @@ class Books:
         self.balances = {
             str(r[0]): int(r[1]) for r in db.rows("SELECT person_id, balance FROM wallets")
         }
+        self.denials = [
+            Denial(*row)
+            for row in db.rows(
+                "SELECT message_id, ordinal, tool, decided_by FROM approvals"
+                " JOIN inbox ON inbox.id = decided_by AND control = 0 WHERE approvals.state = 'denied'"
+            )
+        ]
+        self.deniers = [
+            str(row[0])
+            for row in db.rows("SELECT message_id FROM events WHERE kind = ?1", (DENIED_APPROVAL,))
+        ]
         self.interactions = [str(r[0]) for r in db.rows("SELECT message_id FROM interactions")]
         self.used = db.rows(
             "SELECT person_id, sum(tokens_in + tokens_out) FROM interactions"

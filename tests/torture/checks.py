@@ -14,6 +14,7 @@ from hermes.outbox.marks import REPEAT_PREFIX
 from hermes.ports.spend import PLATFORM
 from hermes.testing.push.state import PostedMessage
 from tests.torture.books import Books, DeliveryRow, Message
+from tests.torture.denial_checks import denials
 from tests.torture.driver import Driver
 from tests.torture.homes import Mode
 from tests.torture.memory_checks import learning
@@ -52,6 +53,7 @@ def check_books(
         *poverty(books),
         *spending(books),
         *learning(books),
+        *denials(books),
         *transcripts(books, driver),
         *graphs(books),
         *model_steps(books, calls),

@@ -107,6 +107,8 @@ class Home:
                 "follow_up_s": 0.05,
                 "photo_burst_s": 0.05,
             },
+            # What fails is scripted; a service left alone would put jobs off for longer than a story waits.
+            "routing": {"breaker": {"failures": 100_000}},
             "providers": {"openai": {"base_url": model_url, "api_key": "test"}},
             "plugins": ["hermes.testing.push.plugin"],
             "platforms": {

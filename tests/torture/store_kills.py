@@ -34,6 +34,7 @@ from hermes.testing.manual_time import ManualClock
 from tests.stores.engine import Options
 from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
+    call_units,
     channel_units,
     compaction_units,
     cron_units,
@@ -92,6 +93,7 @@ _TABLES = {
     **channel_units.TABLES,
     **fleet_units.TABLES,
     **response_units.TABLES,
+    **call_units.TABLES,
     "outbox_more": "*",
     "feed": "kind, key",
 }
@@ -320,6 +322,7 @@ UNITS: dict[str, Act] = {
     **fleet_units.UNITS,
     **preview_units.UNITS,
     **response_units.UNITS,
+    **call_units.UNITS,
 }
 SIDES = ("before", "after")
 POINTS = tuple(f"{name}.{side}" for name in UNITS for side in SIDES)
@@ -357,6 +360,7 @@ async def _fill(folder: Path, seed: int) -> None:
         due_at=1.0,
         latest_at=1.0,
     )
+    await call_units.prepare_calls(store, clock)
     await pruning_units.prepare_old(store, clock)
     await compaction_units.prepare_long(store, clock)
     await directory_units.prepare_chats(store, clock)
@@ -438,6 +442,7 @@ class Before:
         self._filled.mkdir(parents=True)
         asyncio.run(_fill(self._filled, seed))
         self.picture = _picture(self._filled)
+        self._after: dict[str, Picture] = {}
 
     def copy(self, name: str) -> Path:
         """Return the folder of another store that is the same; nobody has the first one open."""
@@ -446,23 +451,42 @@ class Before:
         copy_store(self._filled, to=made)
         return made
 
+    def begun(self, unit: str) -> Picture:
+        """Return what the store holds when a unit begins."""
+        first = call_units.AFTER.get(unit)
+        return self.picture if first is None else self.after(first)
+
     def after(self, unit: str) -> Picture:
-        """Return what the store holds once a unit was done without a kill."""
+        """Return what the store holds once a unit was done, without a kill in it."""
+        if unit not in self._after:
+            self._after[unit] = self._done(unit)
+            changed = self._after[unit] != self.begun(unit)
+            assert changed, f"{unit} changed nothing, so a kill in it proves nothing"
+        return self._after[unit]
+
+    def _done(self, unit: str) -> Picture:
         whole = self.copy(f"{unit}.whole")
-        asyncio.run(_act(whole, unit, seed=self.seed))
-        after = _picture(whole)
-        assert after != self.picture, f"{unit} changed nothing, so a kill in it proves nothing"
-        return after
+        following = [then for then, first in call_units.AFTER.items() if first == unit]
+        if following:
+            _die_at(f"{following[0]}.before", whole, unit=unit, seed=self.seed)
+        else:
+            asyncio.run(_act(whole, unit, seed=self.seed))
+        return _picture(whole)
+
+
+def _die_at(point: str, folder: Path, *, unit: str, seed: int) -> None:
+    """Do a unit in a process of its own that dies at a failpoint."""
+    status = in_fork(lambda: asyncio.run(_act(folder, unit, seed=seed, armed=f"{point}:1")))
+    assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
 
 
 def kill_at(point: str, before: Before, *, after: Picture) -> None:
     """Kill a process at one failpoint and compare the store with what it may be."""
     unit, _, side = point.rpartition(".")
     seed, killed = before.seed, before.copy(f"{point}.killed")
-    status = in_fork(lambda: asyncio.run(_act(killed, unit, seed=seed, armed=f"{point}:1")))
-    assert status == signal.SIGKILL, f"{point} was not reached (status {status})"
+    _die_at(point, killed, unit=unit, seed=seed)
     found = _picture(killed)
-    expected = after if side == "after" else before.picture
+    expected = after if side == "after" else before.begun(unit)
     assert found == expected, f"{point}, seed {seed}: {found} instead of {expected}"
     asyncio.run(_act(killed, unit, seed=seed))
     assert _picture(killed)["inbox"] == after["inbox"], f"{point}: doing it again differs"

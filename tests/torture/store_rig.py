@@ -13,7 +13,7 @@ from hermes.ports.memory import NewJob
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, Step
 from hermes.ports.store import Store
-from hermes.ports.transcripts import TranscriptEntry
+from hermes.ports.transcripts import NewCall, TranscriptEntry
 from hermes.ports.turns import Begin, Charge, Commit, CreditHold, MessageRecord, TurnResult
 from hermes.testing.manual_time import ManualClock
 
@@ -110,11 +110,11 @@ async def answer(
     clock: ManualClock,
     platform: str = "rest",
     job: NewJob | None = None,
+    calls: tuple[NewCall, ...] = (),
 ) -> None:
-    """Accept a message and bring it to its end, which may leave a job behind."""
+    """Accept a message and bring it to its end, which may leave a job and calls behind."""
     await accept(store, name, user=user, clock=clock)
     lease, message = await begin(store, user, clock=clock)
     end = ending(message, clock=clock, platform=platform)
-    await store.turns.commit(
-        lease, msgspec.structs.replace(end, jobs=() if job is None else (job,))
-    )
+    jobs = () if job is None else (job,)
+    await store.turns.commit(lease, msgspec.structs.replace(end, jobs=jobs, calls=calls))

@@ -13,6 +13,7 @@ from hermes.pipeline.targets import reply_id
 from hermes.testing.push.state import PostedMessage
 from tests.stores import opening
 from tests.torture.books import Books, Message
+from tests.torture.denial_checks import is_notice
 
 CUT_OFF = "(My answer was cut off here."
 UPGRADE = re.compile(rf"Your referral code is [{LETTERS}]{{5}}-[{LETTERS}]{{5}}\.")
@@ -45,7 +46,7 @@ def money(books: Books, posted: tuple[PostedMessage, ...]) -> Iterator[str]:
     said = {
         entry.message_id
         for entry in books.entries
-        if entry.message.role == "assistant" and entry.message.text
+        if entry.message.role == "assistant" and entry.message.text and not is_notice(books, entry)
     }
     previewed = {post.ref for post in posted if post.edits}
     for message in books.messages:

@@ -31,16 +31,19 @@ def take_back(home: Path) -> None:
             "channel_state",
             "response_chains",
             "stored_responses",
+            "feedback",
         ):
             db.execute(f"DROP TABLE {table}")
         db.execute("ALTER TABLE caller_keys DROP COLUMN store_responses")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
+        db.execute("ALTER TABLE lanes DROP COLUMN temporary")
+        db.execute("ALTER TABLE graphs DROP COLUMN feedback")
         for column in ("owner", "answer", "question"):
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
         for index in ("outbox_unsettled", "inbox_content"):
             db.execute(f"DROP INDEX {index}")
         db.execute("ALTER TABLE inbox DROP COLUMN content_key")
-        for column in ("owner", "more", "stopped_by"):
+        for column in ("owner", "more", "stopped_by", "most"):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")
         db.execute("ALTER TABLE credentials DROP COLUMN seen_at")

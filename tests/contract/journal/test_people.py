@@ -491,7 +491,7 @@ async def test_commands_are_for_whom_they_are_allowed_and_help_is_everybodys(
         told = [await rig.answer("/whoami", chat=one) for one in ("root", "bob")]
         assert ["every command" in one for one in told] == [True, False]
         helped = await rig.answer("/help", chat="ann")
-        assert re.findall(r"^/(\w+):", helped, re.MULTILINE) == ["help", "whoami", "status"]
+        assert re.findall(r"^- /(\w+):", helped, re.MULTILINE) == ["help", "whoami", "status"]
         # The same person in a group, where nothing is restricted.
         assert await rig.answer("/new", chat="room", user="ann", chat_type="group") != ""
         refused = await rig.say("/stop", chat="ann")
