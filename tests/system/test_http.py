@@ -84,6 +84,24 @@ async def test_an_id_reused_for_another_body_is_refused_and_recorded(
     ]
 
 
+@pytest.mark.req("N13")
+async def test_only_the_owner_writes_as_the_owner(gateway: Gateway, http: Http) -> None:
+    secret = await gateway.access.make_token("op", role="operator")
+    operator = {"authorization": f"Bearer {secret}"}
+    as_owner = {"sender": "cli", "text": "hello"}
+
+    refused = await http.post("/api/messages", json=as_owner, headers=operator)
+    error = (await refused.json())["error"]
+    allowed = await http.post("/api/messages", json=as_owner, headers=gateway.bearer)
+    other = await http.post("/api/messages", json=HELLO, headers=operator)
+
+    assert (refused.status, error["code"]) == (403, "forbidden")
+    assert "use another sender" in error["message"]
+    assert [one.id for one in gateway.gateway_api.refusals] == [error["refusal"]]
+    assert (allowed.status, other.status) == (200, 200)
+    assert len(gateway.gateway_api.messages()) == 2
+
+
 @pytest.mark.req("A1")
 async def test_without_waiting_the_answer_comes_at_once(gateway: Gateway, http: Http) -> None:
     hold = Hold()

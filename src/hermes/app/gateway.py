@@ -32,6 +32,8 @@ from hermes.pipeline.services import Restart, cannot_restart
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
 
+_APART = "it and web:owner are two people, of whom one has further channels or is blocked"
+_LINK = "if both are you, link them: hermes users link web:owner rest:cli"
 _log = structlog.get_logger(__name__)
 
 
@@ -204,9 +206,14 @@ class Gateway:
     async def _join_owner(self, parts: GatewayParts) -> None:
         """Make the owner one person, before anything is answered; a full disk is no reason to end."""
         try:
-            await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
+            joined = await parts.core.store.owners.join(OWNER_CHANNELS, at=self._clock.now())
         except (StoreError, TryLater) as error:
             _log.warning("owner_not_joined", problem=str(error))
+            return
+        for platform, user_id in joined.apart if joined else ():
+            _log.warning(
+                "owner_not_joined", channel=f"{platform}:{user_id}", problem=_APART, hint=_LINK
+            )
 
     def _server(self, parts: GatewayParts, instance: Instance) -> tuple[Component, ...]:
         if parts.listener is None:

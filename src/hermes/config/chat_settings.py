@@ -116,7 +116,8 @@ class SessionSettings(Section):
     nothing has ended it; 0: never."""
     person_retention_days: Annotated[int, Field(ge=0, le=36_500)] = 0
     """People who have written nothing for this many days are erased, as by `hermes users erase`;
-    0: never. The owner, blocked people, and whoever has a key or a scheduled job are kept."""
+    0: never. The owner, blocked people, and whoever has a key, a scheduled job or credits left (beside
+    a start grant alone) are kept, and whoever was let in or had credits booked in these days."""
 
 
 class BusySettings(Section):

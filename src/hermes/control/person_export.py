@@ -1,7 +1,8 @@
 """All that is kept of a person as lines of JSON, for them to take along.
 
 Who they are, what is known of them, what they had and spent, and what was said in their sessions.
-Of a session that others wrote in, too, only the person's own messages are told.
+Of a session that others wrote in, too, only the person's own messages are told. Notes to the model
+beside a message are left out: they quote other people.
 """
 
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def _session(reader: GraphReader, entry: GraphEntry, person_id: str) -> Iterator
     try:
         graph = reader.open(entry.name)
         for message_id, at, index in _places(graph, person_id, is_shared=is_shared):
-            said = dict(graph[index])
+            said = _without_notes(dict(graph[index]))
             yield {"kind": "message", **named, "message_id": message_id, "at": at, **said}
     except HermesError as error:
         yield {"kind": "problem", **named, "text": str(error)}
@@ -100,3 +101,10 @@ def _places(
         if edit.actor == person_id:
             for index in range(edit.start, edit.start + (1 if is_shared else edit.added)):
                 yield edit.reason, version.at, index
+
+
+def _without_notes(said: Line) -> Line:
+    parts = said.get("parts")
+    if isinstance(parts, list):
+        said["parts"] = [part for part in parts if part.get("type") != "note"]
+    return said

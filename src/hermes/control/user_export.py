@@ -15,7 +15,16 @@ from hermes.control.person_record import PersonRecord
 from hermes.ports.person_rows import HomeReader
 
 FORMAT = "hermes.user-export/1"
-_MEDIA = "files in the media cache, which are deleted after some days"
+_LEFT_OUT = {
+    "media": "files in the media cache, which are deleted after some days",
+    "quoted": "in accepted and overheard: what others had said in the chat before, and the text of the "
+    "message that was answered",
+    "note": "in message: notes to the model beside a message, which quote what others had said",
+}
+_BEWARE = (
+    "In chats with other people, answers (in message, delivery and response) and summaries may repeat "
+    "what others said: look through them before you pass them on."
+)
 _ABOUT = {
     "person": "who the person is",
     "consent": "whether their conversations may be used for training",
@@ -54,7 +63,8 @@ def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Itera
         "person": record.person.id,
         "user": record.user,
         "kinds": _ABOUT,
-        "left_out": {**reader.left_out(), "media": _MEDIA},
+        "left_out": {**reader.left_out(), **_LEFT_OUT},
+        "beware": _BEWARE,
     }
     for line in _lines(manifest, record, reader):
         content = msgspec.json.encode(line) + b"\n"

@@ -64,10 +64,14 @@ class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OwnerJoin(msgspec.Struct, frozen=True, kw_only=True):
-    """The person of the owner's channels, and the channels that became theirs."""
+    """The person of the owner's channels, the channels that became theirs, and those of others.
+
+    `apart` are channels of people whom only an operator may make one with the owner.
+    """
 
     person_id: str
     moved: tuple[tuple[str, str], ...] = ()
+    apart: tuple[tuple[str, str], ...] = ()
 
 
 class PairingPaper(msgspec.Struct, frozen=True, kw_only=True):

@@ -232,3 +232,47 @@ async def test_j9_a_new_message_denies_what_a_subagent_waits_for_and_the_turn_go
         assert await rig.outcome(following) == "answered"
         assert danger.runs == 0
         assert any(line.startswith("denied approval a_") for line in await lines(rig, following))
+
+
+@pytest.mark.req("J9")
+async def test_j9_in_a_thread_a_message_of_another_person_waits_and_denies_nothing(
+    tmp_path: Path,
+) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    admins = {"APPROVALS__ADMINS": '["push:boss"]'}
+    async with open_rig(tmp_path, tools=(tool,), settings=admins) as rig:
+        say = partial(rig.say, platform="push", chat="room", chat_type="group", thread="7")
+        parked = await say("[[tool:pay]] please", user="ann")
+        assert await rig.outcome(parked) == "parked"
+        (asked,) = await rig.store.approvals.open(rig.clock.now(), limit=9)
+
+        other = await say("hi bot", user="stranger")
+
+        async for progress in rig.core.gateway_api.watch(other):
+            if progress.kind == "status":
+                assert "waits for an admin's answer: may I run pay?" in progress.text
+                break
+        row = await rig.store.approvals.get(asked.row.id)
+        assert row is not None
+        assert row.state == "waiting"
+        # Nor does it end the turn once the tool may run.
+        decision = await say(f"/approve {asked.row.id}", user="boss")
+        assert await rig.outcome(decision) == "answered"
+        assert await rig.outcome(parked) == "answered"
+        assert await rig.outcome(other) == "answered"
+        assert tool.runs == 1
+
+
+@pytest.mark.req("J9")
+async def test_j9_in_a_thread_a_message_of_the_person_who_asked_denies(tmp_path: Path) -> None:
+    tool = RunTool("pay", traits=ASKING)
+    async with open_rig(tmp_path, tools=(tool,)) as rig:
+        say = partial(rig.say, platform="push", chat="room", chat_type="group", thread="7")
+        parked = await say("[[tool:pay]] please", user="ann")
+        assert await rig.outcome(parked) == "parked"
+
+        following = await say("never mind", user="ann")
+
+        assert await rig.outcome(following) == "answered"
+        assert await rig.outcome(parked) == "interrupted"
+        assert tool.runs == 0

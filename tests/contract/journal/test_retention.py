@@ -7,6 +7,7 @@ import pytest
 from hermes.control.users import UserOrder
 from hermes.errors import GuardFailed
 from hermes.message.owner import OWNER_CHANNELS
+from hermes.ports.wallet import NewGrant
 from hermes.schedule.retention import Erase, Retention
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.test_places import desk_of
@@ -122,3 +123,40 @@ async def test_five_hundred_who_cannot_be_erased_do_not_keep_others(tmp_path: Pa
         erased = await rig.store.people.get(last)
         assert erased is not None
         assert erased.is_erased
+
+
+async def test_people_who_were_let_in_or_have_credits_are_not_silent(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        people = {}
+        for user in ("buyer", "paid", "let_in", "spent", "started"):
+            await rig.answer("hello", chat=user)
+            person = await rig.store.people.find("rest", user)
+            assert person is not None
+            people[user] = person.id
+
+        async def grant(user: str, name: str, amount: int) -> None:
+            one = NewGrant(
+                id=name,
+                person_id=people[user],
+                amount=amount,
+                at=rig.clock.now(),
+                by="ops",
+                reason="",
+            )
+            await rig.store.wallets.grant(one)
+
+        await grant("buyer", "g1", 500)
+        await grant("started", f"start:{people['started']}", 2)
+        rig.clock.advance(31 * DAY)
+        await grant("paid", "g2", 5)
+        await grant("spent", "g3", 5)
+        await grant("spent", "g4", -5)
+        await rig.store.users.set_active("rest", "let_in", how="operator", at=rig.clock.now())
+
+        async def silent() -> set[str]:
+            gone = await rig.store.users.silent(rig.clock.now() - 30 * DAY, 9)
+            return {user for user, person_id in people.items() if person_id in gone}
+
+        assert await silent() == {"started"}
+        rig.clock.advance(31 * DAY)
+        assert await silent() == {"started", "let_in", "spent"}

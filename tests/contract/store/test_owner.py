@@ -73,16 +73,57 @@ async def test_only_one_of_them_is_there_and_gets_the_other(store: Store) -> Non
     assert await person_of(store, WEB) == terminal
 
 
-async def test_the_one_with_further_channels_is_kept(store: Store) -> None:
-    await store.users.add(*WEB, name=None, at=NOW)
+async def give_telegram(store: Store, person_id: str, number: str = "4711") -> None:
+    await store.users.add("telegram", number, name=None, at=NOW)
+    await store.users.link("telegram", number, person_id=person_id, at=NOW)
+
+
+@pytest.mark.parametrize("wider", [WEB, TERMINAL])
+async def test_people_of_whom_one_has_further_channels_are_left_apart(
+    store: Store, wider: tuple[str, str]
+) -> None:
+    people = {one: await store.users.add(*one, name=None, at=NOW) for one in OWNER_CHANNELS}
+    await give_telegram(store, people[wider])
+
+    joined = await store.owners.join(OWNER_CHANNELS, at=NOW)
+
+    assert joined is not None
+    assert (joined.person_id, joined.moved, joined.apart) == (people[WEB], (), (TERMINAL,))
+    assert await person_of(store, WEB) == people[WEB]
+    assert await person_of(store, TERMINAL) == people[TERMINAL]
+    assert await person_of(store, ("telegram", "4711")) == people[wider]
+    assert await store.owners.join(OWNER_CHANNELS, at=NOW + 1) is None
+
+
+async def test_who_has_further_channels_and_is_at_the_terminal_alone_is_not_the_owner(
+    store: Store,
+) -> None:
     terminal = await store.users.add(*TERMINAL, name=None, at=NOW)
-    await store.users.add("telegram", "4711", name=None, at=NOW)
-    await store.users.link("telegram", "4711", person_id=terminal, at=NOW)
+    await give_telegram(store, terminal)
 
-    await store.owners.join(OWNER_CHANNELS, at=NOW)
+    joined = await store.owners.join(OWNER_CHANNELS, at=NOW)
 
-    assert await person_of(store, WEB) == terminal
-    assert await person_of(store, ("telegram", "4711")) == terminal
+    assert joined is not None
+    assert joined.person_id != terminal
+    assert joined.apart == (TERMINAL,)
+    assert await person_of(store, WEB) == joined.person_id
+    assert await person_of(store, TERMINAL) == terminal
+    (owner,) = await store.users.page(state="owner", limit=9)
+    assert owner.id == joined.person_id
+
+
+async def test_an_owner_who_linked_everything_stays_the_owner(store: Store) -> None:
+    web = await store.users.add(*WEB, name=None, at=NOW)
+    await store.users.add(*TERMINAL, name=None, at=NOW)
+    await store.users.link(*TERMINAL, person_id=web, at=NOW)
+    await give_telegram(store, web)
+
+    joined = await store.owners.join(OWNER_CHANNELS, at=NOW)
+
+    assert joined is not None
+    assert (joined.person_id, joined.moved, joined.apart) == (web, (), ())
+    assert await person_of(store, TERMINAL) == web
+    assert await person_of(store, ("telegram", "4711")) == web
 
 
 async def test_what_an_operator_arranged_is_left_alone(store: Store) -> None:

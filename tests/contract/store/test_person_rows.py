@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 
 from hermes.control.person_record import person_card
 from hermes.control.user_export import user_export
+from hermes.message.event import ReplyContext
 from hermes.ports.wallet import NewGrant
 from hermes.store.sql.person_rows import EXPORTED, LEFT_OUT
+from hermes.testing.model_script import ScriptedTurn
 from tests.contract.journal.rig import open_rig
 from tests.contract.store.test_flat import PACKAGE
 
@@ -59,6 +62,30 @@ async def test_it_holds_what_was_said_and_kept_and_of_nobody_else(tmp_path: Path
     assert raw.count(b"my secret is a teapot") >= 2
     assert b"/whoami" in raw
     assert b"kettle" not in raw
+
+
+async def test_it_holds_nothing_that_others_said_in_a_group(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, script=lambda *_: ScriptedTurn(text="fine")) as rig:
+        say = partial(rig.say, chat="room", chat_type="group", platform="push")
+        await say("BOBSECRET", user="bob", addressed=False)
+        quoted = ReplyContext(message_id="1", text="BOBQUOTE")
+        said = await say("what did he say?", user="ann", reply_to=quoted)
+        assert await rig.outcome(said) == "answered"
+        await say("so I heard", user="ann", addressed=False, reply_to=quoted)
+        asked = str(rig.model.calls[-1].request.messages)
+        assert "BOBSECRET" in asked
+        assert "BOBQUOTE" in asked
+        found = await rig.store.inbox.get(said)
+        assert found is not None
+        record = await person_card(rig.store, found.person_id, name="push:ann")
+        raw = b"".join(user_export(record, rig.store.graphs, at=2.0))
+
+    manifest = json.loads(raw.splitlines()[0])
+    assert b"BOB" not in raw
+    assert raw.count(b"what did he say?") == 2
+    assert raw.count(b"so I heard") == 2
+    assert {"quoted", "note"} <= set(manifest["left_out"])
+    assert "may repeat" in manifest["beware"]
 
 
 async def test_it_is_read_in_pages(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.channels.rest.inbound import RestMessage, read_message, to_event
-from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
+from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
 from hermes.http.errors import error_response, plain_error
 from hermes.http.json_body import json_response
@@ -30,9 +30,10 @@ from hermes.http.turn import (
 )
 from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
+from hermes.message.owner import OWNER_CHANNELS
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi
 
 
 class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +143,7 @@ class _Api:
             settings = self._settings
             raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
             message = read_message(raw)
+            _check_sender(message.sender, caller)
             ticket = await self._accept(message, token=caller.id)
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
@@ -199,6 +201,15 @@ class _Api:
     async def _note(self, error: HermesError, message: RestMessage | None) -> str | None:
         external_id = message.id if message is not None else None
         return await self._gateway_api.refuse("rest", error, external_id=external_id)
+
+
+def _check_sender(sender: str, caller: Caller) -> None:
+    """Raise `Forbidden` if a caller who is not the owner writes as the owner."""
+    if ("rest", sender) in OWNER_CHANNELS and caller.role != "owner":
+        raise Forbidden(
+            f"The sender {sender!r} is the owner at the terminal, and this is a token of the role "
+            f"{caller.role}: use another sender, or a token of the role owner."
+        )
 
 
 def _wants_to_wait(exchange: HttpExchange) -> bool:

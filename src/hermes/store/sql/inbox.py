@@ -122,7 +122,7 @@ class SqlInbox:
         came = (person_id, body, message.received_at, lane[1], _came_by(event))
         key = event.content_key or None
         seq = await tx.one(_SQL["accept"], *row, *came, key)
-        denied = await self._deny(tx, message, approval_id=lane[3])
+        denied = await self._deny(tx, message, person_id, approval_id=lane[3])
         result = AcceptResult(
             message_id=message.id,
             duplicate=False,
@@ -136,18 +136,21 @@ class SqlInbox:
         view = _view(message, lane, person_id=person_id, seq=seq, content=content)
         return WrittenMessage(result, view, share, message.lane)
 
-    async def _deny(self, tx: Tx, message: NewMessage, *, approval_id: str | None) -> list[_Denial]:
-        """Deny what the conversation waits for, if the message does that.
+    async def _deny(
+        self, tx: Tx, message: NewMessage, person_id: str, *, approval_id: str | None
+    ) -> list[_Denial]:
+        """Deny what the conversation waits for, if the message does that and the person had asked.
 
         The turn that waits for an approval then ends; that of a subagent goes on without the tool.
         """
         if not message.denies:
             return []
         if approval_id is None:
-            rows = await tx.rows(_APPROVALS["asked_below"], message.lane)
+            rows = await tx.rows(_APPROVALS["asked_below"], message.lane, person_id)
             asked = [_Denial(*row) for row in rows if is_below(row[1], ancestor=message.lane)]
         else:
-            asked = [_Denial(*row) for row in await tx.rows(_APPROVALS["asked_by"], approval_id)]
+            rows = await tx.rows(_APPROVALS["asked_by"], approval_id, person_id)
+            asked = [_Denial(*row) for row in rows]
         return [one for one in asked if await self._is_denied(tx, message, one)]
 
     async def _is_denied(self, tx: Tx, message: NewMessage, asked: _Denial) -> bool:

@@ -1,7 +1,8 @@
 """Makes one person of the owner's channels, in one transaction; at every start, with an effect once.
 
-What each of them had becomes what `link` makes of it. An operator's later word counts: channels that
-were joined once and taken apart stay so.
+What each of them had becomes what `link` makes of it. People who have further channels are not made
+one, nor is one who has them only at the terminal the owner: an operator links them. An operator's
+later word counts: channels that were joined once and taken apart stay so.
 """
 
 from collections.abc import Sequence
@@ -68,38 +69,47 @@ class _OwnerUnit:
         held = {channel: await self._holder(channel) for channel in self._channels}
         people = list(dict.fromkeys(one for one in held.values() if one is not None))
         was_joined = await self._tx.row(_SQL["owner_person"]) is not None
-        person_id = people[0] if people else await self._new()
+        person_id = await self._owner(held) or await self._new()
         moved: tuple[Channel, ...] = ()
-        if len(people) > 1 and not was_joined:
-            person_id, moved = await self._unite(people, held)
+        if not was_joined and await self._may_unite([person_id, *people]):
+            moved = self._others_of(person_id, held)
+            await self._move(moved, person_id)
         for channel, holder in held.items():
             if holder is None:
                 self._tx.put(_PEOPLE["add_channel"], *channel, person_id, self._at)
             if holder is None or not was_joined:
                 self._tx.put(_SQL["activate_of"], *channel, person_id, self._at)
         self._tx.put(_SQL["set_owner_person"], person_id.encode())
-        return OwnerJoin(person_id=person_id, moved=moved)
+        apart = () if was_joined or moved else self._others_of(person_id, held)
+        return OwnerJoin(person_id=person_id, moved=moved, apart=apart)
 
-    async def _unite(
-        self, people: list[str], held: dict[Channel, str | None]
-    ) -> tuple[str, tuple[Channel, ...]]:
-        """Give every channel to one of these people; to none if they have other channels, too."""
-        own = set(self._channels)
-        wider = [one for one in people if await self._others(one, own)]
-        blocked = [one for one in people if await self._tx.row(_SQL["is_blocked"], one)]
-        if len(wider) > 1 or blocked:
-            return people[0], ()
-        target = wider[0] if wider else people[0]
-        moved = tuple(one for one, holder in held.items() if holder not in (None, target))
-        for platform, user_id in moved:
+    async def _owner(self, held: dict[Channel, str | None]) -> str | None:
+        """Return whose the first channel is; otherwise who has another, and no further ones."""
+        first, *others = held.values()
+        if first is not None:
+            return first
+        narrow = [one for one in others if one is not None and not await self._is_wider(one)]
+        return narrow[0] if narrow else None
+
+    async def _may_unite(self, people: list[str]) -> bool:
+        """Return whether nobody of them has other channels or is blocked."""
+        for one in people:
+            if await self._is_wider(one) or await self._tx.row(_SQL["is_blocked"], one):
+                return False
+        return True
+
+    def _others_of(self, person_id: str, held: dict[Channel, str | None]) -> tuple[Channel, ...]:
+        return tuple(one for one, holder in held.items() if holder not in (None, person_id))
+
+    async def _move(self, channels: tuple[Channel, ...], person_id: str) -> None:
+        for platform, user_id in channels:
             await link_channel(
-                self._tx, platform, user_id, person_id=target, lets_in=True, at=self._at
+                self._tx, platform, user_id, person_id=person_id, lets_in=True, at=self._at
             )
-        return target, moved
 
-    async def _others(self, person_id: str, own: set[Channel]) -> bool:
+    async def _is_wider(self, person_id: str) -> bool:
         rows = await self._tx.rows(_SQL["channels"], person_id)
-        return any((row[0], row[1]) not in own for row in rows)
+        return any((row[0], row[1]) not in self._channels for row in rows)
 
     async def _holder(self, channel: Channel) -> str | None:
         row = await self._tx.row(_SQL["owner"], *channel)

@@ -213,6 +213,16 @@ def _open(db: Rows, kind: _Kind, fields: dict[str, Any], *, person_id: str, seal
                 if kind.is_sealed
                 else sealer.get_at_once(db, held, owner=person_id, place=place)
             )
-            fields[name] = None if content is None else msgspec.json.decode(content)
+            body = None if content is None else msgspec.json.decode(content)
+            fields[name] = _own_words(body) if name == "event" else body
         except (StoreError, msgspec.DecodeError) as error:
             _log.error("body_not_exported", kind=kind.name, problem=str(error))
+
+
+def _own_words(event: Any) -> Any:
+    """Return a stored event without what other people said: what came before it, and what it quotes."""
+    if isinstance(event, dict):
+        event.pop("channel_context", None)
+        if isinstance(quoted := event.get("reply_to"), dict):
+            quoted.pop("text", None)
+    return event

@@ -20,14 +20,18 @@ SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type
 FROM approvals WHERE id = ?1;
 
 -- name: asked_by
--- An approval with its lane, the message whose turn asked, and the tool.
-SELECT id, lane, message_id, tool FROM approvals WHERE id = ?1;
+-- An approval with its lane, the message whose turn asked, and the tool, if that is a person's message.
+SELECT approvals.id, approvals.lane, message_id, tool
+FROM approvals JOIN inbox ON inbox.id = message_id
+WHERE approvals.id = ?1 AND inbox.person_id = ?2;
 
 -- name: asked_below
--- What waits below a lane, but for questions of running tools, the oldest first.
-SELECT id, lane, message_id, tool FROM approvals
-WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state = 'waiting' AND id < 'q_'
-ORDER BY asked_at, id LIMIT 20;
+-- What waits below a lane for a person's messages, but for questions of running tools, the oldest first.
+SELECT approvals.id, approvals.lane, message_id, tool
+FROM approvals JOIN inbox ON inbox.id = message_id
+WHERE approvals.lane > ?1 || '/' AND approvals.lane < ?1 || '0' AND approvals.state = 'waiting'
+    AND approvals.id < 'q_' AND inbox.person_id = ?2
+ORDER BY asked_at, approvals.id LIMIT 20;
 
 -- name: untold
 -- Messages that wait behind an approval and whose timeline does not say so, the oldest first.

@@ -21,10 +21,15 @@ WHERE lanes.key = ?1 ORDER BY seq LIMIT 1;
 
 -- name: interrupter
 -- Who asked for a running turn to end: a command, or the first message waiting behind it.
+-- A turn that has asked for an approval ends for messages of its own person alone.
 SELECT coalesce(
     (SELECT interrupted_by FROM inbox WHERE id = ?3),
     (SELECT id FROM inbox INDEXED BY inbox_open
         WHERE lane = ?1 AND state <> 'done' AND state = 'new' AND busy = 'interrupt' AND seq > ?2
+            AND (
+                person_id = (SELECT asking.person_id FROM inbox AS asking WHERE asking.id = ?3)
+                OR NOT EXISTS (SELECT 1 FROM approvals WHERE message_id = ?3 AND approvals.id < 'q_')
+            )
         ORDER BY seq LIMIT 1)
 );
 

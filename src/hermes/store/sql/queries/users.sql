@@ -71,7 +71,8 @@ SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people IND
 WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
 
 -- name: silent
--- People of whom nothing came since then; the owner, the blocked, and those with a key or a job stay.
+-- People of whom nothing came since then; the owner, the blocked, those with a key or a job stay, those
+-- with credits left who were given more than a start grant, and those let in or booked on since then.
 SELECT people.id FROM people
     LEFT JOIN (
         SELECT person_id, max(used_at) AS at FROM lanes GROUP BY person_id
@@ -86,7 +87,22 @@ WHERE erased_at IS NULL AND blocked_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?1
     )
-    AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = people.id AND own.added_at >= ?1)
+    AND NOT EXISTS (
+        SELECT 1 FROM user_channels AS own
+        WHERE own.person_id = people.id AND (own.added_at >= ?1 OR own.activated_at >= ?1)
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM ledger WHERE ledger.person_id = people.id AND ledger.at >= ?1
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM wallets JOIN ledger AS given ON given.person_id = wallets.person_id
+        WHERE wallets.person_id = people.id AND balance > 0
+            AND given.kind = 'grant' AND given.message_id <> 'start:' || people.id
+            AND substr(given.message_id, 1, 8) <> 'opening:'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND state <> 'done'
+    )
     AND NOT EXISTS (
         SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
     )
@@ -107,7 +123,22 @@ WHERE people.id = ?1 AND erased_at IS NULL AND blocked_at IS NULL AND created_at
     AND NOT EXISTS (
         SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?2
     )
-    AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = people.id AND own.added_at >= ?2)
+    AND NOT EXISTS (
+        SELECT 1 FROM user_channels AS own
+        WHERE own.person_id = people.id AND (own.added_at >= ?2 OR own.activated_at >= ?2)
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM ledger WHERE ledger.person_id = people.id AND ledger.at >= ?2
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM wallets JOIN ledger AS given ON given.person_id = wallets.person_id
+        WHERE wallets.person_id = people.id AND balance > 0
+            AND given.kind = 'grant' AND given.message_id <> 'start:' || people.id
+            AND substr(given.message_id, 1, 8) <> 'opening:'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND state <> 'done'
+    )
     AND NOT EXISTS (
         SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
     )
