@@ -69,3 +69,7 @@ DELETE FROM cron_jobs WHERE id = ?1;
 -- name: forget_person
 -- The jobs of somebody who is erased.
 DELETE FROM cron_jobs WHERE person_id = ?1;
+
+-- name: hand_over
+-- The jobs of a person who has no channel left go to the one who has them now.
+UPDATE cron_jobs SET person_id = ?2 WHERE person_id = ?1;
