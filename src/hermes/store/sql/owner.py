@@ -93,7 +93,13 @@ class _OwnerUnit:
         moved = tuple(one for one, holder in held.items() if holder not in (None, target))
         for platform, user_id in moved:
             await link_channel(
-                self._tx, platform, user_id, person_id=target, lets_in=True, at=self._at
+                self._tx,
+                platform,
+                user_id,
+                person_id=target,
+                sealer=self._sealer,
+                lets_in=True,
+                at=self._at,
             )
         return target, moved
 

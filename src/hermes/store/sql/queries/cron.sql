@@ -70,6 +70,10 @@ DELETE FROM cron_jobs WHERE id = ?1;
 -- The jobs of somebody who is erased.
 DELETE FROM cron_jobs WHERE person_id = ?1;
 
+-- name: sealed_of
+-- What the jobs of a person do.
+SELECT id, sealed FROM cron_jobs WHERE person_id = ?1;
+
 -- name: hand_over
--- The jobs of a person who has no channel left go to the one who has them now.
-UPDATE cron_jobs SET person_id = ?2 WHERE person_id = ?1;
+-- A job that belongs to another person from now on.
+UPDATE cron_jobs SET person_id = ?2, sealed = ?3 WHERE id = ?1;
