@@ -12,6 +12,7 @@ import msgspec
 from hermes.control.person_record import MOST_LINES, PersonRecord
 from hermes.errors import HermesError
 from hermes.graph import MessageGraph
+from hermes.graph.version import Version
 from hermes.ports.graph_reader import GraphEntry, GraphReader
 
 Line = dict[str, object]
@@ -86,21 +87,24 @@ def _session(reader: GraphReader, entry: GraphEntry, person_id: str) -> Iterator
     is_shared = len(entry.people) > 1
     try:
         graph = reader.open(entry.name)
-        for message_id, at, index in _places(graph, person_id, is_shared=is_shared):
-            said = _without_notes(dict(graph[index]))
-            yield {"kind": "message", **named, "message_id": message_id, "at": at, **said}
+        for version, index in _places(graph, person_id, is_shared=is_shared):
+            # What was taken out since is read where it was.
+            said = _without_notes(dict(graph.at(version)[index]))
+            told: Line = {"message_id": version.edit.reason, "at": version.at}
+            yield {"kind": "message", **named, **told, **said}
     except HermesError as error:
         yield {"kind": "problem", **named, "text": str(error)}
 
 
 def _places(
     graph: MessageGraph, person_id: str, *, is_shared: bool
-) -> Iterator[tuple[str, float | None, int]]:
+) -> Iterator[tuple[Version, int]]:
     for version in graph.versions():
         edit = version.edit
         if edit.actor == person_id:
-            for index in range(edit.start, edit.start + (1 if is_shared else edit.added)):
-                yield edit.reason, version.at, index
+            count = min(1, edit.added) if is_shared else edit.added
+            for index in range(edit.start, edit.start + count):
+                yield version, index
 
 
 def _without_notes(said: Line) -> Line:

@@ -184,10 +184,17 @@ class SoulStore(Protocol):
         ...
 
     async def said_before(
-        self, person_id: str, *, lane: str, epoch: int, limit: int
+        self,
+        person_id: str,
+        *,
+        lane: str,
+        epoch: int,
+        limit: int,
+        is_command: Callable[[str], bool],
     ) -> tuple[SaidBefore, ...]:
         """Return the newest messages of a person's other sessions, oldest first.
 
+        Without commands, messages that got no answer, and what was taken out of its conversation.
         One person over several platforms is one who linked them.
         """
         ...

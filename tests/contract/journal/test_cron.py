@@ -381,6 +381,9 @@ async def test_a_job_whose_account_went_to_another_person_is_paused(tmp_path: Pa
         await rig.answer("hello", chat="bob")
         bob = await rig.store.people.find("rest", "bob")
         assert bob is not None
+        # Ann has another channel left, so the job stays hers.
+        await rig.store.users.add("telegram", "4711", name=None, at=rig.clock.now())
+        await rig.store.users.link("telegram", "4711", person_id=job.person_id, at=rig.clock.now())
         await rig.store.users.link("rest", "ann", person_id=bob.id, at=rig.clock.now())
         set_clock(rig, "2026-11-16 09:00")
         await look(rig)

@@ -408,3 +408,38 @@ async def test_nothing_is_learnt_unless_it_is_turned_on_and_the_kill_switch_stop
         clock.advance(PAUSE_S)
         await rig.core.memory.worker.round()
         assert await known(rig) == {"diet": "vegan"}
+
+
+def earlier_block_of(rig: Rig) -> str:
+    """Return what the last call was told of other sessions."""
+    system = rig.model.calls[-1].request.system
+    return next((text for text in system if "UTC: " in text), "")
+
+
+@pytest.mark.req("A10", "W23")
+async def test_a10_what_was_taken_out_failed_or_was_a_command_is_not_told_in_the_next_session(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        for text in ("first", "secret plan", "/undo", "[[fail:400]] broken", "kept", "/retry"):
+            await rig.answer(text)
+            rig.clock.advance(60)
+        await rig.answer("/new")
+        await rig.answer("third")
+
+        told = earlier_block_of(rig)
+        assert [line.partition("UTC: ")[2] for line in told.splitlines() if "UTC: " in line] == [
+            "first",
+            "kept",
+        ]
+
+
+@pytest.mark.req("A10")
+async def test_a10_commands_take_no_place_of_what_was_said(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings={"MEMORY__EARLIER_MESSAGES": "1"}) as rig:
+        await rig.answer("said")
+        await rig.answer("/usage")
+        await rig.answer("/model")
+        await rig.answer("elsewhere", chat="other", user="ann")
+
+        assert "UTC: said" in earlier_block_of(rig)

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from hermes.message.owner import OWNER_CHANNELS
+from hermes.message.source import Source
+from hermes.ports.cron import CronOrigin, CronTask, NewCronJob, Rule
 from hermes.ports.store import Store
 from hermes.ports.wallet import NewGrant
+from hermes.schedule.cron_run import due_run
 from tests.stores.opening import opened
 
 WEB, TERMINAL = OWNER_CHANNELS
@@ -63,6 +66,32 @@ async def test_two_people_with_balances_become_one_as_a_link_makes_them(store: S
     was = {(one.platform, one.user_id): one.was_person for one in user.channels}
     assert was == {WEB: None, TERMINAL: terminal}
     assert (await store.wallets.audit(limit=9)).differences == ()
+
+
+@pytest.mark.req("N13", "W29")
+async def test_the_jobs_of_the_one_without_a_channel_go_along_and_run(store: Store) -> None:
+    web = await store.users.add(*WEB, name=None, at=NOW)
+    terminal = await store.users.add(*TERMINAL, name=None, at=NOW)
+    origin = CronOrigin(
+        person_id=terminal,
+        source=Source(platform="rest", chat_id="cli", user_id="cli"),
+        account="default",
+        lane="agent:main:rest:dm:cli",
+    )
+    rule = Rule(zone="UTC", every_s=3600, since=NOW)
+    task = CronTask(origin=origin, text="the news", rule=rule, words="every hour")
+    await store.cron.add(
+        NewCronJob(id="j_1", task=task, at=NOW, next_at=NOW, most=9, forget_before=0.0)
+    )
+
+    await store.owners.join(OWNER_CHANNELS, at=NOW)
+
+    assert await store.cron.of_person(terminal) == ()
+    (job,) = await store.cron.of_person(web)
+    assert job.task is not None
+    assert (job.task.text, job.task.origin.person_id) == ("the news", web)
+    run = due_run(job, job.task, now=NOW + 1, make_id=lambda prefix: f"{prefix}_1")
+    assert await store.cron.run(run, kept=lambda _: None) is not None
 
 
 async def test_only_one_of_them_is_there_and_gets_the_other(store: Store) -> None:

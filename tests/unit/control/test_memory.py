@@ -132,6 +132,28 @@ async def test_an_export_holds_all_of_a_person_and_nothing_of_others(tmp_path: P
 
 
 @pytest.mark.req("A10", "J24")
+async def test_an_export_has_what_was_taken_out_of_a_conversation(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        for text in ("one", "two", "three", "/undo 2", "four"):
+            await rig.answer(text)
+        operations = Operations(
+            rig.store,
+            calendar=Calendar("UTC"),
+            clock=rig.clock,
+            make_id=make_id,
+            address="",
+            facts=rig.core.memory.facts,
+        )
+        record = await operations.memory.record(MemoryAsk(user="rest:ann"))
+
+        lines = list(export_lines(record, rig.store.graphs))
+
+        assert [line for line in lines if line["kind"] == "problem"] == []
+        said = str([line for line in lines if line.get("role") == "user"])
+        assert [said.count(f"'{text}'") for text in ("one", "two", "three", "four")] == [1, 1, 1, 1]
+
+
+@pytest.mark.req("A10", "J24")
 async def test_an_export_says_which_responses_it_has_no_room_for(store: Store) -> None:
     person_id = await person(store, "cy")
     for number in range(3):

@@ -1,6 +1,6 @@
 """`load_soul` alone: the system blocks, whose session it is, and what is frozen with it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,6 +14,7 @@ from hermes.pipeline.stages.load_soul import load_soul
 from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
+from hermes.sessions.commands import CommandBook
 from hermes.testing.manual_time import ManualClock
 from tests.unit.pipeline.stage_parts import LANE, Context, Zone, make_event, make_turn, said
 
@@ -35,7 +36,13 @@ class Souls:
         return self._soul
 
     async def said_before(
-        self, person_id: str, *, lane: str, epoch: int, limit: int
+        self,
+        person_id: str,
+        *,
+        lane: str,
+        epoch: int,
+        limit: int,
+        is_command: Callable[[str], bool],
     ) -> tuple[SaidBefore, ...]:
         self.limits.append(limit)
         return self._earlier
@@ -66,6 +73,7 @@ class Services:
     store: Store = field(default_factory=Store)
     souls: Blocks = field(default_factory=Blocks)
     hints: Mapping[str, str] = field(default_factory=dict)
+    commands: CommandBook = field(default_factory=CommandBook)
     settings: Settings = PLAIN
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)

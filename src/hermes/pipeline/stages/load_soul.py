@@ -4,7 +4,7 @@ The latter is frozen with the first turn: the same bytes until the session start
 known of a person is used only in direct chats in which nobody else has written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -20,6 +20,7 @@ from hermes.pipeline.session_context import PlaceServices, around, begins_alike
 from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
+from hermes.sessions.commands import CommandBook
 
 
 class SoulRecords(Protocol):
@@ -27,7 +28,13 @@ class SoulRecords(Protocol):
 
     async def get(self, lane: str, epoch: int) -> Soul | None: ...
     async def said_before(
-        self, person_id: str, *, lane: str, epoch: int, limit: int
+        self,
+        person_id: str,
+        *,
+        lane: str,
+        epoch: int,
+        limit: int,
+        is_command: Callable[[str], bool],
     ) -> tuple[SaidBefore, ...]: ...
 
 
@@ -61,6 +68,8 @@ class SoulServices(PlaceServices, Protocol):
     def souls(self) -> PersonBlocks: ...
     @property
     def hints(self) -> Mapping[str, str]: ...
+    @property
+    def commands(self) -> CommandBook: ...
 
 
 _Context = StageContext[SoulServices, object]
@@ -161,6 +170,10 @@ async def _begin(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     if not limit:
         return (*known, *dream)
     said = await services.store.souls.said_before(
-        turn.person_id, lane=turn.lane, epoch=turn.epoch, limit=limit
+        turn.person_id,
+        lane=turn.lane,
+        epoch=turn.epoch,
+        limit=limit,
+        is_command=lambda text: services.commands.read(text) is not None,
     )
     return (*known, *earlier_block(said, limit=services.settings.memory.value_chars), *dream)

@@ -120,25 +120,12 @@ class ConversationPages:
         gone: dict[str, TakenOut] = {}
         for epoch in {one.epoch for one in found}:
             since = min(one.record.received_at for one in found if one.epoch == epoch)
-            gone |= self._gone(graph_name(self._lane, epoch), since=since, most=len(found))
+            name = graph_name(self._lane, epoch)
+            gone |= taken_out(self._reader, name, since=since, most=len(found))
         return [
             msgspec.structs.replace(one, taken_out=gone.get(_turn_of(one.record), ""))
             for one in found
         ]
-
-    def _gone(self, name: str, *, since: float, most: int) -> dict[str, TakenOut]:
-        """Return what was taken out of a graph, by the message whose turn had added it."""
-        storage = self._reader.storage(name)
-        try:
-            tip = self._reader.tip(name, storage)
-            log = partial(storage.log, MAIN)
-            return removed_parts(
-                log, tip.version, length=len(tip), since=since, looks=_LOOKS * (most + 1)
-            )
-        except (NotFound, StoreError) as error:
-            # A damaged graph must not hide its messages.
-            _log.error("conversation_does_not_open", graph=name, problem=str(error))
-            return {}
 
     def _result(self, message_id: str) -> TurnResult | None:
         """Return the answer to a finished message."""
@@ -253,6 +240,23 @@ def _told(
 
 def _turn_of(record: MessageRecord) -> str:
     return record.merged_into or record.id
+
+
+def taken_out(
+    reader: TranscriptReader, name: str, *, since: float, most: int
+) -> dict[str, TakenOut]:
+    """Return what was taken out of a graph, by the message whose turn had added it."""
+    storage = reader.storage(name)
+    try:
+        tip = reader.tip(name, storage)
+        log = partial(storage.log, MAIN)
+        return removed_parts(
+            log, tip.version, length=len(tip), since=since, looks=_LOOKS * (most + 1)
+        )
+    except (NotFound, StoreError) as error:
+        # A damaged graph must not hide its messages.
+        _log.error("conversation_does_not_open", graph=name, problem=str(error))
+        return {}
 
 
 def removed_parts(

@@ -16,6 +16,7 @@ from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.inbox import SqlInbox, WrittenMessage
 from hermes.store.sql.places import job_place
 from hermes.store.sql.queries import load
+from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Tx
 
 _SQL = load("cron")
@@ -168,3 +169,17 @@ class SqlCron:
 def forget_cron(tx: Tx, person_id: str) -> None:
     """Delete the jobs of an erased person, inside that transaction."""
     tx.put(_SQL["forget_person"], person_id)
+
+
+async def hand_over_jobs(tx: Tx, before: str, after: str, *, sealer: Sealer) -> None:
+    """Give a person's jobs to another one, under their key, inside a transaction."""
+    for job_id, sealed in await tx.rows(_SQL["sealed_of"], before):
+        place = job_place(job_id)
+        content = await sealer.open(tx, before, sealed, place=place)
+        if content is None:
+            continue
+        task = _decode(content)
+        origin = msgspec.structs.replace(task.origin, person_id=after)
+        task = msgspec.structs.replace(task, origin=origin)
+        resealed = await sealer.seal(tx, after, encode(task), place=place)
+        tx.put(_SQL["hand_over"], job_id, after, resealed)

@@ -104,7 +104,13 @@ class _OwnerUnit:
     async def _move(self, channels: tuple[Channel, ...], person_id: str) -> None:
         for platform, user_id in channels:
             await link_channel(
-                self._tx, platform, user_id, person_id=person_id, lets_in=True, at=self._at
+                self._tx,
+                platform,
+                user_id,
+                person_id=person_id,
+                sealer=self._sealer,
+                lets_in=True,
+                at=self._at,
             )
 
     async def _is_wider(self, person_id: str) -> bool:

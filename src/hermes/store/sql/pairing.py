@@ -162,7 +162,13 @@ class SqlPairing:
             if found is None or found[1] is not None:
                 return _count_wrong(tx, tries)
             moved = await link_channel(
-                tx, platform, user_id, person_id=found[0], lets_in=bool(found[2]), at=at
+                tx,
+                platform,
+                user_id,
+                person_id=found[0],
+                sealer=self._engine.sealer,
+                lets_in=bool(found[2]),
+                at=at,
             )
             if moved.before == moved.after:
                 return PairingCodeResult(verdict="own", platform=platform, person_id=moved.after)

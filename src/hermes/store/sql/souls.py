@@ -4,18 +4,26 @@ The commit of the first turn writes them. One row per session: a new conversatio
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
+from hermes.message.session_key import graph_name
 from hermes.ports.memory import SaidBefore, Soul
 from hermes.ports.turns import Commit
+from hermes.store.sql.conversation_pages import taken_out
 from hermes.store.sql.engine import Engine, decode_event, encode
+from hermes.store.sql.graph_names import GraphNames
 from hermes.store.sql.places import event_place, soul_place
 from hermes.store.sql.queries import load
-from hermes.store.sql.tx import Tx
+from hermes.store.sql.transcript_reader import TranscriptReader
+from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("memory")
 _KEPT = 200
+# Messages that are read for each that a session is told: commands and what was taken out are not.
+_LOOKS = 4
 _decode = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
@@ -24,6 +32,7 @@ class SqlSouls:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._names = GraphNames(engine.sealer.hasher())
         self._recent: OrderedDict[str, tuple[int, Soul]] = OrderedDict()
         engine.feed.on("erasure", lambda _key: self._recent.clear())
 
@@ -63,15 +72,60 @@ class SqlSouls:
         self._recent.pop(lane, None)
 
     async def said_before(
-        self, person_id: str, *, lane: str, epoch: int, limit: int
+        self,
+        person_id: str,
+        *,
+        lane: str,
+        epoch: int,
+        limit: int,
+        is_command: Callable[[str], bool],
     ) -> tuple[SaidBefore, ...]:
         """Return the newest messages of a person's other sessions, oldest first."""
-        reads, sealer = self._engine.reads, self._engine.sealer
-        rows = await reads.rows(_SQL["said_before"], person_id, lane, epoch, limit)
-        said = []
-        for message_id, body, at in reversed(rows):
-            content = await sealer.get(reads, body, owner=person_id, place=event_place(message_id))
-            text = "" if content is None else decode_event(content).text
-            if text:
-                said.append(SaidBefore(text, at))
-        return tuple(said)
+        most = limit * _LOOKS
+        rows = await self._engine.reads.rows(_SQL["said_before"], person_id, lane, epoch, most)
+        left = await self._without_taken_out([_SaidRow(*row) for row in rows])
+        said: list[SaidBefore] = []
+        for row in left:
+            text = await self._text(person_id, row)
+            if text and not is_command(text):
+                said.append(SaidBefore(text, row.at))
+            if len(said) == limit:
+                break
+        return tuple(reversed(said))
+
+    async def _text(self, person_id: str, row: "_SaidRow") -> str:
+        place = event_place(row.id)
+        content = await self._engine.sealer.get(
+            self._engine.reads, row.body, owner=person_id, place=place
+        )
+        return "" if content is None else decode_event(content).text
+
+    async def _without_taken_out(self, rows: list["_SaidRow"]) -> list["_SaidRow"]:
+        """Return the messages that are still in their conversations."""
+        if not rows:
+            return rows
+        gone = await self._engine.reads.look(lambda db: self._taken_out(db, rows))
+        return [row for row in rows if row.turn not in gone]
+
+    def _taken_out(self, db: Rows, rows: list["_SaidRow"]) -> set[str]:
+        """Return the turns of which nothing is left in their conversations."""
+        reader = TranscriptReader(db, sealer=self._engine.sealer, hasher=self._names.hasher)
+        # The rows come newest first: the last of a conversation is its oldest.
+        since = {graph_name(row.lane, row.epoch): row.at for row in rows}
+        return {
+            turn
+            for name, at in since.items()
+            for turn, part in taken_out(reader, name, since=at, most=len(rows)).items()
+            if part == "all"
+        }
+
+
+class _SaidRow(NamedTuple):
+    """A row of `said_before`."""
+
+    id: str
+    body: int
+    at: float
+    lane: str
+    epoch: int
+    turn: str

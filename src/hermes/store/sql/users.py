@@ -23,11 +23,13 @@ from hermes.ports.people import (
     UserChannel,
     UserState,
 )
+from hermes.store.sql.cron import hand_over_jobs
 from hermes.store.sql.engine import Engine
 from hermes.store.sql.keys import KEYS_PLATFORM
 from hermes.store.sql.newcomers import add_person, find_or_add_person
 from hermes.store.sql.places import Place, name_place
 from hermes.store.sql.queries import load
+from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Row, Tx
 from hermes.store.sql.wallet import move_credits
 
@@ -175,7 +177,13 @@ class SqlUsers:
             if await tx.row(_SQL["is_there"], person_id) is None:
                 raise NotFound(f"There is no person {person_id} to link a channel to.")
             return await link_channel(
-                tx, platform, user_id, person_id=person_id, lets_in=True, at=at
+                tx,
+                platform,
+                user_id,
+                person_id=person_id,
+                sealer=self._engine.sealer,
+                lets_in=True,
+                at=at,
             )
 
         return await self._engine.writer.run("link_channel", unit, after=self.moved)
@@ -255,7 +263,14 @@ async def shown_name(
 
 
 async def link_channel(
-    tx: Tx, platform: str, user_id: str, *, person_id: str, lets_in: bool, at: float
+    tx: Tx,
+    platform: str,
+    user_id: str,
+    *,
+    person_id: str,
+    sealer: Sealer,
+    lets_in: bool,
+    at: float,
 ) -> ChannelMove:
     """Give a channel to a person inside a transaction; it remembers its first person."""
     before, was = await _owner(tx, platform, user_id)
@@ -271,6 +286,7 @@ async def link_channel(
     if await tx.rows(_SQL["channels"], before):
         return moved
     # Nobody could use them any more.
+    await hand_over_jobs(tx, before, person_id, sealer=sealer)
     name = f"{before}:{person_id}:{at:.6f}"
     amount = await move_credits(tx, before, person_id, name=name, at=at)
     return msgspec.structs.replace(moved, credits=amount)

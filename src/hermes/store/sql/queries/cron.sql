@@ -69,3 +69,11 @@ DELETE FROM cron_jobs WHERE id = ?1;
 -- name: forget_person
 -- The jobs of somebody who is erased.
 DELETE FROM cron_jobs WHERE person_id = ?1;
+
+-- name: sealed_of
+-- What the jobs of a person do.
+SELECT id, sealed FROM cron_jobs WHERE person_id = ?1;
+
+-- name: hand_over
+-- A job that belongs to another person from now on.
+UPDATE cron_jobs SET person_id = ?2, sealed = ?3 WHERE id = ?1;
