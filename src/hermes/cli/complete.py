@@ -68,11 +68,20 @@ class CommandWords(NamedTuple):
 def answer(environ: Mapping[str, str]) -> int:
     """Print the completions that a shell asks for; return the exit code that it expects."""
     shell = environ[VARIABLE].removeprefix("complete_")
-    found = list(candidates(_asked(environ, shell)))
+    found = _found(environ, shell)
     if shell == "fish" and environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
         return 0 if found else 1
     print(_WRITERS.get(shell, _bash)(found))
     return 0
+
+
+def _found(environ: Mapping[str, str], shell: str) -> list[Completion]:
+    """Return what fits; nothing if the shell does not say where the cursor is."""
+    try:
+        typed = _asked(environ, shell)
+    except ValueError:
+        return []
+    return list(candidates(typed))
 
 
 def candidates(typed: CommandLine) -> Iterable[Completion]:
@@ -128,7 +137,12 @@ def _values(values: list[str], spec: CommandWords, typed: CommandLine) -> Iterab
         return [Completion(one) for one in choices if one.startswith(typed.part)]
     if name not in KINDS:
         return ()
-    found = known_ids(_home(typed), urlencode({"kinds": KINDS[name], "part": typed.part}))
+    try:
+        home = _home(typed)
+    except RuntimeError:
+        # There is no such user.
+        return ()
+    found = known_ids(home, urlencode({"kinds": KINDS[name], "part": typed.part}))
     return [Completion(one) for one in found if _SAFE.fullmatch(one)]
 
 
@@ -145,7 +159,7 @@ def _names(level: Mapping[str, Mapping[str, str]], part: str) -> Iterable[Comple
 def _asked(environ: Mapping[str, str], shell: str) -> CommandLine:
     """Return what was typed, as each shell says it."""
     if shell == "bash":
-        words, at = _split(environ.get("COMP_WORDS", "")), int(environ.get("COMP_CWORD", "1"))
+        words, at = _split(environ.get("COMP_WORDS", "")), abs(int(environ.get("COMP_CWORD", "1")))
         return CommandLine(words[1:at], words[at] if at < len(words) else "", environ)
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.message.visible import without_hidden
+
 Home = Annotated[
     Path | None,
     typer.Option(
@@ -104,5 +106,5 @@ _CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) 
 
 
 def clean(text: str) -> str:
-    """Return a foreign text without the control codes that could manipulate a terminal."""
-    return text.translate(_CONTROLS)
+    """Return a foreign text without what could manipulate a terminal; hidden letters are escapes."""
+    return without_hidden(text.translate(_CONTROLS))

@@ -11,6 +11,7 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart, ToolCallPart
 from hermes.message.session_key import root_turn
+from hermes.message.visible import shown_arguments
 from hermes.pipeline.needs import (
     HasClock,
     HasDigest,
@@ -144,7 +145,7 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
     chat_type = ELSEWHERE if by_admins else source.chat_type
     waits = OpenApproval(
         tool=call.name,
-        arguments=call.arguments[:_SHOWN_ARGUMENTS],
+        arguments=shown_arguments(call.arguments, most=_SHOWN_ARGUMENTS),
         expires_at=now + services.settings.approvals.expire_after_s,
         by_admins=chat_type != "dm",
     )

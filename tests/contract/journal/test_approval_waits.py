@@ -276,3 +276,19 @@ async def test_j9_in_a_thread_a_message_of_the_person_who_asked_denies(tmp_path:
         assert await rig.outcome(following) == "answered"
         assert await rig.outcome(parked) == "interrupted"
         assert tool.runs == 0
+
+
+@pytest.mark.req("J9")
+async def test_j9_a_question_hides_nothing_of_the_arguments(tmp_path: Path) -> None:
+    arguments = '{"to": "ann' + " " * 600 + '\u202e", "amount": 7000' + "}"
+    call = ToolUse("pay", arguments)
+    tool = RunTool("pay", traits=ASKING)
+    async with open_rig(
+        tmp_path, tools=(tool,), script=lambda *_: ScriptedTurn(tools=(call,))
+    ) as rig:
+        parked = await rig.say("please")
+        assert await rig.outcome(parked) == "parked"
+        async for progress in rig.core.gateway_api.watch(parked):
+            if progress.kind == "parked":
+                assert r'pay with {"to":"ann \u202e","amount":7000' in progress.text
+                break

@@ -85,3 +85,13 @@ def test_an_unknown_shell_is_a_wrong_use_that_names_the_known(hermes):
 
     assert done.returncode == 2
     assert all(name in done.stderr for name in ("bash", "zsh", "fish"))
+
+
+@pytest.mark.req("W1")
+@pytest.mark.parametrize("at", ["4", "x", "-9"])
+def test_nothing_is_offered_for_a_home_of_nobody_or_a_cursor_that_is_nowhere(hermes, at):
+    words = "hermes why --home ~nosuchuser m_"
+
+    done = hermes(_HERMES_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=at)
+
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from hermes.cli.tables import Column, print_table, time_text
+from hermes.cli.terminal import clean
 
 ID = "m_06gu8v1l2k3j4h5g6f7d8s9a0q"
 COLUMNS = (
@@ -103,3 +104,7 @@ def test_a_cell_cannot_manipulate_the_terminal_or_break_its_row() -> None:
     print_table(console, (Column("name"), Column("id", "id")), [("a\x1b[2J\n[red]b", "x")])
 
     assert out.getvalue().splitlines()[1].split() == ["a[2J", "[red]b", "x"]
+
+
+def test_a_foreign_text_moves_and_hides_nothing() -> None:
+    assert clean("\x1b[2Ja\tb\u202ec\u2028") == r"[2Ja" + "\tb" + r"\u202ec\u2028"
