@@ -235,7 +235,8 @@ def _call_of(turn: Turn, step: Step) -> ToolCallPart | None:
 
 
 def _with_step(turn: Turn, step: Step, *, call: ToolCallPart, body: bytes) -> Turn:
-    use = ToolUse(step.name, call.arguments, step.state != "done")
+    was_run = step.facts is None or step.facts.was_run
+    use = ToolUse(step.name, call.arguments, step.state != "done", was_run)
     turn = note_tool(turn, call.id, step)
     return with_result(turn, _decode_chat(body), call=call, use=use, ordinal=step.ordinal)
 

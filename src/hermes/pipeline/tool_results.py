@@ -16,12 +16,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 class FinishedCall(msgspec.Struct, frozen=True):
-    """One call that was answered: by which step, how, and how long that took."""
+    """One call that was answered: by which step, how, how long that took, and if its tool ran."""
 
     call: ToolCallPart
     ordinal: int
     result: ToolResultPart
     ms: float = 0.0
+    was_run: bool = True
 
 
 async def take_result(
@@ -29,7 +30,10 @@ async def take_result(
 ) -> Turn:
     """Return the turn with the result of a call, which the next write records."""
     facts = StepFacts(
-        ms=ran.ms, children=ctx.journal.take_children(ran.ordinal), call_id=ran.call.id
+        ms=ran.ms,
+        children=ctx.journal.take_children(ran.ordinal),
+        call_id=ran.call.id,
+        was_run=ran.was_run,
     )
     limit = ctx.services.settings.tools.max_result_chars
     whole = None
@@ -49,5 +53,5 @@ async def take_result(
     if whole is not None:
         await ctx.journal.keep_output(turn, whole)
     turn = note_tool(turn, ran.call.id, ended)
-    use = ToolUse(result.name, ran.call.arguments, result.failed)
+    use = ToolUse(result.name, ran.call.arguments, result.failed, ran.was_run)
     return with_result(turn, message, call=ran.call, use=use, ordinal=ran.ordinal)

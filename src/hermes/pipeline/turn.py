@@ -121,6 +121,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
+    def tools_run(self) -> tuple[ToolUse, ...]:
+        """The calls whose tools ran; a denied one did not."""
+        return tuple(use for use in self.tool_uses if use.was_run)
+
+    @property
     def base(self) -> int:
         """The first message of the graph that nothing has taken the place of."""
         return self.shared_from if self.compaction is None else self.compaction.stop

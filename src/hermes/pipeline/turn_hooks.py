@@ -63,7 +63,7 @@ class TurnHooks:
                 "model": reply.model or turn.model,
                 "tokens_in": turn.usage.tokens_in,
                 "tokens_out": turn.usage.tokens_out,
-                "tools": [use.name for use in turn.tool_uses],
+                "tools": [use.name for use in turn.tools_run],
                 "text": turn.event.text,
                 "reply": reply.text,
             },

@@ -48,7 +48,7 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `left_out` is how many of the oldest messages the model was not shown; `is_verbatim` is false
     for an answer that was put together or read differently than it was written. `call_id` is the
     tool call that a step answers. A result that was too long for the model has `chars` characters,
-    and the step `kept_in` holds it whole. `stop_reason` is why the model stopped; the `rest` of an
+    and the step `kept_in` holds it whole. A tool that was denied or is unknown `was_run` not. `stop_reason` is why the model stopped; the `rest` of an
     answer that reached its length limit was asked for, or is left to the person.
     """
 
@@ -66,6 +66,7 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call_id: str = ""
     chars: int = 0
     kept_in: int | None = None
+    was_run: bool = True
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

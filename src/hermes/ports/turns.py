@@ -108,11 +108,12 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True):
-    """A tool that a turn ran."""
+    """A tool that a turn ran, or that it was not allowed to run."""
 
     name: str
     arguments: str
     failed: bool = False
+    was_run: bool = True
 
 
 class TurnResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -292,3 +292,36 @@ async def test_j9_a_question_hides_nothing_of_the_arguments(tmp_path: Path) -> N
             if progress.kind == "parked":
                 assert r'pay with {"to":"ann \u202e","amount":7000' in progress.text
                 break
+
+
+@pytest.mark.req("J9", "W9")
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_j9_a_denied_tool_is_not_among_those_that_ran(tmp_path: Path, restarts: bool) -> None:
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
+        rounds = len(seen.tool_results)
+        tool = ("pay", "look", "sign")[rounds : rounds + 1]
+        return ScriptedTurn(tools=tuple(map(ToolUse, tool))) if tool else ScriptedTurn(text="ended")
+
+    tools = (RunTool("pay", traits=ASKING), RunTool("look"), RunTool("sign", traits=ASKING))
+    opening = partial(open_rig, tmp_path, clock=ManualClock(), script=script, tools=tools)
+    async with opening() as rig:
+        message_id = await rig.say("pay, look and sign")
+        assert await rig.outcome(message_id) == "parked"
+        await rig.answer("/deny")
+        await rig.until(lambda: tools[1].runs == 1)
+        assert await rig.outcome(message_id) == "parked"
+        if not restarts:
+            await rig.answer("/approve")
+            assert await rig.outcome(message_id) == "answered"
+            await ran(rig, message_id)
+            return
+    async with opening() as rig:
+        await rig.answer("/approve")
+        assert await rig.outcome(message_id) == "answered"
+        await ran(rig, message_id)
+
+
+async def ran(rig: Rig, message_id: str) -> None:
+    result = await rig.store.inbox.result(message_id)
+    assert result is not None
+    assert [use.name for use in result.tool_calls] == ["look", "sign"]

@@ -161,7 +161,7 @@ async def _decision(
 async def _refuse(turn: Turn, ctx: _Context, *, call: ToolCallPart, result: ToolResultPart) -> Turn:
     """Record a result that no tool gave."""
     (ordinal,) = await ctx.journal.start_tools(turn, (call,), arguments=(b"",))
-    return await take_result(turn, ctx, FinishedCall(call, ordinal, result))
+    return await take_result(turn, ctx, FinishedCall(call, ordinal, result, was_run=False))
 
 
 async def _run_all(turn: Turn, ctx: _Context, *, pairs: list[tuple[Tool, ToolCallPart]]) -> Turn:

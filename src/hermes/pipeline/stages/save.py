@@ -193,7 +193,7 @@ def build_commit(turn: Turn, reply: Reply, ctx: _Context) -> Commit:
     result = TurnResult(
         text=reply.text,
         usage=turn.usage,
-        tool_calls=turn.tool_uses,
+        tool_calls=turn.tools_run,
         model=turn.model,
         reason=reply.reason,
         code=reply.code,
@@ -354,7 +354,7 @@ def _interaction(turn: Turn) -> Interaction:
         llm_cache_hit=turn.is_from_memory,
         soul_load_ms=turn.soul_ms,
         semantic_recall_used=turn.has_recalled,
-        tools=tuple(use.name for use in turn.tool_uses),
+        tools=tuple(use.name for use in turn.tools_run),
         tool_exec_ms=turn.tool_ms,
         usage=turn.usage,
         platform_usage=turn.platform_usage,
