@@ -19,6 +19,7 @@ from hermes.similar_words import nearest
 _OWN_SERVERS = frozenset({"vllm", "llamacpp", "lmstudio", "ollama"})
 _URL = re.compile(r"https?://[^\s/@]+(/\S*)?")
 _DEFAULT_PORT = 8080
+_LAST_PORT = 65_535
 _WHICH_MODEL = "Which of its models?"
 # Asks a service for the names of its models, with the key that was given; empty if it has no list.
 ListModels = Callable[[FirstChoices, str | None], Sequence[str]]
@@ -60,10 +61,10 @@ def ask_all(
     port = given.port
     if port is None:
         port = int(
-            ask.text("Which port should it listen on?", default=str(_DEFAULT_PORT), digits=True)
+            ask.text("Which port should it listen on?", default=str(_DEFAULT_PORT), wrong=_bad_port)
         )
-    zone = given.time_zone or ask.text("Which time zone?", default=system_zone())
-    _check(_is_zone(zone), f"{zone!r} is not a time zone that this system knows")
+    zone = given.time_zone or ask.text("Which time zone?", default=system_zone(), wrong=_bad_zone)
+    _check(_bad_zone(zone) is None, _bad_zone(zone) or "")
     agent = given.agent or ask.text("What is the agent's name?", default="Hermes")
     choices = FirstChoices(
         provider=provider,
@@ -109,7 +110,7 @@ def _model(ask: "_Asking", asked: FirstChoices, offered: Callable[[], Sequence[s
     usual = str(PROVIDERS.get(asked.provider, {}).get("model") or "")
     names = () if ask.yes else offered()
     if not names:
-        return ask.text(_WHICH_MODEL, default=usual, may_be_empty=False)
+        return ask.text(_WHICH_MODEL, default=usual, wrong=_if_empty)
     return pick(
         f"{_WHICH_MODEL} Its number or name, or a part of it",
         names,
@@ -135,17 +136,17 @@ class _Asking:
         self.yes = yes
 
     def text(
-        self, question: str, *, default: str, may_be_empty: bool = True, digits: bool = False
+        self, question: str, *, default: str, wrong: Callable[[str], str | None] = lambda _: None
     ) -> str:
-        """Return an answer."""
+        """Return an answer; ask again as long as `wrong` says what is wrong with it."""
         while True:
             answer = default if self.yes else typer.prompt(question, default=default, err=True)
             answer = str(answer).strip()
-            wrong = (digits and not answer.isdecimal()) or (not answer and not may_be_empty)
-            if not wrong:
+            problem = wrong(answer)
+            if problem is None:
                 return answer
             _check(not self.yes, f"{question} With --yes, give the answer as an option.")
-            error_console().print("Please enter a number." if digits else "Please enter a value.")
+            error_console().print(problem, markup=False)
 
 
 def _found(environ: Mapping[str, str], known: Sequence[str]) -> str:
@@ -201,9 +202,22 @@ def _check(is_right: object, text: str) -> None:
         raise typer.BadParameter(text)
 
 
-def _is_zone(name: str) -> bool:
+def _if_empty(answer: str) -> str | None:
+    return None if answer else "Please enter a value."
+
+
+def _bad_port(answer: str) -> str | None:
+    """Return what is wrong with a port."""
+    is_port = answer.isascii() and answer.isdecimal() and len(answer) < 9
+    if is_port and int(answer) <= _LAST_PORT:
+        return None
+    return f"Please enter a number from 0 to {_LAST_PORT}."
+
+
+def _bad_zone(name: str) -> str | None:
+    """Return what is wrong with a time zone."""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        return False
-    return True
+        return f"{name[:80]!r} is not a time zone that this system knows; one is Europe/Paris"
+    return None

@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.text import Text
 
 from hermes.cli.environment import environment, home_for
+from hermes.cli.failure import INTERRUPTED
 from hermes.cli.init_questions import InitAnswers, ask_all, ask_key, confirm
 from hermes.cli.picker import pick
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
@@ -97,19 +99,20 @@ def _set_up(
             f"{folder / 'config.yaml'} exists already, so nothing was changed. Add --force to "
             "replace it and keep the old file beside it, or leave out --yes to be asked."
         )
-    choices, api_key = ask_all(
-        given,
-        environment(),
-        yes=yes,
-        known=_SHOWN,
-        list_models=lambda choices, key: _offered_models(home, choices, key),
-    )
-    tried: dict[str, object] | None = None
-    if test and choices.provider != "local":
-        choices, api_key, tried = _tested(home, choices, api_key=api_key, yes=yes)
-    found = existing(folder, provider=choices.provider, api_key=api_key)
-    if not force and not _may_replace(found, yes=yes, provider=choices.provider):
-        raise Refused("Nothing was written.")
+    with _stopping():
+        choices, api_key = ask_all(
+            given,
+            environment(),
+            yes=yes,
+            known=_SHOWN,
+            list_models=lambda choices, key: _offered_models(home, choices, key),
+        )
+        tried: dict[str, object] | None = None
+        if test and choices.provider != "local":
+            choices, api_key, tried = _tested(home, choices, api_key=api_key, yes=yes)
+        found = existing(folder, provider=choices.provider, api_key=api_key)
+        if not force and not _may_replace(found, yes=yes, provider=choices.provider):
+            raise Refused("Nothing was written.")
     home_folder = ensure_home(folder)
     with _finishing(), locked_files(home_folder):
         files = write_files(home_folder, choices, api_key=api_key)
@@ -121,6 +124,16 @@ def _set_up(
         "tested": tried,
         "restart_needed": find_running(folder) is not None,
     }
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Say on Ctrl-C that nothing was written, as long as that is so."""
+    try:
+        yield
+    except (KeyboardInterrupt, typer.Abort):
+        error_console().print("\nStopped. Nothing was written.")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -80,7 +80,15 @@ def uninstall(*, system: System = False, name: Name = "hermes") -> None:
     if not (manager.units / file).exists():
         console().print(f"{file} is not installed in {manager.units}.")
         return
-    manager.control("disable", "--now", file)
+    try:
+        manager.control("disable", "--now", file)
+    except ConfigurationError:
+        if manager.is_booted:
+            raise
+        # Nothing runs it: only the file is left.
+        manager.delete(file)
+        console().print(f"{file} is removed; no systemd runs on this machine.")
+        return
     manager.remove(file)
     console().print(f"{file} is stopped and removed.")
 

@@ -22,9 +22,16 @@ class Systemd:
         self._is_system = is_system
         self._runtime = runtime
 
+    @property
+    def is_booted(self) -> bool:
+        """Whether systemd started this machine; otherwise it runs nothing here."""
+        return _BOOTED.exists()
+
     def write(self, name: str, text: str) -> Path:
         """Write a unit file and make systemd read it."""
         path = self.units / name
+        # Nothing is left behind where no systemd answers.
+        self.control("daemon-reload")
         try:
             self.units.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
@@ -36,17 +43,18 @@ class Systemd:
         self.control("daemon-reload")
         return path
 
-    def remove(self, name: str) -> bool:
-        """Remove a unit file; return False if there was none."""
+    def remove(self, name: str) -> None:
+        """Delete a unit file and make systemd forget it."""
+        self.delete(name)
+        self.control("daemon-reload")
+
+    def delete(self, name: str) -> None:
+        """Delete a unit file, if there is one."""
         path = self.units / name
-        if not path.exists():
-            return False
         try:
-            path.unlink()
+            path.unlink(missing_ok=True)
         except OSError as error:
             raise ConfigurationError(f"{path} cannot be removed ({error.strerror})") from error
-        self.control("daemon-reload")
-        return True
 
     def control(self, *words: str) -> None:
         """Run a systemctl command; raise its output if it fails."""
@@ -76,7 +84,7 @@ class Systemd:
 
     def _missing(self) -> str | None:
         """Return why systemd cannot be reached, and what to do; None if it can."""
-        if not _BOOTED.exists():
+        if not self.is_booted:
             return (
                 "This machine was not started by systemd, as is usual in a container, so there is no "
                 "service here. `hermes up` runs the gateway; let the container's start command or "

@@ -1,7 +1,8 @@
 """Tells a person that their message waits: for the running answer, an approval or a free model call.
 
 Beside the path of the message; what it writes is a delivery of its own, so that the reply is not
-touched. The id of a notice comes from its message: after a restart nobody is told a second time.
+touched. The id of a notice comes from its message, or from its approval and person: after a restart
+nobody is told a second time.
 """
 
 import asyncio
@@ -88,12 +89,9 @@ class WaitNotices:
                 await store.inbox.note(message_id, event)
 
     async def _tell_waiting(self, message: MessageRecord, text: str, approval_id: str) -> None:
-        once = (message.person_id, approval_id)
-        if once in self._told:
-            self._services.watch.publish(message.id, Progress(kind="status", text=text))
-            return
-        self._told.add(once)
-        await self._tell(message, text, mark="_a")
+        # The outbox refuses the second one of a person.
+        once = f"{reply_id(approval_id)}_{message.person_id}"
+        await self._tell(message, text, send_id=once)
 
     async def stop(self) -> None:
         """Wait for the notices that are being written."""
@@ -121,7 +119,7 @@ class WaitNotices:
         message: MessageRecord,
         text: str,
         *,
-        mark: str = "_w",
+        send_id: str | None = None,
         unless_ended: str | None = None,
     ) -> None:
         event, services = message.event, self._services
@@ -132,7 +130,7 @@ class WaitNotices:
         if services.first_state(platform) is not DeliveryState.PENDING:
             return
         send = NewSend(
-            id=reply_id(message.id) + mark,
+            id=send_id or reply_id(message.id) + "_w",
             message_id=message.id,
             person_id=message.person_id,
             target=target_of(event),

@@ -199,6 +199,28 @@ async def test_j9_after_a_restart_nobody_is_told_twice_and_the_question_is_still
 
 
 @pytest.mark.req("J9")
+async def test_j9_a_second_message_after_a_restart_is_not_told_of_the_same_approval(
+    tmp_path: Path,
+) -> None:
+    clock, tool = ManualClock(), RunTool("pay", traits=ASKING)
+    opening = partial(open_rig, tmp_path, clock=clock, tools=(tool,), settings=QUEUE)
+    async with opening() as rig:
+        _, approval = await park(rig, platform="push")
+        first = await rig.say("two", platform="push")
+        await rig.until(has(lambda: lines(rig, first), f"waited for approval {approval}"))
+        await rig.until(lambda: len(rig.push.texts("ann")) == 2)
+
+    async with opening() as rig:
+        second = await rig.say("three", platform="push")
+        await rig.until(has(lambda: lines(rig, second), f"waited for approval {approval}"))
+        await rig.answer("/approve", platform="push")
+        assert await rig.outcome(second) == "merged"
+        await rig.until(lambda: any("three" in text for text in rig.push.texts("ann")))
+
+        assert not any(text.startswith("Your message waits") for text in rig.push.texts("ann"))
+
+
+@pytest.mark.req("J9")
 async def test_j9_in_groups_the_question_says_that_an_admin_decides(tmp_path: Path) -> None:
     tool = RunTool("pay", traits=ASKING)
     async with open_rig(tmp_path, tools=(tool,)) as rig:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import stat
 import sys
 import threading
@@ -339,9 +340,47 @@ def test_ctrl_c_leaves_nothing_half_written(init, home, until):
         terminal.wait_for(until)
     terminal.type("\x03")
 
-    assert terminal.end() != 0
+    assert terminal.end() == 130
+    assert "Nothing was written." in terminal.plain()
+    assert "Aborted" not in terminal.plain()
     assert sorted(home.iterdir()) == before
     assert KEY not in terminal.seen
+
+
+def test_ctrl_c_while_a_service_is_asked_for_its_models_says_that_nothing_was_written(init, home):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        terminal = init("--no-test", "--provider", "own", "--base-url", url, "--port", "0")
+        terminal.wait_for("Its key")
+        terminal.type(KEY + "\n")
+        asked, _ = silent.accept()
+        with asked:
+            asked.recv(1)
+            terminal.type("\x03")
+
+            assert terminal.end() == 130
+    assert "Nothing was written." in terminal.plain()
+    assert "Traceback" not in terminal.plain()
+    assert list(home.iterdir()) == []
+
+
+def test_a_wrong_port_and_a_wrong_time_zone_are_asked_for_again(init, home):
+    terminal = init("--no-test", "--provider", "local", "--name", "H")
+    terminal.wait_for("Which port")
+    terminal.type("70000\n")
+    terminal.wait_for("from 0 to 65535")
+    terminal.wait_for("Which port")
+    terminal.type("0\n")
+    terminal.wait_for("Which time zone")
+    terminal.type("Mars/Base\n")
+    terminal.wait_for("is not a time zone")
+    terminal.wait_for("Which time zone")
+    terminal.type("UTC\n")
+    refuse_the_rest(terminal)
+
+    assert terminal.end() == 0
+    settings = load({}, home).settings
+    assert (settings.server.port, settings.time_zone) == (0, "UTC")
 
 
 def test_it_adds_a_chat_platform_and_starts_the_gateway(init, home, service):

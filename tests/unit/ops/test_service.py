@@ -93,6 +93,7 @@ def test_install_writes_the_unit_enables_and_starts_it(desk):
     assert done.returncode == 0, done.stderr
     assert desk.asked() == [
         "systemctl --user daemon-reload",
+        "systemctl --user daemon-reload",
         "systemctl --user enable --now hermes.service",
     ]
     assert f"up --home {desk.folder}/.hermes" in desk.unit.read_text()
@@ -138,6 +139,22 @@ def test_what_systemd_refuses_is_passed_on_and_a_machine_without_it_is_told_so(d
     assert (nowhere.returncode, "no systemd" in nowhere.stderr) == (1, True)
     assert "Traceback" not in refused.stderr
     assert (again.returncode, "not installed" in again.stdout) == (0, True)
+
+
+@pytest.mark.req("W8")
+@pytest.mark.skipif(Path("/run/systemd/system").exists(), reason="systemd runs this machine")
+def test_without_systemd_install_leaves_no_file_and_uninstall_removes_one(desk):
+    refused = desk.hermes("install", path="/nowhere")
+
+    assert (refused.returncode, "no systemd" in refused.stderr) == (1, True)
+    assert not desk.unit.exists()
+
+    desk.hermes("install")
+    assert desk.unit.exists()
+    removed = desk.hermes("uninstall", path="/nowhere")
+
+    assert (removed.returncode, "is removed" in removed.stdout) == (0, True), removed.stderr
+    assert not desk.unit.exists()
 
 
 @pytest.mark.req("W8", "W3")
