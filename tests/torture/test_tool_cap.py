@@ -66,6 +66,7 @@ def found(
             steps={},
             calls=[],
             graph_problems=[],
+            denials=[],
             holds=[],
             balances={"p": -charged},
             ledger=[("p", "capture", -1, "m")] * charged,

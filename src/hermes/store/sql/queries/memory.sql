@@ -36,8 +36,7 @@ WHERE excluded.epoch > souls.epoch
     OR (excluded.epoch = souls.epoch AND souls.shared_from IS NULL);
 
 -- name: said_before
--- The newest messages of a person outside of one conversation, of subagents and of temporary ones,
--- without those whose turn ended without an answer.
+-- The newest answered messages of a person outside of one conversation, of subagents and temporary ones.
 SELECT id, body, received_at, lane, epoch, coalesce(merged_into, id) FROM inbox
 WHERE person_id = ?1 AND control = 0 AND NOT (lane = ?2 AND epoch = ?3) AND lane NOT LIKE '%/%'
     AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.key = inbox.lane AND lanes.temporary <> 0)

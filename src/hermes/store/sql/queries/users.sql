@@ -71,8 +71,7 @@ SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people IND
 WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
 
 -- name: silent
--- People of whom nothing came since then; the owner, the blocked, those with a key or a job stay, those
--- with credits left who were given more than a start grant, and those let in or booked on since then.
+-- People of whom nothing came since then, and whom nothing else keeps (docs/settings.md says what).
 SELECT people.id FROM people
     LEFT JOIN (
         SELECT person_id, max(used_at) AS at FROM lanes GROUP BY person_id
