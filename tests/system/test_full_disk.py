@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import sqlite3
 import subprocess
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 
 import aiohttp
@@ -65,6 +67,13 @@ def fill(disk: Path, *, leaving: int) -> None:
         os.close(ballast)
 
 
+def empty_wal(home: Path) -> None:
+    """Let the next commit need room: what a WAL had once is written over without any."""
+    with closing(sqlite3.connect(home / "hermes.db", timeout=10)) as db:
+        busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    assert not busy
+
+
 async def until(claim: Callable[[], object]) -> None:
     async with asyncio.timeout(30):
         while not await claim():  # type: ignore[misc]  # noqa: ASYNC110  another process does it
@@ -111,6 +120,7 @@ async def test_a_full_disk_stops_nothing_for_good(live: Live, disk: Path) -> Non
         await until(lambda: metric("store_writable 1"))
         last = asyncio.create_task(live.post(http, sender="last", text="[[slow:1]] the last one"))
         await until_running(live, http, 1)
+        empty_wal(home)
         fill(disk, leaving=0)
         await until(lambda: metric("store_writable 0"))
         assert await refusal() is not None
