@@ -72,11 +72,9 @@ def _section(order: AnyOrder) -> Iterator[str]:
 
 # Any: msgspec's own description of a field.
 def _fields(order: AnyOrder) -> list[tuple[str, Any]]:
-    if order.has_parameter:
-        return []
-    hides = order.method == "POST"
     found = [(one.encode_name, one) for one in msgspec.structs.fields(order.request)]
-    return [(name, one) for name, one in found if not (hides and name == "by")]
+    hidden = {*order.parameters} | (set() if order.method == "GET" else {"by"})
+    return [(name, one) for name, one in found if name not in hidden]
 
 
 # Any: a type as an annotation says it.

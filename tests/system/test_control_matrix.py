@@ -293,8 +293,7 @@ def test_every_chat_command_is_an_order_of_the_table_or_a_persons_own() -> None:
 
 def request_of(order: AnyOrder) -> Any:
     """Return the request of `CALLS` for an order."""
-    if order.has_parameter:
-        return msgspec.convert({"id": "m_1"}, order.request)
     if order.request is NoFields:
         return NoFields()
-    return msgspec.convert(CALLS[order.name][2] or {}, order.request)
+    in_path = dict.fromkeys(order.parameters, "m_1")
+    return msgspec.convert(in_path | (CALLS[order.name][2] or {}), order.request)

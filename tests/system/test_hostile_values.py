@@ -110,7 +110,7 @@ DOORS = (
         Door(one.path, one.request, query=one.method == "GET")
         for one in ORDERS
         if msgspec.structs.fields(one.request)
-        and not (one.has_parameter or one.variant or one.name in NOT_GIVEN)
+        and not (one.parameters or one.variant or one.name in NOT_GIVEN)
     ),
 )
 

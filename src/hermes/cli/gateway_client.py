@@ -56,13 +56,13 @@ class GatewayClient:
 
     def get(self, path: str, answer: type[_Answer], *, timeout_s: float = SHORT_S) -> _Answer:
         """Return the gateway's answer to GET."""
-        return self._ask("GET", path, answer=answer, timeout_s=timeout_s)
+        return self.ask("GET", path, answer, timeout_s=timeout_s)
 
     def post(
         self, path: str, answer: type[_Answer], *, body: object = None, timeout_s: float = SHORT_S
     ) -> _Answer:
         """Return the gateway's answer to POST, with a timeout that fits the request."""
-        return self._ask("POST", path, answer=answer, body=body, timeout_s=timeout_s)
+        return self.ask("POST", path, answer, body=body, timeout_s=timeout_s)
 
     @contextmanager
     def stream(self, path: str, body: object) -> Iterator[Iterator[ServerEvent]]:
@@ -79,15 +79,16 @@ class GatewayClient:
                 "and will be answered; `hermes status` shows the state of the gateway."
             ) from error
 
-    def _ask(
+    def ask(
         self,
         method: str,
         path: str,
-        *,
         answer: type[_Answer],
+        *,
         body: object = None,
         timeout_s: float = SHORT_S,
     ) -> _Answer:
+        """Return the gateway's answer to a request by any method."""
         with self._exchange(method, path, body=body, timeout_s=timeout_s) as response:
             try:
                 return msgspec.json.decode(response.read(), type=answer)

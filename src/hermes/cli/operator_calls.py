@@ -5,7 +5,7 @@ It asks the running gateway over HTTP; only if none runs, it opens the files of 
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 import msgspec
 
@@ -59,10 +59,10 @@ def ask_gateway(
 ) -> Report:
     """Give an order to a running gateway."""
     path = _path(order, request)
-    if order.method == "GET":
-        return gateway.get(path, order.report)
-    body = None if order.request is NoFields else request
-    return gateway.post(path, order.report, body=body, timeout_s=timeout_s)
+    if not order.takes_body or order.request is NoFields:
+        return gateway.ask(order.method, path, order.report, timeout_s=timeout_s)
+    body = _outside_path(order, request) if order.parameters else request
+    return gateway.ask(order.method, path, order.report, body=body, timeout_s=timeout_s)
 
 
 def call_here(
@@ -86,15 +86,18 @@ def money(usd: float) -> str:
 
 def _path(order: AnyOrder, request: object) -> str:
     """Return the path of an order, filled in from its request."""
-    fields = msgspec.to_builtins(request)
-    if order.has_parameter:
-        before, _, rest = order.path.partition("{")
-        name, _, after = rest.partition("}")
-        return before + quote(fields[name.partition(":")[0]], safe="") + after
-    if order.method != "GET":
-        return order.path
-    query = urlencode({name: _text(one) for name, one in fields.items() if one is not None})
-    return f"{order.path}?{query}" if query else order.path
+    path = order.filled(msgspec.to_builtins(request))
+    if order.takes_body:
+        return path
+    fields = _outside_path(order, request).items()
+    said = {name: _text(one) for name, one in fields if one is not None}
+    return f"{path}{'&' if order.variant else '?'}{urlencode(said)}" if said else path
+
+
+# Any: fields of a request, as JSON has them.
+def _outside_path(order: AnyOrder, request: object) -> dict[str, Any]:
+    fields = msgspec.to_builtins(request).items()
+    return {name: one for name, one in fields if name not in order.parameters}
 
 
 # Any: a field of a request, as JSON has it.

@@ -3,9 +3,10 @@
 The routes, the role check, the audit log, the command line, the docs and OpenAPI read the row.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Generic, Literal, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 import msgspec
 
@@ -14,7 +15,9 @@ from hermes.ports.access import Role
 
 Request = TypeVar("Request", bound=msgspec.Struct)
 Report = TypeVar("Report")
-Method = Literal["GET", "POST"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_IN_PATH = re.compile(r"\{([a-z_]+)(?::path)?\}")
 
 
 class Actor(msgspec.Struct, frozen=True):
@@ -52,8 +55,9 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
     `targets` and the report fields `result_targets`, both ids and nothing else, and the report
     fields `result_models`, which are names of models.
 
-    A GET takes its request from the query, a POST from the body, and a path with a parameter from
-    that parameter. A query at the end of `path` tells two orders at the same path apart.
+    The fields that the path names are taken from it. All others are in the query of a GET or
+    DELETE, and in the body of a POST, PUT or PATCH. A query at the end of `path` tells two orders
+    at the same path apart.
     """
 
     name: str
@@ -86,9 +90,19 @@ class Order(msgspec.Struct, Generic[Request, Report], frozen=True, kw_only=True)
         return dict(parse_qsl(self.path.partition("?")[2]))
 
     @property
-    def has_parameter(self) -> bool:
-        """Whether the request is in the path."""
-        return "{" in self.path
+    def parameters(self) -> tuple[str, ...]:
+        """The fields of the request that are in the path."""
+        return tuple(_IN_PATH.findall(self.route))
+
+    # Any: fields of a request, as JSON has them.
+    def filled(self, fields: Mapping[str, Any]) -> str:
+        """Return the path with the fields that belong into it."""
+        return _IN_PATH.sub(lambda found: quote(str(fields[found[1]]), safe=""), self.path)
+
+    @property
+    def takes_body(self) -> bool:
+        """Whether the other fields of the request are in the body."""
+        return self.method in _WITH_BODY
 
 
 # Any: rows of many request and report types, as the table and its readers hold them.

@@ -8,7 +8,7 @@ function, its report what the function returns.
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from types import MappingProxyType
-from typing import Any, Final, Required, TypedDict, Unpack, overload
+from typing import Any, Final, Required, TypedDict, Unpack, cast, overload
 
 import msgspec
 
@@ -36,7 +36,7 @@ from hermes.control import (
 )
 from hermes.control import credits as credit
 from hermes.control.operations import Operations
-from hermes.control.order import Actor, AnyOrder, NoFields, Order, Report, Request
+from hermes.control.order import Actor, AnyOrder, Method, NoFields, Order, Report, Request
 from hermes.control.search import SearchOperations
 from hermes.ports.access import Role
 from hermes.ports.ids import IDS_PATH
@@ -59,10 +59,13 @@ class _Audit(TypedDict, total=False):
 
 
 class _Row(_Audit, total=False):
-    """What a row has beside its name, its role and its function; `get` or `post` is its path."""
+    """What a row has beside its name, its role and its function; one method has its path."""
 
     get: str
     post: str
+    put: str
+    patch: str
+    delete: str
     summary: Required[str]
 
 
@@ -73,12 +76,17 @@ def make_order(
     *,
     get: str = "",
     post: str = "",
+    put: str = "",
+    patch: str = "",
+    delete: str = "",
     summary: str,
     **audited: Unpack[_Audit],
 ) -> AnyOrder:
     """Return the order that a method runs; raises `TypeError` if it could never be given."""
-    if bool(get) == bool(post):
-        raise TypeError(f"{name} needs a path, either for GET or for POST")
+    paths = {"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": delete}
+    given = [(method, path) for method, path in paths.items() if path]
+    if len(given) != 1:
+        raise TypeError(f"{name} needs a path, of one method")
     parameters = tuple(signature(run).parameters.values())[1:]
     tells_maker = any(one.name == _MAKER for one in parameters)
     request = _request_of(name, parameters)
@@ -94,8 +102,8 @@ def make_order(
     return Order(
         name=name,
         least=least,
-        method="GET" if get else "POST",
-        path=get or post,
+        method=cast("Method", given[0][0]),
+        path=given[0][1],
         request=request,
         report=signature(run).return_annotation,
         run=give,
@@ -140,7 +148,7 @@ def _row(
 def _row(
     name: str, least: Role, run: Callable[..., Awaitable[Any]], **row: Unpack[_Row]
 ) -> AnyOrder:
-    """Add a row to the table; `get` or `post` is its path."""
+    """Add a row to the table; one of its methods has its path."""
     order = make_order(name, least, run, **row)
     _rows.append(order)
     return order

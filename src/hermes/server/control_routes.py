@@ -4,7 +4,7 @@ Every row of the table of orders becomes a handler. The gate in front of them de
 the caller's role and whether the connection is safe.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -28,7 +28,7 @@ _OPERATOR_HEADER = "x-hermes-operator"
 _LONGEST_NAME = 64
 # What a proxy adds to the requests of others.
 _FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"})
-# The field of the body that names who gives an order; in a query it is an ordinary field.
+# The field that names who gives an order that changes something; of a GET it is an ordinary field.
 _BY = "by"
 _Request = TypeVar("_Request")
 
@@ -62,50 +62,52 @@ class ControlGate:
     def handler(self, orders: Sequence[AnyOrder], operations: Operations) -> Handler:
         """Return the handler of the orders at one path; the query decides which order is meant."""
         by_variant = sorted(orders, key=lambda order: not order.variant)
+        apart = {name for order in orders for name in order.variant}
 
         async def handle(exchange: HttpExchange) -> Answer:
             actor = await self.enter(exchange)
             query = exchange.query().items()
             order = next(one for one in by_variant if one.variant.items() <= query)
-            request = await self._request(exchange, order, actor)
+            request = await self._request(exchange, order, actor, apart=apart)
             operator = Operator(operations, actor, audited=self._audited)
             return json_response(await operator.give(order, request))
 
         return handle
 
     # Any: the request type that the row names.
-    async def _request(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
-        if order.has_parameter:
-            return msgspec.convert(exchange.scope["path_params"], order.request)
-        if order.method == "GET":
-            return await self._from_query(exchange, order, actor)
-        return await self._from_body(exchange, order, actor)
+    async def _request(
+        self, exchange: HttpExchange, order: AnyOrder, actor: Actor, *, apart: Set[str]
+    ) -> Any:
+        if order.takes_body:
+            return await self._from_body(exchange, order, actor)
+        return await self._from_query(exchange, order, actor, apart=apart)
 
     async def _from_body(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
         """Return the request in the body; do not read it for an actor who may not give the
         order.
         """
         await self._audited.admit(actor, order)
-        kind = order.request
         body = await exchange.body(limit=_ASK_BYTES, timeout_s=_ASK_S)
         try:
-            request = msgspec.json.decode(body or b"{}", type=kind)
+            said = msgspec.json.decode(body or b"{}", type=dict[str, Any])
+            request = msgspec.convert(said | _in_path(exchange, order), order.request)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise BadRequest(f"The body is not valid: {error}. {_takes(kind)}") from None
-        _refuse_unknown(msgspec.json.decode(body or b"{}"), kind)
+            raise BadRequest(f"The body is not valid: {error}. {_takes(order)}") from None
+        _refuse_unknown(said, order)
         return _signed(request, actor)
 
-    async def _from_query(self, exchange: HttpExchange, order: AnyOrder, actor: Actor) -> Any:
-        kind, query = order.request, exchange.query()
+    async def _from_query(
+        self, exchange: HttpExchange, order: AnyOrder, actor: Actor, *, apart: Set[str]
+    ) -> Any:
+        said = {name: one for name, one in exchange.query().items() if name not in apart}
         try:
-            request = msgspec.convert(query, kind, strict=False)
+            request = msgspec.convert(said | _in_path(exchange, order), order.request, strict=False)
         except msgspec.ValidationError as error:
             await self._audited.admit(actor, order)
-            takes = _takes(kind, own="")
-            raise BadRequest(f"The query is not valid: {error}. {takes}") from None
+            raise BadRequest(f"The query is not valid: {error}. {_takes(order)}") from None
         await self._audited.admit(actor, order, request=request)
-        _refuse_unknown(query, kind, own="")
-        return request
+        _refuse_unknown(said, order)
+        return _signed(request, actor) if order.method != "GET" else request
 
     async def enter(self, exchange: HttpExchange) -> Actor:
         """Return the caller; raise `Unauthenticated`, or `Forbidden` for an unencrypted
@@ -136,18 +138,28 @@ class ControlGate:
         )
 
 
-def _takes(kind: type, *, own: str = _BY) -> str:
+def _takes(order: AnyOrder) -> str:
     """List the fields, without the one that only the command line sends."""
-    names = [field.encode_name for field in msgspec.structs.fields(kind)]
-    return f"The fields are: {', '.join(name for name in names if name != own) or 'none'}."
+    own = "" if order.method == "GET" else _BY
+    return f"The fields are: {', '.join(name for name in _fields(order) if name != own) or 'none'}."
 
 
-def _refuse_unknown(said: Iterable[str], kind: type, *, own: str = _BY) -> None:
+def _refuse_unknown(said: Iterable[str], order: AnyOrder) -> None:
     """Raise `BadRequest` for an unknown field: a misspelt limit must not be ignored silently."""
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    known = _fields(order)
     unknown = next((name for name in said if name not in known), None)
     if unknown is not None:
-        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(kind, own=own)}")
+        raise BadRequest(f"There is no field {unknown[:80]!r} here. {_takes(order)}")
+
+
+def _fields(order: AnyOrder) -> list[str]:
+    """Return the fields that are in the query or the body, and not in the path."""
+    names = [field.encode_name for field in msgspec.structs.fields(order.request)]
+    return [name for name in names if name not in order.parameters]
+
+
+def _in_path(exchange: HttpExchange, order: AnyOrder) -> dict[str, str]:
+    return {name: exchange.scope["path_params"][name] for name in order.parameters}
 
 
 def _is_here(address: str) -> bool:

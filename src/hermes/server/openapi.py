@@ -124,24 +124,29 @@ def _order(order: AnyOrder, by_kind: Mapping[str, Json]) -> Json:
         "x-least-role": order.least,
         "x-audited": order.is_audited,
     }
-    if order.method == "GET":
-        place = "path" if order.has_parameter else "query"
+    outside = set(order.parameters) if order.takes_body else set(properties)
+    if order.method == "GET" or outside:
         operation["parameters"] = [
             {
                 "name": name,
-                "in": place,
+                "in": "path" if name in order.parameters else "query",
                 "required": name in required,
                 "schema": {key: one for key, one in schema.items() if key != "description"},
                 **({"description": schema["description"]} if "description" in schema else {}),
             }
             for name, schema in properties.items()
+            if name in outside
         ]
-    elif properties:
-        body = {"type": "object", "properties": properties, "additionalProperties": False}
-        body |= {"required": required} if required else {}
-        content = {"application/json": {"schema": body}}
-        operation["requestBody"] = {"required": bool(required), "content": content}
+    inside = {name: one for name, one in properties.items() if name not in outside}
+    if inside:
+        operation["requestBody"] = _body(inside, [one for one in required if one in inside])
     return operation
+
+
+def _body(properties: dict[str, Json], required: list[str]) -> Json:
+    body: Json = {"type": "object", "properties": properties, "additionalProperties": False}
+    body |= {"required": required} if required else {}
+    return {"required": bool(required), "content": {"application/json": {"schema": body}}}
 
 
 def _operation_id(order: AnyOrder) -> str:
@@ -159,7 +164,7 @@ def _fields(order: AnyOrder) -> tuple[dict[str, Json], list[str]]:
     """Return the fields that a caller can send, each with its meaning."""
     schema = msgspec.json.schema(order.request)
     own = schema["$defs"][schema["$ref"].rpartition("/")[2]]
-    hidden = {_BY} if order.method == "POST" else set()
+    hidden = set() if order.method == "GET" else {_BY}
     properties = {
         name: {**one, **_meaning(order, name)}
         for name, one in own["properties"].items()

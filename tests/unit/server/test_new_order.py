@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -51,7 +51,41 @@ GREET = Order(
     changes=True,
     targets=("user",),
 )
-TABLE = (*ORDERS, GREET)
+
+
+class CardText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    user: str
+    text: str = ""
+    is_late: bool = False
+    by: str = ""
+
+
+class CardReport(msgspec.Struct, frozen=True, kw_only=True):
+    user: str
+    text: str
+    is_late: bool
+    by: str
+
+
+async def write_card(_operations: Operations, request: CardText, _actor: Actor) -> CardReport:
+    return msgspec.convert(request, CardReport, from_attributes=True)
+
+
+def card(method: Literal["PUT", "DELETE"]) -> Order[CardText, CardReport]:
+    return Order(
+        name=f"cards.{method.lower()}",
+        least="operator",
+        method=method,
+        path="/control/cards/{user}",
+        request=CardText,
+        report=CardReport,
+        run=write_card,
+        summary="Write a card.",
+    )
+
+
+PUT_CARD, DELETE_CARD = card("PUT"), card("DELETE")
+TABLE = (*ORDERS, GREET, PUT_CARD, DELETE_CARD)
 # Any: the new order does not look at the operations.
 NOTHING: Any = None
 
@@ -77,9 +111,14 @@ class Gateway:
         gateway_api = MemoryGatewayApi(Script(), access=self.access, clock=clock, make_id=str)
         gate = ControlGate(gateway_api, self.audited, origins=Origins(bound_host="127.0.0.1"))
         routes = control_routes(gate, NOTHING, orders=TABLE)
-        (self.app,) = (one.endpoint for one in routes if one.path == GREET.path)
+        self.apps = {one.path: one.endpoint for one in routes}
 
     async def post(self, body: bytes, token: str) -> tuple[int, bytes]:
+        return await self.ask(GREET, body, token)
+
+    async def ask(
+        self, order: Order[Any, Any], body: bytes, token: str, *, query: str = "", **in_path: str
+    ) -> tuple[int, bytes]:
         sent: list[Any] = []
 
         async def receive() -> dict[str, object]:
@@ -91,15 +130,17 @@ class Gateway:
         headers = {"authorization": f"Bearer {token}", "host": "127.0.0.1"}
         scope = {
             "type": "http",
-            "method": "POST",
-            "path": GREET.path,
-            "query_string": b"",
+            "method": order.method,
+            "path": order.filled(in_path),
+            "path_params": in_path,
+            "query_string": query.encode(),
             "scheme": "http",
             "client": ("127.0.0.1", 1),
             "headers": [(name.encode(), one.encode()) for name, one in headers.items()],
         }
-        assert isinstance(self.app, Endpoint)
-        await self.app(scope, receive, send)
+        app = self.apps[order.path]
+        assert isinstance(app, Endpoint)
+        await app(scope, receive, send)
         return sent[0]["status"], sent[1]["body"]
 
 
@@ -119,6 +160,44 @@ async def test_it_has_a_route_with_its_role_and_an_audit_row() -> None:
         ("users.greet", "ok", ("p_ann",)),
         ("users.greet", "refused", ()),
     ]
+
+
+async def test_fields_are_in_the_path_and_in_the_body_or_the_query() -> None:
+    gateway = Gateway()
+    token = await gateway.access.make_token("o", role="operator")
+
+    async def ask(order: Order[Any, Any], body: bytes, *, query: str = "") -> tuple[int, Any]:
+        status, said = await gateway.ask(order, body, token, query=query, user="rest:ann")
+        return status, msgspec.json.decode(said)
+
+    put = await ask(PUT_CARD, b'{"text": "Hi", "is_late": true, "by": "somebody else"}')
+    deleted = await ask(DELETE_CARD, b"", query="text=Hi&is_late=true&by=somebody")
+    other = await ask(PUT_CARD, b'{"text": "Hi", "user": "rest:bob"}')
+    wrong = await ask(DELETE_CARD, b"", query="is_late=perhaps")
+
+    assert put[0] == deleted[0] == 200
+    assert put[1] == deleted[1]
+    assert put[1]["by"].startswith("token:")
+    assert put[1] | {"by": ""} == {"user": "rest:ann", "text": "Hi", "is_late": True, "by": ""}
+    assert (other[0], "The fields are: text, is_late." in str(other[1])) == (400, True)
+    assert (wrong[0], "is_late" in str(wrong[1])) == (400, True)
+
+
+def test_openapi_says_which_fields_are_in_the_path() -> None:
+    methods = openapi_document(orders=TABLE)["paths"]["/control/cards/{user}"]
+
+    def places(method: str) -> list[tuple[str, str, bool]]:
+        return [(one["name"], one["in"], one["required"]) for one in methods[method]["parameters"]]
+
+    assert places("put") == [("user", "path", True)]
+    assert places("delete") == [
+        ("user", "path", True), ("text", "query", False), ("is_late", "query", False),
+    ]  # fmt: skip
+    body = methods["put"]["requestBody"]["content"]["application/json"]["schema"]
+    assert (list(body["properties"]), "requestBody" in methods["delete"]) == (
+        ["text", "is_late"],
+        False,
+    )
 
 
 def test_openapi_describes_it() -> None:
@@ -148,7 +227,7 @@ class Recording(GatewayClient):
 
 class _Answer:
     def read(self) -> bytes:
-        return b'{"text": "Hello."}'
+        return b'{"text": "Hello.", "user": "", "is_late": true, "by": ""}'
 
 
 def test_the_command_line_gives_it_to_a_gateway() -> None:
@@ -158,6 +237,19 @@ def test_the_command_line_gives_it_to_a_gateway() -> None:
 
     assert report == Greeted(text="Hello.")
     assert gateway.sent == [("POST", "/control/users/greet", request)]
+
+
+def test_the_command_line_fills_the_path_and_sends_the_other_fields() -> None:
+    gateway = Recording()
+
+    for order in (PUT_CARD, DELETE_CARD):
+        operator_calls.ask_gateway(gateway, order, CardText(user="rest:a/b", is_late=True))
+
+    path = "/control/cards/rest%3Aa%2Fb"
+    assert gateway.sent == [
+        ("PUT", path, {"is_late": True}),
+        ("DELETE", f"{path}?is_late=true", None),
+    ]
 
 
 async def test_the_command_line_gives_it_on_the_files_with_the_same_rules() -> None:
