@@ -5,11 +5,12 @@ remembered in memory, and only for the person whose prompt it was: nobody can ma
 others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import structlog
 
-from hermes.ports.provider import Provider
+from hermes.ports.model_lists import ServiceList
+from hermes.ports.provider import Provider, ProviderInfo
 from hermes.routing.model_facts import ModelFacts
 from hermes.routing.plan import Candidate
 from hermes.routing.prices import undated
@@ -29,6 +30,8 @@ class ContextSizes:
         self._providers = providers
         self._facts = facts
         self._learnt: dict[tuple[str, str, str], int] = {}
+        self._known: tuple[list[ProviderInfo], Mapping[str, ServiceList]] | None = None
+        self._largest = _UNKNOWN
 
     def of(self, candidate: Candidate, person_id: str) -> int:
         """Return how many tokens a candidate holds, by what its service told this person."""
@@ -61,12 +64,18 @@ class ContextSizes:
 
     @property
     def largest(self) -> int:
-        """The largest context of a configured model."""
+        """The largest context of a configured model; every turn asks for it."""
+        known = [one.info for one in self._providers.values()], self._facts.lists
+        if known != self._known:
+            self._known, self._largest = known, self._largest_of(known[0])
+        return self._largest
+
+    def _largest_of(self, infos: Iterable[ProviderInfo]) -> int:
         sizes = [
-            self._facts.context_of(one.info, model)
-            for one in self._providers.values()
-            if one.info.chat
-            for model in self._facts.models_of(one.info)
+            self._facts.context_of(info, model)
+            for info in infos
+            if info.chat
+            for model in self._facts.models_of(info)
         ]
         return max(sizes, default=_UNKNOWN)
 

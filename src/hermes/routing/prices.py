@@ -137,6 +137,7 @@ def price_of(info: ProviderInfo, model: str, table: ProviderSettings | None) -> 
     return None if service is None else _listed(model, service)
 
 
+@lru_cache(maxsize=1_024)
 def undated(model: str) -> str:
     """Return a model's name without the date that some services add to it."""
     return _DATE.sub("", model)

@@ -1,5 +1,7 @@
 """When a conversation is summed up and by what, for one agent; pure."""
 
+import math
+
 import msgspec
 
 from hermes.config import AgentSettings, Settings
@@ -19,9 +21,9 @@ class CompactionRules(msgspec.Struct, frozen=True, kw_only=True):
     own_model: bool
     model: str | None
 
-    def is_due(self, tokens: int, room: int) -> bool:
-        """Return whether a conversation of so many tokens is to be summed up."""
-        return self.on and tokens >= min(self.at * room, self.max_tokens)
+    def due_tokens(self, room: int) -> int:
+        """Return from how many tokens on a conversation is to be summed up."""
+        return math.ceil(min(self.at * room, self.max_tokens))
 
     def kept_tokens(self, room: int) -> int:
         """Return how many tokens of the newest messages stay word for word."""

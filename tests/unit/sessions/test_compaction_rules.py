@@ -14,8 +14,7 @@ SETTINGS = Settings(agents={"main": AgentSettings(), "calm": OWN})
 def test_it_is_due_at_its_share_of_the_room_or_at_the_most_tokens() -> None:
     rules = rules_of(Settings(compaction=CompactionSettings(at=0.5, max_tokens=900)), "main")
 
-    assert [rules.is_due(tokens, 1_000) for tokens in (499, 500)] == [False, True]
-    assert [rules.is_due(tokens, 1_000_000) for tokens in (899, 900)] == [False, True]
+    assert [rules.due_tokens(room) for room in (1_000, 1_001, 1_000_000)] == [500, 501, 900]
     assert rules.kept_tokens(1_000_000) == 270
 
 
@@ -25,7 +24,6 @@ def test_an_agent_changes_what_it_names_and_follows_the_rest() -> None:
 
     assert (calm.on, calm.at, calm.model, calm.keep) == (False, 0.5, "house:small", main.keep)
     assert (main.on, main.at, main.model) == (True, 0.7, None)
-    assert not calm.is_due(1_000, 1_000)
 
 
 @pytest.mark.req("G5")

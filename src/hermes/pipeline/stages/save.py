@@ -387,13 +387,14 @@ def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
     if not turn.calls or turn.event.internal or turn.event.history:
         return None
     usage, model = turn.calls[-1].usage, turn.calls[-1].model
-    reported = usage.tokens_in + usage.tokens_out
-    tokens = max(reported, sent_tokens(turn, least=_LEAST_TOKENS))
-    if tokens < _LEAST_TOKENS:
-        return None
     room = services.calls.room_of(candidate_named(model), turn.person_id)
     rules = rules_of(services.settings, turn.agent.key)
-    if room is None or not rules.is_due(tokens, room):
+    if room is None or not rules.on:
+        return None
+    # The tokens are counted only where characters alone do not show that there are too few.
+    least = max(_LEAST_TOKENS, rules.due_tokens(room))
+    reported = usage.tokens_in + usage.tokens_out
+    if reported < least and sent_tokens(turn, least=least) < least:
         return None
     return compaction_job(turn, at=services.clock.now())
 

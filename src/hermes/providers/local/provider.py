@@ -95,6 +95,22 @@ class _TooLong(Exception):
 _decode = msgspec.json.Decoder(_Chunk).decode
 
 
+def _info_of(settings: LocalSettings) -> ProviderInfo:
+    return ProviderInfo(
+        name=settings.name,
+        model=MODEL_NAME,
+        tools=True,
+        vision=False,
+        schema=True,
+        context_tokens=settings.context_tokens,
+        demonstration=True,
+        local=True,
+        probed=False,
+        watched=True,
+        options=service_options("local"),
+    )
+
+
 class LocalProvider:
     """The built-in demonstration model; `on_status` is called when it loads."""
 
@@ -107,6 +123,7 @@ class LocalProvider:
         new_id: MakeId = make_id,
     ) -> None:
         self._settings = settings
+        self._info = _info_of(settings)
         self._on_status = on_status
         self._new_id = new_id
         self._busy = asyncio.Lock()
@@ -118,19 +135,7 @@ class LocalProvider:
     @property
     def info(self) -> ProviderInfo:
         """What the model can do."""
-        return ProviderInfo(
-            name=self._settings.name,
-            model=MODEL_NAME,
-            tools=True,
-            vision=False,
-            schema=True,
-            context_tokens=self._settings.context_tokens,
-            demonstration=True,
-            local=True,
-            probed=False,
-            watched=True,
-            options=service_options("local"),
-        )
+        return self._info
 
     @property
     def engine_pid(self) -> int | None:
