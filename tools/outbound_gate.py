@@ -57,7 +57,8 @@ LOADER_CALLS = frozenset({"__import__", "eval", "exec", "exec_module"})
 
 # Each path is below src/hermes; one that ends in / stands for the folder.
 MAY_CONNECT: Mapping[str, str] = {
-    "net/client.py": "the one client: what is not from the configuration passes the guard",
+    "net/calls.py": "the one client's sessions: what is not from the configuration passes the guard",
+    "net/client.py": "the one client: it hands the operator's certificates to its sessions",
     "net/guard.py": (
         "the guard: makes the sockets of untrusted calls, after the last check; and asks the routing"
         " table with a socket that sends nothing"
@@ -104,6 +105,7 @@ MAY_LOAD_CODE: Mapping[str, str] = {
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_TRUST: Mapping[str, str] = {
+    "net/calls.py": "passes on what the client's callers say",
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",
     "provider_kit/model_list.py": "a provider's base_url, which is the operator's setting",

@@ -28,7 +28,10 @@ EAR = """
             print(event_type, file=file)
 """
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+pytestmark = [
+    pytest.mark.sqlite_only,
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root"),
+]
 
 
 @pytest.fixture

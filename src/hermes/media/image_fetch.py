@@ -8,7 +8,7 @@ be fetched is an error, which names the host and nothing else of the address.
 import asyncio
 import base64
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from yarl import URL
@@ -19,8 +19,11 @@ from hermes.message.chat import ChatMessage
 from hermes.message.inline_file import InlineFile
 from hermes.message.parts import ImagePart, Media, Part
 from hermes.message.picture_kind import HEAD_BYTES, PICTURE_KINDS, picture_kind
-from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.client import NO_LIMIT, HttpClient
 from hermes.ports.provider import ModelRequest
+
+if TYPE_CHECKING:
+    from hermes.net.calls import Response
 
 _HEADERS = {"Accept": ", ".join(PICTURE_KINDS)}
 
@@ -147,7 +150,7 @@ class _Fetching:
             raise self._rejected("an invalid address", "without a readable host") from error
         return host or "an address without host"
 
-    def _check_head(self, response: Response, host: str) -> None:
+    def _check_head(self, response: "Response", host: str) -> None:
         if response.status != 200:
             raise self._rejected(host, f"the host answered {response.status}")
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()

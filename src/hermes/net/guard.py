@@ -11,10 +11,8 @@ import ipaddress
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from aiohttp import AddrInfoType
-from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from hermes.errors import AddressRefused
@@ -28,6 +26,10 @@ from hermes.net.refused_networks import (
     RefusedNetwork,
 )
 from hermes.net.untrusted_url import read_host
+
+if TYPE_CHECKING:
+    from aiohttp import AddrInfoType
+    from aiohttp.abc import ResolveResult
 
 _ANY_PORT = 9
 
@@ -142,7 +144,7 @@ class Guard:
         if why is not None:
             raise _refused(host, why)
 
-    def check_resolved(self, host: str, found: list[ResolveResult]) -> list[ResolveResult]:
+    def check_resolved(self, host: str, found: "list[ResolveResult]") -> "list[ResolveResult]":
         """Return `found` if every address is allowed, otherwise raise."""
         if not found:
             raise AddressRefused(f"{host} has no address: check its name")
@@ -152,7 +154,7 @@ class Guard:
                 raise _refused(host, why)
         return found
 
-    def make_socket(self, address: AddrInfoType) -> socket.socket:
+    def make_socket(self, address: "AddrInfoType") -> socket.socket:
         """Return the socket for a connection to `address`: the last check before the packets."""
         family, kind, protocol, _, target = address
         if family not in {socket.AF_INET, socket.AF_INET6} or not self.allows(str(target[0])):
@@ -191,23 +193,3 @@ def _refused(host: str, why: str) -> AddressRefused:
         "let the"
         " operator open the network with net.exempt"
     )
-
-
-class GuardedResolver(AbstractResolver):
-    """Resolves names with `inner` and passes only allowed addresses to the connector."""
-
-    def __init__(self, guard: Guard, inner: AbstractResolver) -> None:
-        self._guard = guard
-        self._inner = inner
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """Return the addresses of `host`; raise `AddressRefused` if one is not allowed."""
-        read_host(host)
-        found = await self._inner.resolve(host, port, family)
-        return self._guard.check_resolved(host, found)
-
-    async def close(self) -> None:
-        """Close the inner resolver."""
-        await self._inner.close()

@@ -1,4 +1,4 @@
-"""Name look-ups for untrusted fetches, on their own threads.
+"""Name look-ups for untrusted fetches, on their own threads, and the guard over their results.
 
 A look-up of a name whose servers never answer blocks its thread for many seconds. Strangers choose
 these names, so they get a few separate threads, and none of those that the rest of the gateway
@@ -12,6 +12,9 @@ from functools import partial
 from typing import Final
 
 from aiohttp.abc import AbstractResolver, ResolveResult
+
+from hermes.net.guard import Guard
+from hermes.net.untrusted_url import read_host
 
 LOOKUP_THREADS: Final = 4
 
@@ -50,3 +53,23 @@ class ThreadLookup(AbstractResolver):
     async def close(self) -> None:
         """Release the threads; a running look-up ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names with `inner` and passes only allowed addresses to the connector."""
+
+    def __init__(self, guard: Guard, inner: AbstractResolver) -> None:
+        self._guard = guard
+        self._inner = inner
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the addresses of `host`; raise `AddressRefused` if one is not allowed."""
+        read_host(host)
+        found = await self._inner.resolve(host, port, family)
+        return self._guard.check_resolved(host, found)
+
+    async def close(self) -> None:
+        """Close the inner resolver."""
+        await self._inner.close()

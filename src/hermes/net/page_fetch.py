@@ -5,12 +5,16 @@ beginning is worth reading; one that takes too long is an error.
 """
 
 from email.message import Message
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hermes.errors import AnswerLost
-from hermes.net.client import HttpClient, Response
+from hermes.net.client import HttpClient
 from hermes.ports.web import WantsKind, WebDocument
+
+if TYPE_CHECKING:
+    from hermes.net.calls import Response
 
 _DECODED = frozenset({"", "identity", "gzip", "deflate"})
 _HEADERS = {
@@ -48,7 +52,7 @@ class PageFetch:
             body, cut = await self._read(response)
         return msgspec.structs.replace(found, body=body, cut=cut)
 
-    async def _read(self, response: Response) -> tuple[bytes, bool]:
+    async def _read(self, response: "Response") -> tuple[bytes, bool]:
         """Return the body up to the limit, and whether it continues; it comes in small pieces."""
         coding = response.headers.get("Content-Encoding", "").strip().lower()
         if coding not in _DECODED:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -22,11 +22,14 @@ from hermes.errors import (
     ProviderUnavailable,
     StreamTruncated,
 )
-from hermes.net.client import NO_LIMIT, HttpClient, Response
+from hermes.net.client import NO_LIMIT, HttpClient
 from hermes.net.retry_after import rest_after
 from hermes.ports.provider import CallEnd, ModelEvent, ModelName
 from hermes.provider_kit.echo import without_echo
 from hermes.provider_kit.service_failure import MAX_ERROR_BYTES, failure, unusable
+
+if TYPE_CHECKING:
+    from hermes.net.calls import Response
 
 EVENTS: Final = ("text/event-stream",)
 JSON: Final = ("application/json",)
@@ -182,7 +185,7 @@ class _ModelPost:
             trusted=True,
         )
 
-    async def __aenter__(self) -> Response:
+    async def __aenter__(self) -> "Response":
         try:
             response = await self._request.__aenter__()
         except NetError as error:
@@ -219,7 +222,7 @@ class _ModelPost:
             is_unreached=isinstance(error, ConnectFailed),
         )
 
-    async def _problem_of(self, response: Response) -> ProviderError | None:
+    async def _problem_of(self, response: "Response") -> ProviderError | None:
         if response.status != 200:
             return await _refusal(response, self._endpoint)
         found = _strange(response.headers, self._endpoint.kinds)
@@ -265,7 +268,7 @@ async def probe(
         return None
 
 
-async def _refusal(response: Response, endpoint: ModelEndpoint) -> ProviderError:
+async def _refusal(response: "Response", endpoint: ModelEndpoint) -> ProviderError:
     return endpoint.failure(
         endpoint.provider,
         response.status,
@@ -285,7 +288,7 @@ def _strange(headers: Mapping[str, str], kinds: tuple[str, ...]) -> str | None:
     return None if coding in _CODINGS else f"the content encoding {coding}"
 
 
-async def _stranger(response: Response, endpoint: ModelEndpoint, *, found: str) -> ProviderError:
+async def _stranger(response: "Response", endpoint: ModelEndpoint, *, found: str) -> ProviderError:
     """Return the error for a 200 of another content type, from its JSON if it has any."""
     return unusable(
         endpoint.provider,
@@ -296,7 +299,7 @@ async def _stranger(response: Response, endpoint: ModelEndpoint, *, found: str) 
     )
 
 
-async def _error_body(response: Response) -> bytes:
+async def _error_body(response: "Response") -> bytes:
     """Return the body of a failure; if it is cut off or too large, the status remains."""
     try:
         return await response.read(MAX_ERROR_BYTES)
@@ -305,7 +308,11 @@ async def _error_body(response: Response) -> bytes:
 
 
 async def _read(
-    response: Response, parser: PayloadParser, *, assembly: AnswerAssembly, endpoint: ModelEndpoint
+    response: "Response",
+    parser: PayloadParser,
+    *,
+    assembly: AnswerAssembly,
+    endpoint: ModelEndpoint,
 ) -> tuple[list[bytes], bool]:
     """Return the next payloads and whether more may come.
 
@@ -329,7 +336,7 @@ async def _read(
         raise
 
 
-async def _linger(response: Response) -> None:
+async def _linger(response: "Response") -> None:
     """Wait briefly for the end of the body, so that the connection can be reused."""
     if response.complete:
         return

@@ -11,7 +11,8 @@ from hermes.errors import (
     NetError,
     NotDelivered,
 )
-from hermes.net.client import HttpClient, Response
+from hermes.net.calls import Response
+from hermes.net.client import HttpClient
 from hermes.testing.push.outbound import Answer
 
 _MOST_BYTES = 1 << 20
