@@ -36,7 +36,7 @@ def command(
         str,
         typer.Argument(
             metavar="ID",
-            help="The id of a message (from Hermes or the sender), a refusal or a call; its last "
+            help="The id of a message (ours or the sender's own), a refusal or a call; its last "
             "letters are enough.",
         ),
     ],
