@@ -39,7 +39,9 @@ code { padding: .1rem .25rem; overflow-wrap: anywhere; } pre { padding: .75rem; 
 pre code { background: none; padding: 0; overflow-wrap: normal; }
 table { display: block; overflow: auto; border-collapse: collapse; } img { max-width: 100%; height: auto; }
 th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; vertical-align: top; }
-@media (max-width: 60rem) { body { display: block; } nav { border-bottom: 1px solid var(--line); } }
+@media (max-width: 60rem) {
+  body { display: block; } nav { max-height: 9rem; overflow: auto; border-bottom: 1px solid var(--line); }
+}
 """
 _PAGE = """<!doctype html>
 <html lang="en">
