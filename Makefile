@@ -24,7 +24,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --no-config --universal --python-versio
 
 .PHONY: help setup setup-dev run test test-yielding test-training fuzz check check-lint check-format check-types \
 	check-imports check-sizes check-outbound check-quality check-patterns format torture mutants bench \
-	bench-pairs bench-peers coverage-map prove lock clean
+	bench-pairs bench-peers coverage-map docs prove lock clean
 
 help: ## print the targets
 	@printf 'Hermes: make TARGET\n\n'
@@ -113,6 +113,9 @@ bench-pairs: setup-dev ## compare with BASE=commit by alternating runs (ONLY=gro
 
 bench-peers: setup-dev ## measure Hermes beside LiteLLM (installs it under build/, about 750 MB)
 	@$(BIN)/python -m bench --peers $(ARGS)
+
+docs: setup ## render docs/ as a website: open build/site/index.html
+	@$(BIN)/python -m tools.docs_site
 
 coverage-map: setup-dev ## which requirement is proven by which test
 	@$(BIN)/python tools/coverage_map.py $(ARGS)

@@ -118,8 +118,8 @@ def _signature_problem(home: Path) -> str | None:
     path, found = home / KEY_FILE, unchecked_manifest(home)
     if not path.exists():
         return (
-            f"{path} is missing: the home was restored without it, so nobody knows yet whether its "
-            "backup was changed. Put your copy of the key file there"
+            f"{path} is missing: the home was restored without it, so its backup has not been "
+            "checked for changes yet. Put your copy of the key file there"
         )
     try:
         is_genuine = found is not None and is_signed(

@@ -37,13 +37,13 @@ def list_all(home: Home = None, as_json: AsJson = False) -> None:
 
 
 def approve(approval: ApprovalId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Let a tool call run; its turn goes on."""
+    """Allow a tool call; its turn continues."""
     report = _decide(home, APPROVALS_APPROVE, approval)
     print_done(report, f"{report.tool} may run ({report.id}).", as_json=as_json)
 
 
 def deny(approval: ApprovalId, *, home: Home = None, as_json: AsJson = False) -> None:
-    """Refuse a tool call; its turn goes on without it."""
+    """Refuse a tool call; its turn continues without it."""
     report = _decide(home, APPROVALS_DENY, approval)
     print_done(report, f"{report.tool} may not run ({report.id}).", as_json=as_json)
 

@@ -21,8 +21,8 @@ def attached_text(paths: Iterable[Path]) -> str:
     text = "\n\n".join(pieces)
     if len(text.encode()) > MOST_BYTES:
         raise TooLarge(
-            f"The files have {len(text.encode()):,} bytes together: at most {MOST_BYTES:,} fit "
-            "beside a message. Send a part of them."
+            f"The files have {len(text.encode()):,} bytes together: a message can have at most "
+            f"{MOST_BYTES:,}. Send only some of them."
         )
     return text
 
@@ -46,7 +46,7 @@ def _text_of(path: Path) -> str:
         raise BadRequest(f"Cannot read {path}: {error.strerror}.") from error
     if len(data) > MOST_BYTES:
         raise TooLarge(
-            f"{path} has {found.st_size:,} bytes: at most {MOST_BYTES:,} fit beside a message."
+            f"{path} has {found.st_size:,} bytes: a message can have at most {MOST_BYTES:,}."
         )
     try:
         text = data.decode("utf-8-sig")

@@ -113,7 +113,7 @@ def set_value(
     ] = None,
     *,
     unset: Annotated[
-        bool, typer.Option("--unset", help="Remove it from the file, so that its default counts.")
+        bool, typer.Option("--unset", help="Remove it from the file, so that its default applies.")
     ] = False,
     home: Home = None,
     as_json: AsJson = False,
@@ -213,7 +213,7 @@ def _default(key: Key) -> str:
 
 
 def edit(*, home: Home = None) -> None:
-    """Open config.yaml in your editor; the file is replaced only if what you saved is right.
+    """Open config.yaml in your editor; the file is replaced only if the new one is valid.
 
     The editor is that of VISUAL or EDITOR.
     """

@@ -73,7 +73,7 @@ def list_all(
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """List replies that were given up, or that may have arrived and need your decision."""
+    """List replies that Hermes stopped sending, or that may have arrived: you decide."""
     ask = LettersAsk(platform=platform, limit=limit)
     report = call(home, DEADLETTERS_LIST, ask, empty=LettersReport)
     print_report(report, _print, as_json=as_json, wide=wide)

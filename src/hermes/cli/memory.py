@@ -92,7 +92,7 @@ def list_all(
     wide: Wide = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the people about whom something is known, without what it is."""
+    """List the people about whom facts are stored, without the facts."""
     ask = MemoryPeopleAsk(limit=limit)
     report = call(home, MEMORY_LIST, ask, empty=MemoryPeopleReport)
     print_report(report, _print_people, as_json=as_json, wide=wide)

@@ -137,7 +137,9 @@ def _life_rows(report: StatusReport) -> list[tuple[str, str]]:
 
 
 def _memory_rows(memory: MemoryStatus) -> list[tuple[str, str]]:
-    parked = f", {memory.parked_jobs} jobs given up" if memory.parked_jobs else ""
+    parked = (
+        f", {memory.parked_jobs} jobs stopped after repeated failures" if memory.parked_jobs else ""
+    )
     learning = ("learning", memory.learning + parked)
     return [("recall", memory.recall), learning, ("dreams", memory.dreams)]
 

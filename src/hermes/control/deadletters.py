@@ -107,7 +107,7 @@ class DeadLetterOperations:
         if not await self._store.dead_letters.replay(record.id, at=self._clock.now()):
             raise Conflict(
                 f"{record.id} cannot be sent again: its turn ended before there was a reply, or "
-                "somebody else has dealt with it. `hermes deadletters list` shows what is left."
+                "it was already sent again or dropped. `hermes deadletters list` shows what is left."
             )
         platform = record.target.platform
         self._wake(platform)
@@ -132,7 +132,7 @@ class DeadLetterOperations:
             record = None if whole is None else await letters.get(whole)
         if record is None:
             raise NotFound(
-                f"No reply that could not be sent is known as {delivery_id[:80]!r}. "
+                f"No unsent reply has the id {delivery_id[:80]!r}. "
                 "`hermes deadletters list` shows them."
             )
         return record

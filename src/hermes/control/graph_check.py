@@ -118,4 +118,4 @@ def _check_rows(reader: GraphReader, entry: GraphEntry) -> Sequence[Problem]:
         return (Problem("damaged", "rows", str(problem)),)
     if entry.branches or found:
         return found
-    return (Problem("missing", "branches", "there is none, or what is listed cannot be read"),)
+    return (Problem("missing", "branches", "the graph has none, or none that can be read"),)

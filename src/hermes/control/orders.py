@@ -301,7 +301,7 @@ MEMORY_SHOW = _row(
     summary="Show what is known of a person.")
 MEMORY_LIST = _row(
     "memory.list", "operator", memory.MemoryOperations.list, get="/control/memory/people",
-    summary="List the people about whom something is known, without what it is.")
+    summary="List the people about whom facts are stored, without the facts.")
 MEMORY_RECORD = _row(
     "memory.record", "operator", memory.MemoryOperations.record, get="/control/memory/record",
     shows=True, targets=("user",),
@@ -451,7 +451,7 @@ CHANNELS_RESUME = _row(
 DEADLETTERS_LIST = _row(
     "deadletters.list", "operator", deadletters.DeadLetterOperations.list,
     get="/control/deadletters",
-    summary="List replies that were given up, or that may have arrived.")
+    summary="List replies that Hermes stopped sending, or that may have arrived.")
 DEADLETTERS_SHOW = _row(
     "deadletters.show", "operator", deadletters.DeadLetterOperations.show,
     get="/control/deadletters/letter", shows=True, targets=("id",), result_targets=("letter.id",),

@@ -103,7 +103,7 @@ class _Boxes:
 def _box(line: SketchLine) -> str:
     label = _label(line.role, line.text, line.by)
     if line.summary:
-        return f'[/"{label}<br/>stands for {line.summary.messages} messages"/]:::folded'
+        return f'[/"{label}<br/>replaces {line.summary.messages} messages"/]:::folded'
     return f'["{label}"]:::answer' if line.by else f'["{label}"]'
 
 

@@ -124,7 +124,7 @@ def _line(line: SketchLine) -> Iterator[str]:
     color = _ROLES.get(line.role, _GREY)
     yield _row(str(line.index), line.role, line.text, color=color, note=_by(line.by))
     if line.summary:
-        yield _row("", "", f"stands for {line.summary.messages} messages", color=_GREY)
+        yield _row("", "", f"replaces {line.summary.messages} messages", color=_GREY)
     yield from (_former("was", one) for one in line.was)
     for child in line.children:
         yield _row("", "", f"tool call {child.tool_call_id}: chat {child.graph}", color=_GREY)

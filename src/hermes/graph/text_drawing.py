@@ -69,7 +69,7 @@ def _line_rows(line: SketchLine) -> Iterator[DrawnRow]:
     yield DrawnRow(tone, f"{line.index:>5}  {line.role:<9}  {line.text}{_by(line.by)}")
     if line.summary:
         by = f", written by {line.summary.call}" if line.summary.call else ""
-        yield DrawnRow("note", f"{_INDENT}≡ stands for {line.summary.messages} messages{by}")
+        yield DrawnRow("note", f"{_INDENT}≡ replaces {line.summary.messages} messages{by}")
     yield from (_former("was", told) for told in line.was)
     for child in line.children:
         yield DrawnRow("note", f"{_INDENT}└─ tool call {child.tool_call_id}: chat {child.graph}")

@@ -29,7 +29,7 @@ def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
     except Exception as error:
         raise ConfigurationError(
             f"plugins: {name!r} does not load: {fault_text(error)}. Correct it, or remove it from "
-            "`plugins`: without it nobody knows what would be missing, so the gateway does not start"
+            "`plugins`. The gateway does not start, because the plugin may contain a safeguard."
         ) from error
 
 

@@ -70,9 +70,9 @@ def _only_text(message: EmailMessage) -> None:
 @pytest.mark.parametrize(
     ("spoil", "rule"),
     [
-        (lambda message: message.add_header("From", "x@y.test"), "from stands 2 times"),
+        (lambda message: message.add_header("From", "x@y.test"), "from occurs 2 times"),
         (lambda message: message.replace_header("From", "x@y.test"), "own address"),
-        (lambda message: message.__delitem__("Auto-Submitted"), "auto-submitted stands 0 times"),
+        (lambda message: message.__delitem__("Auto-Submitted"), "auto-submitted occurs 0 times"),
         (lambda message: message.replace_header("Message-ID", "nothing"), "ids in brackets"),
         (_only_text, "text and HTML come first"),
         (lambda message: message.replace_header("To", "other@people.test"), "To is the recipient"),

@@ -189,7 +189,7 @@ def test_a_summary_says_how_much_it_stands_for_and_expanding_brings_the_calls_ba
     graph.expand(0)
 
     assert [line.summary for line in squished] == [SketchSummary(2, "c2"), None]
-    assert text[2] == "       ≡ stands for 2 messages, written by c2"
+    assert text[2] == "       ≡ replaces 2 messages, written by c2"
     assert drawn(graph)[1:] == [
         "    0  user       Name a colour.",
         "    1  assistant  Blue.  [c1 small-1]",

@@ -329,7 +329,7 @@ class SlackChannel:
                 return receipt
         raise DeliveryRejected(
             f"slack: the chat's history has more than {_MOST_PAGES} pages since then; look "
-            "there whether the message stands",
+            "in the chat whether the message was posted",
             FailureClass.REJECTED,
         )
 

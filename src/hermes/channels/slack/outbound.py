@@ -113,7 +113,7 @@ def _refusal(method: str, said: str, *, found: Json, answer: PlatformAnswer) -> 
         )
     if said in _PERHAPS or not said:
         return DeliveryUnknown(
-            f"{told}; it may have succeeded all the same", FailureClass.SERVICE_UNAVAILABLE
+            f"{told}; it may have succeeded anyway", FailureClass.SERVICE_UNAVAILABLE
         )
     if said in _NOT_NOW:
         return NotDelivered(

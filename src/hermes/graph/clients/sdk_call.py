@@ -18,8 +18,13 @@ from hermes.graph.open_call import OpenCall
 # Any: an SDK's values, of which each dialect knows the fields that it reads.
 INTERRUPTED = "interrupted"
 # What a service is given for a server that it calls as a tool, and no model sees.
-_SECRET = frozenset({"authorization", "headers"})
+_SECRET = frozenset({
+    "access_token", "api_key", "apikey", "authorization", "authorization_token", "extra_body",
+    "extra_headers", "extra_query", "headers", "password", "query_params", "secret", "token",
+})  # fmt: skip
 _USER_OF_URL = re.compile(r"(?<=://)[^/?#\s]*@")
+# A text that is only an address: its query often has a key. A model sees addresses inside sentences.
+_QUERY_OF_URL = re.compile(r"\A(\s*[a-z][a-z0-9+.-]*://[^?#\s]*)[?#]\S*\s*\Z", re.IGNORECASE)
 
 
 class ReadAnswer(msgspec.Struct, kw_only=True):
@@ -192,7 +197,7 @@ def chosen(options: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
 
 def without_secrets(tool: Any) -> Any:
     """Return a tool as it is recorded: one that is no function without keys to what it calls."""
-    if not isinstance(tool, dict) or tool.get("type", "function") == "function":
+    if isinstance(tool, dict) and (tool.get("type") == "function" or "function" in tool):
         return tool
     return _cleaned(tool)
 
@@ -203,4 +208,8 @@ def _cleaned(value: Any) -> Any:
         return {key: _cleaned(one) for key, one in kept.items()}
     if isinstance(value, list):
         return [_cleaned(one) for one in value]
-    return _USER_OF_URL.sub("", value) if isinstance(value, str) else value
+    return _cleaned_text(value) if isinstance(value, str) else value
+
+
+def _cleaned_text(text: str) -> str:
+    return _QUERY_OF_URL.sub(r"\1", _USER_OF_URL.sub("", text))

@@ -162,7 +162,7 @@ def _arrow() -> Arrow:
     except ImportError as problem:
         raise ConfigurationError(
             "Parquet files need the package pyarrow, which is not installed. "
-            "Run: pip install 'hermes-gateway[parquet]', or write JSON lines."
+            "Run: pip install 'pyarrow>=19', or write JSON lines."
         ) from problem
     return pyarrow
 

@@ -143,7 +143,7 @@ class FileStorage:
                 if name not in own and not db.execute(SQL[f"has_{kind}"], (name,)).fetchone():
                     raise Conflict(
                         f"{self.path} lacks {kind} {name.hex()}, which this change refers to: "
-                        "somebody removed a graph since this one was opened. Nothing was written. "
+                        "another program removed a graph since this one was opened. Nothing was written. "
                         "Save to another file with save(PATH)."
                     )
 

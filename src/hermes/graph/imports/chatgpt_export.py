@@ -58,18 +58,33 @@ def read_chatgpt(
     """Iterate over the conversations of an export.
 
     With `problems`, what cannot be read is added there and left out; otherwise it raises BadRequest
-    with the number of the conversation.
+    with the number of the conversation. Paths after the first 200 of a conversation are left out, too.
     """
     for name, data in _files(Path(path)):
         found = decoded(data, name)
         for number, item in enumerate(found if isinstance(found, list) else [found], 1):
             place = f"conversation {number} of {name}"
             try:
-                yield _graph(msgspec.convert(item, _Conversation), place)
+                graph, left_out = _graph(msgspec.convert(item, _Conversation), place)
             except (HermesError, msgspec.ValidationError) as problem:
-                if problems is None:
-                    raise BadRequest(f"{place}: {problem}") from problem
-                problems.append(f"{place}: {problem}")
+                _report(place, problem, problems)
+                continue
+            if left_out:
+                _report(place, _too_many_paths(left_out), problems)
+            yield graph
+
+
+def _report(place: str, problem: Exception, problems: list[str] | None) -> None:
+    if problems is None:
+        raise BadRequest(f"{place}: {problem}") from problem
+    problems.append(f"{place}: {problem}")
+
+
+def _too_many_paths(left_out: int) -> TooLarge:
+    return TooLarge(
+        f"It has {MAX_BRANCHES + left_out} paths; the {MAX_BRANCHES} that were found first are read, "
+        f"{left_out} are left out."
+    )
 
 
 def _files(path: Path) -> Iterator[tuple[str, bytes]]:
@@ -97,27 +112,33 @@ def _is_conversations(name: str) -> bool:
     return last.startswith("conversations") and last.endswith(".json")
 
 
-def _graph(found: _Conversation, place: str) -> MessageGraph:
+def _graph(found: _Conversation, place: str) -> tuple[MessageGraph, int]:
+    """Return a conversation, and how many of its paths are left out."""
     if len(found.mapping) > MAX_MESSAGES:
         raise BadRequest(f"It has {len(found.mapping)} messages; at most {MAX_MESSAGES} are read.")
-    paths = _paths(found)
+    leaves = _leaves(found)
+    paths = _paths(found, leaves[:MAX_BRANCHES])
     main = next(paths, [])
     name = f"{found.title or 'untitled'} {found.conversation_id or found.id or place}"
     graph = MessageGraph(main, name=name)
     for number, messages in enumerate(paths, 1):
         branch, fork = graph.branch(f"path-{number}"), _shared(main, messages)
         branch[fork:] = messages[fork:]
-    return graph
+    return graph, max(0, len(leaves) - MAX_BRANCHES)
 
 
-def _paths(found: _Conversation) -> Iterator[list[Message]]:
-    """Iterate over the paths as messages, first the one that was shown last; one is in memory."""
+def _leaves(found: _Conversation) -> list[str]:
+    """Return the last message of each path, first the one that was shown last."""
+    parents = {node.parent for node in found.mapping.values()}
+    leaves = [name for name in found.mapping if name not in parents]
+    if found.current_node not in found.mapping:
+        return leaves
+    return [found.current_node, *(one for one in leaves if one != found.current_node)]
+
+
+def _paths(found: _Conversation, leaves: list[str]) -> Iterator[list[Message]]:
+    """Iterate over the paths to some messages; one path is in memory."""
     nodes, depths = found.mapping, _depths(found.mapping)
-    parents = {node.parent for node in nodes.values()}
-    leaves = [name for name in nodes if name not in parents]
-    if found.current_node in nodes:
-        leaves = [found.current_node, *(one for one in leaves if one != found.current_node)]
-    leaves = leaves[:MAX_BRANCHES]
     length = sum(depths[leaf] for leaf in leaves)
     if length > MAX_PATH_MESSAGES:
         raise TooLarge(

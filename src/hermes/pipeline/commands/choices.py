@@ -61,7 +61,7 @@ async def choose_reasoning(turn: Turn, ctx: TurnContext, argument: str) -> Reply
         if word == effort:
             chosen = msgspec.structs.replace(choices, reasoning=effort)
             return _chosen(f"Reasoning is {effort} from now on, until /new.", chosen)
-    text = f"{argument[:40]!r} is none of low, medium, high, large and off."
+    text = f"{argument[:40]!r} is not a level: use low, medium, high, large or off."
     return Reply(parts=(TextPart(text),), outcome=Outcome.REFUSED)
 
 

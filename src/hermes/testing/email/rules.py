@@ -38,10 +38,10 @@ def _headers(raw: bytes, *, recipient: str) -> str | None:
     names = [name.lower() for name in message]
     for name in _ONCE:
         if names.count(name) != 1:
-            return f"{name} stands {names.count(name)} times, expected once"
+            return f"{name} occurs {names.count(name)} times, expected once"
     for name in _AT_MOST_ONCE:
         if names.count(name) > 1:
-            return f"{name} stands {names.count(name)} times, expected at most once"
+            return f"{name} occurs {names.count(name)} times, expected at most once"
     if ADDRESS not in str(message["from"]):
         return "From is the mailbox's own address"
     if recipient not in str(message["to"]):

@@ -1,6 +1,7 @@
 """The official SDKs, wrapped: what they send and receive on a loopback service is in the graph."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -124,15 +125,25 @@ async def test_a_program_with_its_own_list_is_recorded_as_it_is(
 
 SERVER = {
     "type": "mcp",
-    "server_url": "https://me:SECRET-1@example.org/mcp?of=a@b",
+    "server_url": "https://me:SECRET-1@example.org/mcp?of=a@b&key=SECRET-6",
+    "server_description": "Answers https://example.org/?page=1 and others.",
     "authorization": "SECRET-2",
     "headers": {"X-Key": "SECRET-3"},
-    "allowed": [{"Headers": "SECRET-4", "urls": ["http://SECRET-5@example.org"]}, 7],
+    "extra_query": {"key": "SECRET-7"},
+    "extra_headers": {"X-Key": "SECRET-8"},
+    "allowed": [{"Headers": "SECRET-4", "urls": ["http://SECRET-5@example.org#a"]}, 7],
 }
 KEPT = {
     "type": "mcp",
-    "server_url": "https://example.org/mcp?of=a@b",
+    "server_url": "https://example.org/mcp",
+    "server_description": "Answers https://example.org/?page=1 and others.",
     "allowed": [{"urls": ["http://example.org"]}, 7],
+}
+# Options of both SDKs for one request.
+EXTRA: dict[str, Any] = {
+    "extra_headers": {"X-Key": "SECRET-9"},
+    "extra_query": {"key": "SECRET-10"},
+    "extra_body": {"key": "SECRET-11"},
 }
 CHOICE = {"index": 0, "message": {"role": "assistant", "content": "Yes."}, "finish_reason": "stop"}
 
@@ -145,14 +156,16 @@ class Service(httpx2.BaseTransport):
         self._answer = answer
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        self.sent.append(request.read())
+        address = f"{request.url} {request.headers['x-key']} "
+        self.sent.append(address.encode() + request.read())
         return httpx2.Response(200, json=self._answer)
 
 
 def assert_no_secrets(graph: MessageGraph, service: Service, file: Path) -> None:
     graph.save(file)
     assert b"SECRET" not in file.read_bytes()
-    assert [service.sent[0].count(b"SECRET-%d" % n) for n in range(1, 6)] == [1] * 5
+    sent = re.findall(rb"SECRET-\d+", service.sent[0])
+    assert sorted(sent) == sorted(b"SECRET-%d" % n for n in range(1, 12))
 
 
 @pytest.mark.req("G4")
@@ -164,7 +177,7 @@ def test_keys_in_tools_for_openai_are_sent_and_not_recorded(tmp_path: Path) -> N
 
     with openai.OpenAI(api_key="k", http_client=httpx2.Client(transport=service)) as sdk:
         client: Client = RecordedOpenAI(sdk, graph)
-        client.chat.completions.create(model="m", tools=[own, SERVER])
+        client.chat.completions.create(model="m", tools=[own, SERVER], **EXTRA)
 
     assert graph.tools_of(graph.calls()[0]) == [own, KEPT]
     assert_no_secrets(graph, service, tmp_path / "talk.db")
@@ -177,7 +190,7 @@ def test_keys_in_tools_for_anthropic_are_sent_and_not_recorded(tmp_path: Path) -
 
     with anthropic.Anthropic(api_key="k", http_client=httpx2.Client(transport=service)) as sdk:
         client: Client = RecordedAnthropic(sdk, graph)
-        client.messages.create(model="m", max_tokens=9, tools=[*CLAUDE_TOOLS, SERVER])
+        client.messages.create(model="m", max_tokens=9, tools=[*CLAUDE_TOOLS, SERVER], **EXTRA)
 
     assert graph.tools_of(graph.calls()[0]) == [*TOOLS, KEPT]
     assert_no_secrets(graph, service, tmp_path / "talk.db")

@@ -197,5 +197,5 @@ def test_without_pyarrow_the_error_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
 
-    with pytest.raises(ConfigurationError, match=r"pip install 'hermes-gateway\[parquet\]'"):
+    with pytest.raises(ConfigurationError, match=r"pip install 'pyarrow>=19'"):
         write_parquet([plain_row()], tmp_path / "rows.parquet")

@@ -293,7 +293,7 @@ def test_a_graph_whose_parts_were_removed_meanwhile_is_not_saved_in_pieces(tmp_p
     branch.user("more")
     FileStorage(file).delete("talk")
 
-    with pytest.raises(Conflict, match=r"lacks .*somebody removed a graph"):
+    with pytest.raises(Conflict, match=r"lacks .*another program removed a graph"):
         branch.save()
 
     assert FileStorage(file).graphs() == {}

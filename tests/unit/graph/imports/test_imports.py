@@ -1,6 +1,7 @@
 """Conversations of other programs: what is read, what is refused, and where."""
 
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -270,6 +271,23 @@ def test_the_paths_of_an_export_of_chatgpt_are_bounded_together(tmp_path: Path) 
         (1000, "leaf 0"), (1000, "leaf 1"), (1000, "leaf 2")
     ]  # fmt: skip
     assert (branches[1][:-1] == branches[0][:-1], graph.verify().ok) == (True, True)
+
+
+@pytest.mark.req("G2")
+def test_paths_of_an_export_of_chatgpt_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    file, problems = tmp_path / "conversations.json", list[str]()
+    file.write_text(json.dumps([fan(2, 203) | {"current_node": "l202"}, fan(2, 200)]))
+
+    cut, whole = read_chatgpt(file, problems=problems)
+
+    told = (
+        "conversation 1 of conversations.json: It has 203 paths; the 200 that were found first are "
+        "read, 3 are left out."
+    )
+    assert problems == [told]
+    assert (cut[-1], len(cut.branches()), len(whole.branches())) == (user("leaf 202"), 200, 200)
+    with pytest.raises(BadRequest, match=re.escape(told)):
+        list(read_chatgpt(file))
 
 
 @pytest.mark.req("G2")
