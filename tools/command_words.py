@@ -12,6 +12,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from hermes.cli.command_table import WORDS
 from hermes.cli.commands import CommandGroup, choices_of, first_clause, root, value_name
 from hermes.cli.complete import WORDS_FILE
+from hermes.plugins.manifest import load_manifest
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "hermes"
 FILE = SOURCE / "cli" / WORDS_FILE
@@ -52,10 +53,21 @@ def _value(parameter: TyperArgument | TyperOption) -> list[str]:
     return [value_name(parameter), *choices_of(parameter)]
 
 
-def _platforms() -> list[str]:
-    """Return the platforms that come along: every folder with a channel."""
+def _platforms() -> dict[str, dict[str, list[str]]]:
+    """Return the platforms that come along: every folder with a channel, with its settings."""
     files = [*SOURCE.glob("channels/*/channel.py"), *SOURCE.glob("contrib/*/channel.py")]
-    return sorted(file.parent.name for file in files)
+    folders = sorted((file.parent for file in files), key=lambda folder: folder.name)
+    return {folder.name: _settings(folder) for folder in folders}
+
+
+def _settings(folder: Path) -> dict[str, list[str]]:
+    """Return the settings that config.yaml may have of a platform, with the words each takes."""
+    manifest = load_manifest(".".join(("hermes", *folder.relative_to(SOURCE).parts)))
+    return {
+        name: ["true", "false"] if one.type == "flag" else list(one.choices)
+        for name, one in manifest.settings.items()
+        if one.type not in ("secret", "table")
+    }
 
 
 if __name__ == "__main__":

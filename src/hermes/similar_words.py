@@ -5,18 +5,36 @@ from collections.abc import Iterable
 # So many letters of a word for each error that it may have; a longer word may not have more.
 _LETTERS_PER_ERROR = 4
 _LONGEST = 12
+_LEAST_SHORTENED = 3
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word with the fewest typing errors; None if every one is too far."""
-    return next(iter(near_words(word, known, most=1)), None)
+    return next(iter(_mistyped(word.casefold(), known)), None)
 
 
 def near_words(word: str, known: Iterable[str], *, most: int) -> tuple[str, ...]:
-    """Return the known words that are near, the nearest first, at most `most`."""
-    word = word.casefold()
+    """Return the known words that are near, the nearest first, at most `most`.
+
+    After those with typing errors come those that the word shortens, as `usr` shortens `users`.
+    """
+    word, words = word.casefold(), tuple(known)
+    mistyped = _mistyped(word, words)
+    shortened = [one for one in words if one not in mistyped and _shortens(word, one.casefold())]
+    return (*mistyped, *shortened)[:most]
+
+
+def _mistyped(word: str, known: Iterable[str]) -> list[str]:
     ranked = sorted((distance(word, other.casefold()), other) for other in known)
-    return tuple(other for errors, other in ranked if errors <= _most(word, other))[:most]
+    return [other for errors, other in ranked if errors <= _most(word, other)]
+
+
+def _shortens(word: str, other: str) -> bool:
+    """Return whether a word is another one without some of its letters, at most half of them."""
+    if not _LEAST_SHORTENED <= len(word) < len(other) <= 2 * len(word) or word[0] != other[0]:
+        return False
+    rest = iter(other)
+    return all(letter in rest for letter in word)
 
 
 def distance(first: str, second: str) -> int:

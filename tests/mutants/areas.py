@@ -1,10 +1,11 @@
-"""The parts of Hermes whose tests a mutation run judges, and the tests that it may run. Pure."""
+"""The parts of Hermes whose tests a mutation run judges, and the tests that it may run."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutants import operators, sql_guards
 from tests.mutants.faults import Fault
+from tests.mutants.sql_check import runnable
 
 ROOT = Path(__file__).parents[2]
 AREAS: dict[str, tuple[str, ...]] = {
@@ -65,5 +66,8 @@ def all_faults(only: str = "") -> Iterator[Fault]:
 def file_faults(path: Path, *, area: str) -> Iterator[Fault]:
     """Yield the faults of one file."""
     source = path.read_text(encoding="utf-8")
-    make = sql_guards.faults_of if path.suffix == ".sql" else operators.faults_of
-    yield from make(source, area=area, path=str(path.relative_to(ROOT)))
+    name = str(path.relative_to(ROOT))
+    if path.suffix == ".sql":
+        yield from runnable(sql_guards.faults_of(source, area=area, path=name), source)
+    else:
+        yield from operators.faults_of(source, area=area, path=name)

@@ -15,6 +15,7 @@ _TOKEN = re.compile(
 )
 _ENDS = frozenset(
     {"GROUP", "ORDER", "LIMIT", "HAVING", "RETURNING", "WHERE", "ON", "UNION", "EXCEPT", "WINDOW"}
+    | {"DO", "INTERSECT"}
 )
 _SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 
@@ -69,10 +70,20 @@ def _comparisons(tokens: list[_Token]) -> Iterator[tuple[str, Edit]]:
 
 def _conjuncts(source: str, tokens: list[_Token]) -> Iterator[tuple[str, Edit]]:
     for number, token in enumerate(tokens):
-        if token.text.upper() == "WHERE":
+        if token.text.upper() == "WHERE" and not _names_an_index(tokens, number):
             for first, last in _parts(tokens, number + 1, depth=token.depth):
                 start, end = first.start, last.end
                 yield "SQL guard", Edit(start, end, f"({source[start:end]} OR 1)")
+
+
+def _names_an_index(tokens: list[_Token], where: int) -> bool:
+    """Return whether a WHERE is that of `ON CONFLICT (...) WHERE`, which names a partial index.
+
+    It guards nothing, and with any other condition the query cannot be run.
+    """
+    depth = tokens[where].depth
+    before = [one.text.upper() for one in tokens[:where] if one.depth == depth]
+    return before[-3:] == ["CONFLICT", "(", ")"]
 
 
 def _parts(tokens: list[_Token], at: int, *, depth: int) -> Iterator[tuple[_Token, _Token]]:

@@ -45,3 +45,25 @@ def test_several_words_are_told_the_nearest_first() -> None:
 )
 def test_exchanged_neighbours_are_one_error(first: str, second: str, errors: int) -> None:
     assert (distance(first, second), distance(second, first)) == (errors, errors)
+
+
+@pytest.mark.req("W18")
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("usr", ("users",)),
+        ("sess", ("sessions",)),
+        ("sttus", ("status",)),
+        ("us", ()),
+        ("ser", ()),
+        ("ssn", ()),
+        ("usersx", ("users",)),
+    ],
+)
+def test_a_shortened_word_is_meant_after_a_mistyped_one(word: str, meant: tuple[str, ...]) -> None:
+    assert near_words(word, ("users", "sessions", "status"), most=2) == meant
+
+
+@pytest.mark.req("W18")
+def test_what_is_corrected_without_being_asked_is_a_typing_error_and_not_shortened() -> None:
+    assert nearest("usr", ["users"]) is None

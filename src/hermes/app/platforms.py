@@ -45,6 +45,12 @@ def built_in() -> tuple[str, ...]:
     return tuple(sorted(name for name in named if name not in _OWN))
 
 
+def plugged_in() -> tuple[str, ...]:
+    """Return the names of the platforms that come with Hermes as plugins."""
+    folders = resources.files(_CONTRIB).iterdir()
+    return tuple(sorted(one.name for one in folders if (one / "manifest.toml").is_file()))
+
+
 def plugin_of(name: str) -> str | None:
     """Return the plugin in Hermes that provides a platform; import nothing."""
     folder = resources.files(_CONTRIB) / name

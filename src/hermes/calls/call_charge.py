@@ -64,7 +64,8 @@ class Pricing:
 class CallCharge:
     """`async with` holds an amount for a try and settles it; raises `OverBudget` first.
 
-    `is_given_up` tells whether Hermes itself leaves the call, to ask again with more.
+    `is_given_up` tells whether the call is left by Hermes itself, to ask again with more, or by a
+    person who stops it in a chat.
     """
 
     def __init__(
@@ -112,7 +113,7 @@ class CallCharge:
         """Return the cost of a try without an end, or None if the service charged nothing.
 
         A caller who leaves while the model is silent pays the held amount, because what the model
-        did is unknown. A call that Hermes gives up soon, to ask again with more, costs its input.
+        did is unknown. A call that is given up costs its input: nothing was written.
         """
         if not self._is_sent or is_unsent(error):
             return None

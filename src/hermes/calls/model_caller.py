@@ -70,8 +70,8 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
     one; `remembers` allows a cached answer. With `shows_thoughts` the whole answer keeps thoughts
     that its service does not take back. The call waits `place_s` for a slot among the model
     calls (None: as the settings say), counted for its `asker`, which defaults to the payer. With
-    `hedges` the next candidate may be asked beside a silent one, if the settings say so. A caller that
-    leaves because `is_given_up` asks again with more.
+    `hedges` the next candidate may be asked beside a silent one, if the settings say so. What a
+    caller leaves that `is_given_up` costs no more than was written.
     """
 
     call_id: str

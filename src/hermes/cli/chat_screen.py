@@ -139,7 +139,7 @@ class _Tail:
 
 def show_answer(console: Console, answer: MessageResult) -> None:
     """Print a finished answer with its model, tokens and cost."""
-    if answer.reply:
+    if answer.reply and not answer.is_told_by_waits:
         console.print(AnswerText(clean(answer.reply)))
     if answer.state == "parked":
         console.print(Text(parked_text(answer), style="yellow"))
@@ -152,10 +152,14 @@ def show_answer(console: Console, answer: MessageResult) -> None:
 def parked_text(answer: MessageResult) -> str:
     """Return what the person must do before a parked answer continues."""
     name = f" {answer.approval}" if answer.approval else ""
-    until = f" until {_clock_time(answer.waits.expires_at)}" if answer.waits else ""
+    how = f"/approve{name} allows it, /deny{name} refuses it. Anything else that you write refuses it, too."
+    waits = answer.waits
+    if waits is None:
+        return f"This waits for your answer: {how}"
+    whose = "an admin's" if waits.by_admins else "your"
     return (
-        f"This waits for your answer{until}: /approve{name} allows it, /deny{name} refuses it. Anything "
-        "else that you write refuses it, too."
+        f"May I run {clean(waits.tool)} with {clean(waits.arguments)}? This waits for {whose} answer "
+        f"until {_clock_time(waits.expires_at)}: {how}"
     )
 
 
@@ -207,7 +211,8 @@ class PlainScreen:
         """Print the rest of the final reply and end the line."""
         final = clean(answer.reply or "")
         if answer.state == "parked":
-            final = f"{final}\n{parked_text(answer)}".lstrip()
+            asked = parked_text(answer)
+            final = asked if answer.is_told_by_waits else f"{final}\n{asked}".lstrip()
         if final and not final.startswith(self._printed):
             self._write("\n")
             self._printed = ""

@@ -114,7 +114,7 @@ SECTIONS = (
                 "config_change",
                 "Show, change and check the configuration",
                 Row("show", "hermes.cli.config:command"),
-                Row("set", "set_value", "SET_EPILOG"),
+                Row("set", "set_setting", "SET_EPILOG"),
                 Row("edit", "edit", "EDIT_EPILOG"),
                 Row("check", "check", "CHECK_EPILOG"),
                 Row("schema", "schema", "SCHEMA_EPILOG"),

@@ -1,7 +1,7 @@
 """Answers a shell that asks for completions, from a file of words and a running gateway.
 
-Each Tab starts a process, so it imports neither typer nor the settings. Ids and people are asked
-from the gateway of this home with a short limit of time; without one there are none.
+Each Tab starts a process, so it imports neither typer nor the settings. Ids, people, agents and
+models are asked from the gateway of this home with a short limit of time; without one there are none.
 """
 
 import json
@@ -18,13 +18,15 @@ from hermes.home_path import home_folder
 from hermes.lazy import lazy
 
 if TYPE_CHECKING:
+    from hermes.cli.complete_settings import SettingNames
     from hermes.cli.gateway_client import known_ids
 else:
+    SettingNames = lazy("hermes.cli.complete_settings:SettingNames")
     known_ids = lazy("hermes.cli.gateway_client:known_ids")
 
 VARIABLE = "_HERMES_COMPLETE"
 WORDS_FILE = "command_words.json"
-# What a value is called, and the kinds of ids that the gateway knows for it.
+# What a value is called, and the kinds of ids or names that the gateway knows for it.
 KINDS = {
     "ID": "message,refusal,call",
     "MESSAGE": "message",
@@ -35,7 +37,14 @@ KINDS = {
     "LETTER": "letter",
     "KEY_ID": "key",
     "TOKEN": "token",
+    "APPROVAL": "approval",
+    "CALL": "answer",
+    "AGENT": "agent",
+    "MODEL": "model",
 }
+# A setting, and the argument after it that is its value.
+_SETTING, _VALUE = "SETTING", "VALUE"
+_MOST = 200
 _LINE_ENDS = re.compile(r"\s+")
 # Ids contain names that strangers chose, and a shell may run what it is offered: others are left out.
 _SAFE = re.compile(r"[A-Za-z0-9_.:@+/-]+")
@@ -49,11 +58,15 @@ class Completion(NamedTuple):
 
 
 class CommandLine(NamedTuple):
-    """The complete words after `hermes`, and the beginning of the next one."""
+    """The complete words after `hermes`, and the beginning of the next one.
+
+    Of that, the shell keeps what is `kept`, and wants only the rest.
+    """
 
     words: list[str]
     part: str
     environ: Mapping[str, str]
+    kept: str = ""
 
 
 class CommandWords(NamedTuple):
@@ -62,7 +75,7 @@ class CommandWords(NamedTuple):
     arguments: list[list[str]]
     options: dict[str, list[str]]
     about: dict[str, str]
-    platforms: list[str]
+    platforms: dict[str, dict[str, list[str]]]
 
 
 def answer(environ: Mapping[str, str]) -> int:
@@ -81,7 +94,11 @@ def _found(environ: Mapping[str, str], shell: str) -> list[Completion]:
         typed = _asked(environ, shell)
     except ValueError:
         return []
-    return list(candidates(typed))
+    return [
+        one._replace(text=one.text.removeprefix(typed.kept))
+        for one in candidates(typed)
+        if one.text.startswith(typed.kept)
+    ]
 
 
 def candidates(typed: CommandLine) -> Iterable[Completion]:
@@ -132,18 +149,28 @@ def _place(spec: CommandWords, words: list[str]) -> int:
 
 def _values(values: list[str], spec: CommandWords, typed: CommandLine) -> Iterable[Completion]:
     name, *choices = values
-    choices = choices or (spec.platforms if name == "PLATFORM" else [])
+    choices = choices or (list(spec.platforms) if name == "PLATFORM" else [])
     if choices:
         return [Completion(one) for one in choices if one.startswith(typed.part)]
-    if name not in KINDS:
-        return ()
     try:
         home = _home(typed)
     except RuntimeError:
         # There is no such user.
         return ()
-    found = known_ids(home, urlencode({"kinds": KINDS[name], "part": typed.part}))
-    return [Completion(one) for one in found if _SAFE.fullmatch(one)]
+    return [Completion(one) for one in _known(name, spec, typed, home=home) if _SAFE.fullmatch(one)]
+
+
+def _known(name: str, spec: CommandWords, typed: CommandLine, *, home: Path) -> Iterable[str]:
+    """Return the ids, names or settings that a value may be; others chose some of them."""
+    if name == _SETTING:
+        return SettingNames(home, spec.platforms).beginning_with(typed.part)
+    if name == _VALUE and [_SETTING] in spec.arguments:
+        setting = next((one for one in typed.words if not one.startswith("-")), "")
+        words = SettingNames(home, spec.platforms).values(setting)
+        return [one for one in words if one.startswith(typed.part)]
+    if name not in KINDS:
+        return ()
+    return known_ids(home, urlencode({"kinds": KINDS[name], "part": typed.part, "limit": _MOST}))
 
 
 def _home(typed: CommandLine) -> Path:
@@ -160,12 +187,27 @@ def _asked(environ: Mapping[str, str], shell: str) -> CommandLine:
     """Return what was typed, as each shell says it."""
     if shell == "bash":
         words, at = _split(environ.get("COMP_WORDS", "")), abs(int(environ.get("COMP_CWORD", "1")))
-        return CommandLine(words[1:at], words[at] if at < len(words) else "", environ)
+        typed = words[at] if at < len(words) else ""
+        *words, part = _rejoined([*words[:at], typed])
+        kept = part[: part.rfind(":") + 1] if part != typed else ""
+        return CommandLine(words[1:], part, environ, kept)
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
     if not words or line[-1].isspace():
         return CommandLine(words, "", environ)
     return CommandLine(words[:-1], words[-1], environ)
+
+
+def _rejoined(words: list[str]) -> list[str]:
+    """Return the words that were typed: bash splits `telegram:47` into three."""
+    joined: list[str] = []
+    for word in words:
+        is_cut = bool(joined) and (word == ":" or joined[-1].endswith(":"))
+        if is_cut and word and not word.startswith("-"):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
 
 
 def _split(line: str) -> list[str]:

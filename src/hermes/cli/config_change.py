@@ -23,6 +23,7 @@ from rich.text import Text
 from hermes.cli.environment import environment, home_for
 from hermes.cli.failure import DEBUG, FAILED
 from hermes.cli.init_questions import confirm
+from hermes.cli.platform_keys import check_platform_keys
 from hermes.cli.terminal import AsJson, Home, clean, console, error_console, examples, print_json
 from hermes.config import ensure_home
 from hermes.config.change import (
@@ -101,8 +102,10 @@ class ConfigSetReport(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[ConfigLine, ...]
 
 
-def set_value(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The setting, such as server.port.")],
+def set_setting(
+    setting: Annotated[
+        str, typer.Argument(metavar="SETTING", help="The setting, such as server.port.")
+    ],
     value: Annotated[
         str | None,
         typer.Argument(
@@ -124,16 +127,19 @@ def set_value(
     """
     if unset == (value is not None):
         raise typer.BadParameter("give a value, or --unset, and not both")
-    folder, named = ensure_home(home_for(home)), key_of_name(key)
+    folder, named = ensure_home(home_for(home)), key_of_name(setting)
     with locked_files(folder):
         draft = _drafted(folder, named, value)
         before = value_in_file(folder, named)
         if draft.new_problems:
             raise ConfigurationError(_refusal(draft))
+        if value is not None and draft.found.loaded is not None:
+            settings = draft.found.loaded.settings
+            check_platform_keys(named, read_value(named, value), settings, home=folder)
         if draft.is_changed:
             write_draft(draft)
     report = _set_report(folder, named, draft, before=before)
-    print_json(report) if as_json else _print_set(report, is_unset=unset)
+    print_json(report) if as_json else _print_set(report, named, is_unset=unset)
 
 
 def _drafted(folder: Path, key: Key, text: str | None) -> ConfigDraft:
@@ -155,7 +161,7 @@ def _refusal(draft: ConfigDraft) -> str:
 def _set_report(folder: Path, key: Key, draft: ConfigDraft, *, before: object) -> ConfigSetReport:
     name, loaded = dotted(key), draft.found.loaded
     origin = None if loaded is None else loaded.origins.get(name)
-    is_hidden = origin is not None and origin.startswith(_ELSEWHERE)
+    is_hidden = loaded is not None and loaded.layers.get(name) in _ELSEWHERE
     return ConfigSetReport(
         key=name,
         value=masked(key, value_in_file(folder, key)),
@@ -187,9 +193,8 @@ _NEXT = {
 }
 
 
-def _print_set(report: ConfigSetReport, *, is_unset: bool) -> None:
+def _print_set(report: ConfigSetReport, key: Key, *, is_unset: bool) -> None:
     out = console()
-    key = tuple(report.key.split("."))
     before = "not set" if report.before is None else printed(key, report.before)
     now = "not set any more" if is_unset else printed(key, report.value)
     if report.changed:
@@ -362,7 +367,7 @@ def _lines(findings: Sequence[Finding], text: str) -> tuple[ConfigLine, ...]:
 
 
 def _line(finding: Finding, text: str) -> int | None:
-    if finding.line is not None or finding.problem.startswith(_ELSEWHERE):
+    if finding.line is not None or finding.layer in _ELSEWHERE:
         return finding.line
     return line_of(text, finding.key)
 

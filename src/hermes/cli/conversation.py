@@ -58,6 +58,11 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the message was answered, or waits for the person's decision."""
         return self.outcome in {None, "answered", "interrupted", "merged"}
 
+    @property
+    def is_told_by_waits(self) -> bool:
+        """Whether the reply is the question of an approval, which `waits` says as well."""
+        return self.state == "parked" and self.waits is not None
+
 
 class AnswerScreen(Protocol):
     """Shows the answer while it arrives."""

@@ -61,6 +61,10 @@ REFUND_EPILOG = examples(
 REFER_EPILOG = examples("hermes credits refer telegram:4711 K7QM4-XWP3H")
 AUDIT_EPILOG = examples("hermes credits audit", "hermes credits audit --json")
 _FOUND_WRONG = 1
+_FREE_USE = (
+    "A negative balance of somebody who is not limited counts what they used for free: nobody has to "
+    "pay it."
+)
 # How a line that no operator booked is told, by the beginning of its id.
 _WHY = {
     "start": "start grant",
@@ -225,7 +229,13 @@ def _print_wallet(report: WalletReport, out: Console) -> None:
 def _wallet_lines(report: WalletReport) -> list[str]:
     who = report.user if report.user == report.person_id else f"{report.user} ({report.person_id})"
     held = f", {report.held:,} more held for running turns" if report.held else ""
-    lines = [f"{who} has {in_credits(report.balance)}{held}."]
+    is_free_use = not report.is_limited and report.balance < 0
+    has = (
+        f"has used {in_credits(-report.balance)} for free"
+        if is_free_use
+        else f"has {in_credits(report.balance)}"
+    )
+    lines = [f"{who} {has}{held}."]
     if not report.is_limited:
         lines.append(f"Nothing limits them: tier {report.tier} has the policy unlimited.")
     else:
@@ -264,6 +274,13 @@ def _print_wallets(wallets: tuple[Wallet, ...], out: Console) -> None:
         for wallet in wallets
     )
     print_table(out, _COLUMNS, rows)
+    if any(_debt(wallet) for wallet in wallets):
+        out.print(Text(_FREE_USE, style="dim"), soft_wrap=True)
+
+
+def _debt(wallet: Wallet) -> int:
+    """Return what a person used beyond their credits while nothing limited them; nobody owes it."""
+    return 0 if wallet.is_limited else max(0, -wallet.balance)
 
 
 def _print_booked(report: BookedReport, told: str, *, as_json: bool) -> None:

@@ -62,7 +62,7 @@ _COLUMNS = (
     Column("missed", "number", rank=5),
     Column("what", rank=1),
 )
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or its last letters.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id, or its beginning or end.")]
 
 
 def list_all(

@@ -14,7 +14,7 @@ from hermes.graph import Rating
 
 EPILOG = examples(
     "hermes graph rate m_06gtv2gs6bqvb0ljq03ptcp1.1 up",
-    'hermes graph rate m_06gtv2gs6bqvb0ljq03ptcp1.1 down --note "too long"',
+    'hermes graph rate tcp1.1 down --note "too long"',
     "hermes graph rate m_06gtv2gs6bqvb0ljq03ptcp1.1 none --json",
 )
 _RATINGS: dict[str, Rating] = {one: one for one in get_args(Rating)}
@@ -34,7 +34,10 @@ def _check_rating(value: str) -> str:
 def command(
     call: Annotated[
         str,
-        typer.Argument(metavar="CALL", help="The call that wrote it, as `graph show` names it."),
+        typer.Argument(
+            metavar="CALL",
+            help="The call that wrote it, as `graph show` names it, or its beginning or end.",
+        ),
     ],
     rating: Annotated[
         str,

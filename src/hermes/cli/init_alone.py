@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from hermes.app.key_test import KeyTest, list_models, try_provider
-from hermes.app.platforms import built_in
+from hermes.app.platforms import built_in, plugged_in
 from hermes.cli.environment import environment, home_for
 from hermes.config import LoadedConfig, load
 from hermes.config.first_files import FirstChoices, secret_variable, write_files
@@ -38,7 +38,7 @@ def models_of(home: Path | None, choices: FirstChoices, api_key: str | None) -> 
 
 def platform_names() -> tuple[str, ...]:
     """Return the platforms that `hermes channels add` can set up."""
-    return tuple(sorted(built_in()))
+    return tuple(sorted({*built_in(), *plugged_in()}))
 
 
 def _as_if_written(folder: Path, choices: FirstChoices, *, api_key: str | None) -> LoadedConfig:

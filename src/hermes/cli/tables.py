@@ -71,7 +71,7 @@ def print_table(out: Console, columns: Sequence[Column], rows: Iterable[Sequence
         out.print(Text(note, style="dim"), soft_wrap=True)
 
 
-def time_text(at: float, now: float) -> str:
+def relative_time(at: float, now: float) -> str:
     """Return how long ago a time was, or how soon it is; a distant one as its day."""
     apart = abs(now - at)
     if apart < _NOW_S:
@@ -88,7 +88,7 @@ def time_text(at: float, now: float) -> str:
 
 def _shown(cell: Cell, now: float | None) -> str:
     if isinstance(cell, float):
-        return clock_time(cell) if now is None else time_text(cell, now)
+        return clock_time(cell) if now is None else relative_time(cell, now)
     return " ".join(clean(cell or "").split("\n"))
 
 

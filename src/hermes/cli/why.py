@@ -23,7 +23,7 @@ from hermes.message.reply import Usage
 
 EPILOG = examples(
     "hermes why m_0k3v9c2h6l1g",
-    "hermes why 2h6l1g   (its last letters are enough)",
+    "hermes why 2h6l1g   (four letters of its beginning or end are enough)",
     "hermes why r_0k3v9c2h6l1g   (a refused message)",
     "hermes why v_0k3v9c2h6l1g   (a call of /v1)",
     "hermes why my-own-id --text",
@@ -36,8 +36,8 @@ def command(
         str,
         typer.Argument(
             metavar="ID",
-            help="The id of a message (ours or the sender's own), a refusal or a call; its last "
-            "letters are enough.",
+            help="The id of a message, a refusal or a call, or its beginning or end; or the "
+            "sender's own id of a message.",
         ),
     ],
     *,

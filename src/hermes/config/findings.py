@@ -24,7 +24,8 @@ _PASSWORD_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 class Finding:
     """One problem for the operator: the key, its value (masked), what is wrong, the fix.
 
-    `line` is its line in config.yaml, if it comes from there.
+    `line` is its line in config.yaml, if it comes from there. `layer` is where the value was given:
+    the name of a file or of the environment, empty if nowhere.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Finding:
     problem: str
     fix: str
     line: int | None = None
+    layer: str = ""
 
     def __str__(self) -> str:
         return f"{self.problem}; {self.fix}"

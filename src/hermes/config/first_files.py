@@ -68,7 +68,11 @@ def write_files(home: Path, choices: FirstChoices, *, api_key: str | None) -> li
 
 
 def replace_file(path: Path, text: str) -> list[Path]:
-    """Replace a file as a whole; return where the old one is now, if its content differed."""
+    """Replace a file as a whole; return where the old one is now, if its content differed.
+
+    A link to a file that is kept elsewhere stays a link: that file is replaced.
+    """
+    path = path.resolve()
     try:
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         draft.unlink(missing_ok=True)

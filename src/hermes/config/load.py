@@ -6,7 +6,7 @@ reported at once; what is only surprising becomes a warning.
 
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -50,11 +50,15 @@ class StartChoices:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """The settings, where each came from, and what the operator should know about them."""
+    """The settings, where each came from, and what the operator should know about them.
+
+    `origins` say it in words; `layers` name the file or the environment.
+    """
 
     settings: Settings
     home: Path
     origins: Mapping[str, str]
+    layers: Mapping[str, str]
     warnings: tuple[Finding, ...]
     reread: Callable[[], "LoadedConfig"] = field(repr=False, compare=False)
     """Reads the same files and variables again."""
@@ -84,8 +88,8 @@ def examine(
     """Read every layer and check the whole; `draft` is read in the place of config.yaml."""
     folder = home if home is not None else home_folder(environ)
     layers = _read_layers(environ, folder, draft)
-    problems = [problem for layer in layers for problem in layer.problems]
-    warnings = [warning for layer in layers for warning in layer.warnings]
+    problems = [replace(one, layer=layer.name) for layer in layers for one in layer.problems]
+    warnings = [replace(one, layer=layer.name) for layer in layers for one in layer.warnings]
     winners = _merge([_preset(layers), *layers])
     warnings += _shadowed(layers, winners) + _exposed(layers, folder)
     if has_named(winners):
@@ -100,15 +104,28 @@ def examine(
         if settings.hooks.enabled:
             problems += read_hook_files(folder)[1]
     if problems or settings is None:
-        return ConfigExamination(None, tuple(problems), tuple(warnings))
+        return ConfigExamination(
+            None,
+            tuple(_placed(one, winners) for one in problems),
+            tuple(_placed(one, winners) for one in warnings),
+        )
     loaded = LoadedConfig(
         settings,
         folder,
         _origins(settings, winners),
-        tuple(warnings),
+        MappingProxyType({dotted(key): leaf.layer for key, leaf in winners.items()}),
+        tuple(_placed(one, winners) for one in warnings),
         reread=partial(load, environ, home),
     )
     return ConfigExamination(loaded, (), loaded.warnings)
+
+
+def _placed(finding: Finding, winners: Mapping[Key, LayerValue]) -> Finding:
+    """Return a finding with the layer that its value comes from."""
+    if finding.layer:
+        return finding
+    layers = (leaf.layer for key, leaf in winners.items() if dotted(key) == finding.key)
+    return replace(finding, layer=next(layers, ""))
 
 
 def _origins(settings: Settings, winners: Mapping[Key, LayerValue]) -> Mapping[str, str]:
@@ -128,7 +145,7 @@ def _validate(winners: dict[Key, LayerValue]) -> tuple[Settings | None, list[Fin
         except ValidationError as fault:
             # Only the places are taken: the fault itself quotes values, which may be secret.
             places = [error["loc"] for error in fault.errors(include_input=False)]
-        invalid += dict.fromkeys(_invalid(place, winners) for place in places)
+        invalid += dict.fromkeys(_placed(_invalid(place, winners), winners) for place in places)
         wrong = [key for key in winners if any(_covers(place, key) for place in places)]
         if not wrong:
             return None, invalid
@@ -217,7 +234,8 @@ def _exposed(layers: list[Layer], home: Path) -> list[Finding]:
         if secret is None or not _others_can_read(home, layer.name):
             continue
         problem = f"{layer.name}: {dotted(secret)} is **** and others on this machine can read it"
-        found.append(Finding(dotted(secret), "****", problem, f"run chmod 600 {home / layer.name}"))
+        fix = f"run chmod 600 {home / layer.name}"
+        found.append(Finding(dotted(secret), "****", problem, fix, layer=layer.name))
     return found
 
 

@@ -25,7 +25,7 @@ Hermes reads, each over the one before: its defaults, `gateway.json` (of an olde
 `config.yaml`, and the environment. The files are in the home folder: `HERMES_HOME`, else
 `~/.hermes`. `hermes config show --origin` prints every value in force and where it came from.
 
-- `hermes config set KEY VALUE` changes one setting in `config.yaml`, and `hermes config check` lists what is wrong. With
+- `hermes config set SETTING VALUE` changes one setting in `config.yaml`, and `hermes config check` lists what is wrong. With
   the JSON Schema that `hermes init` puts beside the file, editors complete and explain the keys.
 - An unknown key in a file is an error that names the nearest known key; an unknown `HERMES_`
   variable is a warning.

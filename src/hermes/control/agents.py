@@ -37,6 +37,10 @@ class AgentOperations:
         """Return every agent."""
         return agents_report(self._settings)
 
+    async def names(self) -> tuple[str, ...]:
+        """Return the names of the agents in the configuration, the default one first."""
+        return tuple(one.agent for one in (await self.list()).agents)
+
 
 def agents_report(settings: Settings) -> AgentsReport:
     """Return the agents of the settings."""

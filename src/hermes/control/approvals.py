@@ -9,9 +9,8 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from hermes.control.short_ids import is_short_for, only_one
 from hermes.errors import BadRequest, Conflict, GuardFailed, NotFound
-from hermes.message.parts import TextPart
+from hermes.message.short_ids import find_short
 from hermes.ports.approvals import Approval, ApprovalState, WaitingApproval
 from hermes.ports.clock import Clock
 from hermes.ports.request_numbers import WholeNumber
@@ -19,8 +18,17 @@ from hermes.ports.store import Store
 
 _log = structlog.get_logger(__name__)
 _MOST_LISTED = 1_000
-_APPROVAL, _DELIVERY = "a_", "o_"
+_APPROVAL = "a_"
 WakeLane = Callable[[str], None]
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """What is kept of a question has its text, whether a turn asked it or a tool."""
+
+    text: str
+
+
+_decode_asked = msgspec.json.Decoder(_Asked).decode
 
 
 class ApprovalsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,6 +94,11 @@ class ApprovalOperations:
         found = await self._open(ask.limit)
         return ApprovalsReport(approvals=tuple([await self._line(one) for one in found]))
 
+    async def ids(self) -> tuple[str, ...]:
+        """Return the ids of what waits and can be decided here."""
+        found = await self._open(_MOST_LISTED)
+        return tuple(one.row.id for one in found if one.row.id.startswith(_APPROVAL))
+
     async def approve(self, order: ApprovalOrder) -> ApprovalReport:
         """Let a tool call run."""
         return await self._decide(order, "approved")
@@ -133,9 +146,7 @@ class ApprovalOperations:
         return found
 
     async def _short(self, part: str) -> Approval | None:
-        waiting = {one.row.id: one.row for one in await self._open(_MOST_LISTED)}
-        whole = only_one(part, [one for one in waiting if is_short_for(part, one)])
-        return None if whole is None else waiting[whole]
+        return find_short(part, {one.row.id: one.row for one in await self._open(_MOST_LISTED)})
 
     async def _person_id(self, approval: Approval) -> str:
         record = await self._store.inbox.get(approval.message_id)
@@ -154,18 +165,18 @@ class ApprovalOperations:
             chat_type=row.chat_type,
             asked_at=found.asked_at,
             expires_at=row.expires_at,
-            question=await self._question(row.id, row.message_id),
+            question=await self._question(row.id),
             is_question=not row.id.startswith(_APPROVAL),
         )
 
-    async def _question(self, approval_id: str, message_id: str) -> str | None:
-        """Return what the person was shown: the delivery has the id of what it asks about."""
-        wanted = _DELIVERY + approval_id.partition("_")[2]
-        for delivery in await self._store.outbox.of_message(message_id):
-            if delivery.id == wanted and delivery.parts:
-                texts = (part.text for part in delivery.parts if isinstance(part, TextPart))
-                return "".join(texts)
-        return None
+    async def _question(self, approval_id: str) -> str | None:
+        """Return what the person was asked; None if it was not kept, or cannot be read."""
+        kept = await self._store.approvals.question(approval_id)
+        try:
+            return None if kept is None else _decode_asked(kept).text
+        except msgspec.DecodeError as error:
+            _log.error("question_not_readable", approval=approval_id, problem=str(error))
+            return None
 
 
 def _unknown(wanted: str) -> NotFound:

@@ -7,8 +7,8 @@ who has not.
 import msgspec
 import structlog
 
-from hermes.control.short_ids import SHORTEST, only_one
 from hermes.errors import BadRequest, NotFound
+from hermes.message.short_ids import SHORTEST, only_one
 from hermes.ports.clock import Clock
 from hermes.ports.people import PeopleStore, Person
 

@@ -8,7 +8,6 @@ import structlog
 
 from hermes.config import CreditSettings
 from hermes.control.consent import find_person
-from hermes.control.short_ids import whole_id
 from hermes.errors import BadRequest, Conflict
 from hermes.message.ids import MakeId
 from hermes.message.referral_code import spoken
@@ -16,6 +15,7 @@ from hermes.people.credits import terms_for
 from hermes.people.referral import bring_code
 from hermes.people.wallet import start_to_come
 from hermes.ports.clock import Clock
+from hermes.ports.ids import whole_id
 from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store
 from hermes.ports.wallet import Audit, BookedLine, LedgerLine, NewGrant, NewRefund, Wallet

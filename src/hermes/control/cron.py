@@ -33,14 +33,14 @@ class JobsAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class JobAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which job, by its id or the end of it, and whether its last answer is wanted, too."""
+    """Which job, by its id, or its beginning or end, and whether its last answer is wanted, too."""
 
     id: str
     output: bool = False
 
 
 class JobOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An order about one job; by whom."""
+    """An order about one job, by its id, or its beginning or end; by whom."""
 
     id: str
     by: str = ""

@@ -4,12 +4,12 @@ import msgspec
 import structlog
 
 from hermes.control.pairing import Wake, wake_nobody
-from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import Hold, no_hold
 from hermes.control.why_delivery import DeliveryTry, attempts_of, last_reason, tries_of
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.parts import text_of
 from hermes.ports.clock import Clock
+from hermes.ports.ids import whole_id
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.request_numbers import WholeNumber
 from hermes.ports.store import Store

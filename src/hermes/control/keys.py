@@ -13,9 +13,9 @@ import msgspec
 import structlog
 
 from hermes.calls.days import Calendar
-from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound
 from hermes.message.ids import MakeId
+from hermes.message.short_ids import find_short
 from hermes.ports.clock import Clock
 from hermes.ports.keys import BudgetPeriod, CallerKey, KeyStore
 from hermes.ports.request_numbers import Quantity, WholeNumber
@@ -203,21 +203,19 @@ def _check(new: NewKey) -> None:
 
 
 def _find(known: Sequence[CallerKey], name: str) -> CallerKey:
-    matches = [key for key in known if key.id == name] or [
-        key for key in known if is_short_for(name, key.id)
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise BadRequest(
-            f"{len(matches)} keys begin or end with {name!r}: {_named(matches)}. Write more of the id."
-        )
+    found = find_short(name, {key.id: key for key in known}, label=_label)
+    if found is not None:
+        return found
     active = [key for key in known if key.revoked_at is None]
     told = f"The keys that are not revoked: {_named(active)}" if active else "There is no key"
     raise NotFound(f"No key is known as {name!r}. {told}. `hermes keys list` shows all.")
 
 
 def _named(keys: Sequence[CallerKey]) -> str:
-    names = [f"{key.id} ({key.label or key.user})" for key in keys[:_KNOWN_SHOWN]]
+    names = [_label(key) for key in keys[:_KNOWN_SHOWN]]
     more = len(keys) - len(names)
     return ", ".join([*names, f"and {more} more"] if more else names)
+
+
+def _label(key: CallerKey) -> str:
+    return f"{key.id} ({key.label or key.user})"

@@ -5,7 +5,7 @@ The running gateway has them behind `/control`; while none runs, a command opens
 
 import asyncio
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from hermes.calls.days import Calendar
 from hermes.config import CreditSettings, PairingSettings
@@ -19,7 +19,7 @@ from hermes.control.credits import CreditOperations
 from hermes.control.cron import CronOperations
 from hermes.control.deadletters import DeadLetterOperations
 from hermes.control.graph_access import GraphOperations
-from hermes.control.ids import IdOperations
+from hermes.control.ids import IdOperations, ListAll
 from hermes.control.interactions import InteractionOperations
 from hermes.control.keys import KeyOperations, RandomBytes
 from hermes.control.memory import DreamNow, MemoryOperations
@@ -39,6 +39,7 @@ from hermes.memory.soul_cache import MemorySouls, SoulCache
 from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.ids import MakeId
 from hermes.people.pairing import pairing_limits
+from hermes.ports.access import Role, allows
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 
@@ -58,6 +59,10 @@ def uncached_facts(
     return PeoplesFacts(
         store.facts, souls=souls, clock=clock, make_id=make_id, limits=limits, keys=keys
     )
+
+
+async def _no_names() -> tuple[str, ...]:
+    return ()
 
 
 class Operations:
@@ -126,14 +131,24 @@ class Operations:
         self.audit = AuditOperations(store)
         self.tokens = TokenOperations(store.access, clock=clock, random_bytes=random_bytes)
         self.sessions = SessionOperations(store, clock=clock, ended=handles.session_ended)
-        self.ids = IdOperations(store, sessions=self.sessions, tokens=self.tokens)
         self.channels = ChannelOperations(store, handles, clock=clock)
         self._hold = self.channels.hold_of
         self.deadletters = DeadLetterOperations(store, clock=clock, wake=wake, hold=self._hold)
         self.models = ModelOperations(handles)
         self.gateway = GatewayOperations(handles)
+        self.ids = IdOperations(store, others=self._names())
         self.graphs = GraphOperations()
-        self.ratings = RatingOperations(store.transcripts, clock=clock)
+        self.ratings = RatingOperations(store.transcripts, store.ids, clock=clock)
+
+    def _names(self) -> Mapping[str, ListAll]:
+        """Return what lists the ids and names that no table has."""
+        return {
+            "session": self.sessions.ids,
+            "token": self.tokens.ids,
+            "approval": self.approvals.ids,
+            "agent": _no_names if self._agents is None else self._agents.names,
+            "model": self.models.names,
+        }
 
     @property
     def cron(self) -> CronOperations:
@@ -147,14 +162,22 @@ class Operations:
         assert self._sends is not None
         return self._sends
 
-    async def why(self, ask: WhyAsk) -> WhyReport:
+    async def why(self, ask: WhyAsk, *, role: Role = "viewer") -> WhyReport:
         """Return the story of a message, without what was said."""
-        return await explain(self._store, ask.id, now=self._clock.now(), hold=self._hold)
+        return await explain(
+            self._store,
+            ask.id,
+            now=self._clock.now(),
+            hold=self._hold,
+            lists_ids=allows(role, "operator"),
+        )
 
     async def why_in_full(self, ask: WhyAsk) -> WhyReport:
         """Return the story of a message with what was said."""
         now = self._clock.now()
-        return await explain(self._store, ask.id, now=now, include_text=True, hold=self._hold)
+        return await explain(
+            self._store, ask.id, now=now, include_text=True, hold=self._hold, lists_ids=True
+        )
 
     def part(self, class_name: str, *, wanted_by: str) -> object:
         """Return the part of a class, which an order runs; raises `LookupError` if it is missing."""

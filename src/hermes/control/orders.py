@@ -43,8 +43,11 @@ from hermes.ports.ids import IDS_PATH
 
 _PERSON: Final = ("person_id",)
 _USER: Final = ("user.id",)
-# The parameter of a function that wants to know which credential gives the order.
-_MAKER: Final = "maker"
+# Parameters of functions that want to know who gives the order: which credential, in which role.
+_OF_ACTOR: Final[Mapping[str, Callable[[Actor], str]]] = {
+    "maker": lambda actor: actor.credential,
+    "role": lambda actor: actor.role,
+}
 _rows: list[AnyOrder] = []
 
 
@@ -88,15 +91,15 @@ def make_order(
     if len(given) != 1:
         raise TypeError(f"{name} needs a path, of one method")
     parameters = tuple(signature(run).parameters.values())[1:]
-    tells_maker = any(one.name == _MAKER for one in parameters)
+    told = [one.name for one in parameters if one.name in _OF_ACTOR]
     request = _request_of(name, parameters)
     owner, _, method = run.__qualname__.rpartition(".")
 
     def give(operations: Operations, asked: Any, actor: Actor) -> Awaitable[Any]:
         part = operations.part(owner, wanted_by=name)
-        maker = {_MAKER: actor.credential} if tells_maker else {}
+        who = {name: _OF_ACTOR[name](actor) for name in told}
         asks = () if request is NoFields else (asked,)
-        done: Awaitable[Any] = getattr(part, method)(*asks, **maker)
+        done: Awaitable[Any] = getattr(part, method)(*asks, **who)
         return done
 
     return Order(
@@ -114,7 +117,7 @@ def make_order(
 
 def _request_of(name: str, parameters: Iterable[Parameter]) -> type[msgspec.Struct]:
     """Return the type of the first required parameter; nobody could give a second one."""
-    required = [one for one in parameters if one.default is one.empty and one.name != _MAKER]
+    required = [one for one in parameters if one.default is one.empty and one.name not in _OF_ACTOR]
     if len(required) > 1:
         raise TypeError(f"the function of {name} takes `{required[1].name}`, which no request has")
     kind = required[0].annotation if required else NoFields
@@ -413,7 +416,7 @@ GRAPHS_EXPORT = _row(
     summary="Record that conversations are exported; the command reads the files itself.")
 GRAPHS_RATE = _row(
     "graphs.rate", "operator", ratings.RatingOperations.rate, post="/control/graphs/rate",
-    changes=True, targets=("call", "rating"),
+    changes=True, targets=("call", "rating"), result_targets=("call",),
     summary="Give an answer a thumb up or down, or take it back.")
 SEARCH_STATE = _row(
     "search.state", "viewer", SearchOperations.state, get="/control/search/index",

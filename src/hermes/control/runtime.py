@@ -126,6 +126,13 @@ class ModelOperations:
         """Return every model service with what it can do, and whether it can be called now."""
         return await _running(self._handles.models)()
 
+    async def names(self) -> tuple[str, ...]:
+        """Return every model that answers chats as `provider:model`; none without a gateway."""
+        if self._handles.models is None:
+            return ()
+        models = (await self._handles.models()).models
+        return tuple(f"{one.provider}:{one.model}" for one in models if one.chat)
+
     async def route(self, ask: CallNeeds) -> RouteReport:
         """Return the plan that a call would get now, with its reasons."""
         return await _running(self._handles.route)(ask)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from hermes.control.short_ids import is_short_for, only_one
 from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.message.short_ids import find_short
 from hermes.ports.clock import Clock
 from hermes.ports.operations import OpenSession
 from hermes.ports.request_numbers import WholeNumber
@@ -72,6 +72,11 @@ class SessionOperations:
         found = await self._store.open_sessions.page(platform=ask.platform, limit=ask.limit)
         return SessionsReport(sessions=tuple(map(self._line, found)))
 
+    async def ids(self) -> tuple[str, ...]:
+        """Return the ids of open sessions, the most recently used first."""
+        found = await self._store.open_sessions.page(platform="", limit=MOST_SESSIONS)
+        return tuple(self._id(one.key) for one in found)
+
     async def end(self, order: SessionOrder) -> SessionReport:
         """End a session: the next message starts a new conversation; the old one stays readable."""
         found = await self._find(order.session)
@@ -95,9 +100,9 @@ class SessionOperations:
         ids = {
             self._id(one.key): one for one in await sessions.page(platform="", limit=MOST_SESSIONS)
         }
-        whole = only_one(name, [one for one in ids if is_short_for(name, one)])
-        if whole is not None:
-            return ids[whole]
+        found = find_short(name, ids)
+        if found is not None:
+            return found
         raise NotFound(
             f"No session that has not ended is known as {name[:80]!r}: write an id as `hermes "
             "sessions list` shows it, or the whole key of a session."

@@ -13,8 +13,8 @@ from typing import Final, Literal
 import msgspec
 import structlog
 
-from hermes.control.short_ids import is_short_for
 from hermes.errors import BadRequest, NotFound, Unauthenticated
+from hermes.message.short_ids import find_short
 from hermes.ports.access import ROLES, AccessStore, Credential, Role, credential_id
 from hermes.ports.clock import Clock
 from hermes.ports.request_numbers import Quantity
@@ -190,6 +190,11 @@ class TokenOperations:
             sessions=tuple(_session(one, now) for one in await self._access.list("session")),
         )
 
+    async def ids(self) -> tuple[str, ...]:
+        """Return the ids of every token and every browser session."""
+        tokens, sessions = await self._access.list("token"), await self._access.list("session")
+        return tuple(one.id for one in (*tokens, *sessions))
+
     async def revoke(self, end: TokenEnd) -> EndedToken:
         """End a token or a browser session at once, and the browsers that it signed in; or all."""
         if end.sessions or end.tokens:
@@ -268,17 +273,10 @@ def _check(new: NewToken) -> None:
 
 
 def _find(known: Sequence[Credential], name: str) -> Credential:
-    matches = [one for one in known if one.id == name] or [
-        one for one in known if is_short_for(name, one.id)
-    ]
-    if len(matches) == 1:
-        return matches[0]
-    if matches:
-        raise BadRequest(
-            f"{len(matches)} tokens and sessions begin or end with {name[:40]!r}: {_named(matches)}. "
-            "Write more of the id."
-        )
-    raise _unknown(known, name)
+    found = find_short(name, {one.id: one for one in known}, label=_label)
+    if found is None:
+        raise _unknown(known, name)
+    return found
 
 
 def _unknown(known: Sequence[Credential], name: str) -> NotFound:
@@ -291,6 +289,10 @@ def _unknown(known: Sequence[Credential], name: str) -> NotFound:
 
 
 def _named(tokens: Sequence[Credential]) -> str:
-    names = [f"{one.id} ({one.label})" for one in tokens[:_KNOWN_SHOWN]]
+    names = [_label(one) for one in tokens[:_KNOWN_SHOWN]]
     more = len(tokens) - len(names)
     return ", ".join([*names, f"and {more} more"] if more else names)
+
+
+def _label(one: Credential) -> str:
+    return f"{one.id} ({one.label})"

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from hermes.control.short_ids import whole_id
 from hermes.control.why_answer import (
     Hold,
     Holds,
@@ -44,6 +43,7 @@ from hermes.errors import NotFound
 from hermes.message.outcome import DeliveryState, MessageState, Outcome
 from hermes.message.reply import Usage
 from hermes.ports.approvals import DENIED_APPROVAL, WAITS_FOR_APPROVAL
+from hermes.ports.ids import whole_id
 from hermes.ports.inbox import RefusedMessage
 from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.steps import PaidBy, Step, TimelineEvent
@@ -199,22 +199,30 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def explain(
-    store: Store, name: str, *, now: float, include_text: bool = False, hold: Hold = no_hold
+    store: Store,
+    name: str,
+    *,
+    now: float,
+    include_text: bool = False,
+    hold: Hold = no_hold,
+    lists_ids: bool = False,
 ) -> WhyReport:
     """Return the story of a message by its id or its sender's id for it, of a refusal or a call.
 
-    `hold` says how the channels of a running gateway stand.
+    `hold` says how the channels of a running gateway stand. Where a part of an id fits several, the
+    error names them only if it `lists_ids`: viewers cannot list messages.
     """
     timeline = await store.timeline(name) or await store.timeline(call_id_of(name))
     if timeline is None:
-        whole = await whole_id(store.ids, name, "message", "refusal", "call")
+        whole = await whole_id(store.ids, name, "message", "refusal", "call", is_listed=lists_ids)
         timeline = None if whole is None else await store.timeline(whole)
         name = whole or name
     if timeline is None:
         raise NotFound(
-            f"No message is known as {name!r}. Expected a message id (m_...) or its last letters, the sender's own id "
-            "of a message, a refusal id (r_...) or the id of a call of /v1 (v_..., resp_v_..., "
-            "chatcmpl-v_..., cmpl-v_..., msg_v_...). Finished messages "
+            f"No message is known as {name!r}. Expected a message id (m_...), a refusal id (r_...), "
+            "the id of a call of /v1 (v_..., resp_v_..., chatcmpl-v_..., cmpl-v_..., msg_v_...), at "
+            "least four letters of the beginning or end of one, or the sender's own id of a message. "
+            "Finished messages "
             "and calls are kept for store.retention_days, refusals up to inbox.refusals_kept; input "
             "without a valid credential leaves no trace here."
         )

@@ -9,12 +9,23 @@ from collections.abc import Sequence as Many
 from contextlib import AbstractContextManager, nullcontext
 from itertools import zip_longest
 from operator import index as as_number
-from typing import Any, NoReturn, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
 
 from hermes.errors import BadRequest
 from hermes.graph.blob import Blob, Message
 from hermes.graph.sequence import Sequence
 from hermes.graph.tracked_values import tie
+
+_UNCHANGING = "These are the messages of a version or of a call, and they do not change."
+_WRITE_INSTEAD = (
+    "Write into the graph itself, as in graph[0]['content'] = ... or graph.append(...), or take "
+    "to_list() for a copy of your own."
+)
+# What changes a graph, or a list.
+_WRITERS = frozenset(
+    {"append", "extend", "insert", "pop", "remove", "clear", "reverse", "sort"}
+    | {"system", "user", "assistant", "tool"}
+)
 
 
 class Context(Many[Message]):
@@ -70,6 +81,20 @@ class Context(Many[Message]):
 
     __hash__ = None  # type: ignore[assignment]  # Not hashable, as a list: it is equal to lists.
 
+    def __setitem__(self, index: int | slice, value: object) -> NoReturn:
+        raise BadRequest(f"{_UNCHANGING} {_WRITE_INSTEAD}")
+
+    def __delitem__(self, index: int | slice) -> NoReturn:
+        raise BadRequest(f"{_UNCHANGING} {_WRITE_INSTEAD}")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            # An AttributeError, so that `hasattr` tells what is not there.
+            if name in _WRITERS:
+                raise AttributeError(f"{_UNCHANGING} There is no {name}() here. {_WRITE_INSTEAD}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     def __repr__(self) -> str:
         return f"<Context {self.root.hex()[:12]} of {len(self)} messages>"
 
@@ -79,8 +104,7 @@ class _Past:
 
     def _written(self) -> NoReturn:
         raise BadRequest(
-            "This message belongs to the past or to a call, and does not change. Write into the graph "
-            "itself, as in graph[0]['content'] = ..., or take to_list() for a copy of your own."
+            f"This message belongs to the past or to a call, and does not change. {_WRITE_INSTEAD}"
         )
 
     def _guard(self) -> AbstractContextManager[Any]:

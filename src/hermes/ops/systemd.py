@@ -10,22 +10,33 @@ from hermes.errors import ConfigurationError
 
 SYSTEM_UNITS = Path("/etc/systemd/system")
 # It is there if systemd started this machine.
-_BOOTED = Path("/run/systemd/system")
+BOOTED = Path("/run/systemd/system")
 
 
 class Systemd:
-    """One service manager: a person's own, or with `is_system` the machine's."""
+    """One service manager: a person's own, or with `is_system` the machine's.
 
-    def __init__(self, units: Path, *, is_system: bool, runtime: Path | None = None) -> None:
+    `runtime` is the folder of the person's session, `booted` is there if systemd started the machine.
+    """
+
+    def __init__(
+        self,
+        units: Path,
+        *,
+        is_system: bool,
+        runtime: Path | None = None,
+        booted: Path = BOOTED,
+    ) -> None:
         self.units = units
         self._scope = () if is_system else ("--user",)
         self._is_system = is_system
         self._runtime = runtime
+        self._booted = booted
 
     @property
     def is_booted(self) -> bool:
         """Whether systemd started this machine; otherwise it runs nothing here."""
-        return _BOOTED.exists()
+        return self._booted.exists()
 
     def write(self, name: str, text: str) -> Path:
         """Write a unit file and make systemd read it."""

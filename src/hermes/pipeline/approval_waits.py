@@ -78,7 +78,7 @@ def question_text(approval_id: str, waits: OpenApproval, *, zone: ZoneInfo) -> s
     whom = "an admin" if waits.by_admins else "you"
     return (
         f"May I run {waits.tool} with {waits.arguments}? I wait for {whom} until "
-        f"{time_text(waits.expires_at, zone)}. Answer /approve {approval_id} or /deny {approval_id}."
+        f"{time_of_day(waits.expires_at, zone)}. Answer /approve {approval_id} or /deny {approval_id}."
     )
 
 
@@ -90,12 +90,12 @@ def waiting_text(approval: Approval, *, zone: ZoneInfo) -> str:
     whose = "an admin's" if approval.chat_type != "dm" else "your"
     return (
         f"Your message waits for {whose} answer: may I run {approval.tool}? Answer /approve "
-        f"{approval.id} or /deny {approval.id}; at {time_text(approval.expires_at, zone)} it counts as "
+        f"{approval.id} or /deny {approval.id}; at {time_of_day(approval.expires_at, zone)} it counts as "
         "denied."
     )
 
 
-def time_text(at: float, zone: ZoneInfo) -> str:
+def time_of_day(at: float, zone: ZoneInfo) -> str:
     """Return a time of the day as people read it in a chat."""
     return f"{datetime.fromtimestamp(at, zone):%H:%M} ({zone.key})"
 

@@ -190,8 +190,14 @@ class Scheduler(Protocol):
         """Return the jobs of a person."""
         ...
 
-    async def get(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Return a job by its id or an unmistakable part of it; raises `NotFound`."""
+    async def get(
+        self, name: str, *, person_id: str | None = None, lane: str | None = None
+    ) -> CronJob:
+        """Return a job by its id, or by its beginning or end; raises `NotFound`.
+
+        Raises `BadRequest` with the ids if several fit. With a `lane`, jobs of other conversations
+        are not named.
+        """
         ...
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:

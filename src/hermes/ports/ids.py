@@ -4,10 +4,17 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from hermes.message.short_ids import SHORTEST, only_one
+
 # Where a gateway is asked for ids. Both sides name it here: a shell that completes has no time to
 # import the table of orders.
 IDS_PATH = "/control/ids"
-IdKind = Literal["message", "refusal", "call", "person", "channel", "job", "letter", "key"]
+IdKind = Literal[
+    "message", "refusal", "call", "person", "channel", "job", "letter", "key", "answer"
+]
+_LONGEST = 200
+# One more than an error names, so that it can say that there are more.
+_MOST_FOUND = 9
 
 
 class IdsReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,3 +32,14 @@ class IdStore(Protocol):
         Ends are looked for among the newest only; channels are found by their beginning.
         """
         ...
+
+
+async def whole_id(ids: IdStore, part: str, *kinds: IdKind, is_listed: bool = True) -> str | None:
+    """Return the id of these kinds that a part is short for; None if there is none.
+
+    Raises `BadRequest` if there are several; it names them where `is_listed`.
+    """
+    if not SHORTEST <= len(part) <= _LONGEST:
+        return None
+    found = [one for kind in kinds for one in await ids.matching(kind, part, limit=_MOST_FOUND)]
+    return only_one(part, found, is_listed=is_listed)

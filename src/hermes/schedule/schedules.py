@@ -4,7 +4,7 @@ Implements `ports.cron.Scheduler`; chat commands, the tool and operator actions 
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,9 +16,11 @@ from hermes.lazy import lazy
 from hermes.message.ids import MakeId
 from hermes.message.owner import OWNER_CHAT, TERMINAL, WEB_OWNER
 from hermes.message.session_key import base_lane, read_session_key
+from hermes.message.short_ids import find_short
 from hermes.message.source import Source
 from hermes.ports.clock import Clock
 from hermes.ports.cron import CronJob, CronOrigin, CronTask, NewCronJob, Rule
+from hermes.ports.ids import whole_id
 from hermes.ports.inbox import AcceptResult
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
@@ -38,7 +40,6 @@ else:
 _FINISHED_KEPT_S: Final = 8 * 86_400.0
 _SHOWN_TEXT: Final = 60
 _log = structlog.get_logger(__name__)
-_MOST_NAMED = 8
 
 # Takes the target, who asks, and whether that is an operator; returns it in its one form, or raises
 # `Refused` for what cannot be reached.
@@ -147,31 +148,32 @@ class Schedules:
         """Return the jobs of a person."""
         return await self._store.cron.of_person(person_id)
 
-    async def get(self, name: str, *, person_id: str | None = None) -> CronJob:
-        """Return a job by its id or a unique part of it; raises `NotFound`."""
+    async def get(
+        self, name: str, *, person_id: str | None = None, lane: str | None = None
+    ) -> CronJob:
+        """Return a job by its id, or by its beginning or end; raises `NotFound`.
+
+        Raises `BadRequest` with the ids if several fit. With a `lane`, jobs of other conversations
+        are not named: others read along.
+        """
         name = name.strip()
-        job = await self._store.cron.get(name)
-        if job is not None and person_id in (None, job.person_id):
-            return job
-        known = (
-            await self._store.cron.page(limit=100_000)
-            if person_id is None
-            else await self._store.cron.of_person(person_id)
-        )
-        found = [
-            one for one in known if name and (one.id.endswith(name) or one.id.startswith(name))
-        ]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            named = ", ".join(one.id for one in found[:_MOST_NAMED])
+        if person_id is None:
+            job = await self._of_anybody(name)
+        else:
+            job = _own_job(name, await self.of_person(person_id), lane)
+        if job is None:
             raise NotFound(
-                f"{name[:40]!r} is short for {len(found)} jobs: {named}. Write more of its id."
+                f"There is no job {name[:40]!r}: give its id, or at least four letters of the "
+                "beginning or end of it."
             )
-        raise NotFound(
-            f"There is no job {name[:40]!r}: give its id, or so much of its end that no other job "
-            f"ends like it. None of {len(known)} jobs ends so."
-        )
+        return job
+
+    async def _of_anybody(self, name: str) -> CronJob | None:
+        job = await self._store.cron.get(name)
+        if job is not None:
+            return job
+        whole = await whole_id(self._store.ids, name, "job")
+        return None if whole is None else await self._store.cron.get(whole)
 
     async def pause(self, name: str, *, person_id: str | None = None) -> CronJob:
         """Pause a job."""
@@ -287,6 +289,18 @@ class Schedules:
     def _moved(self, is_set: bool) -> None:
         if not is_set:
             raise Conflict("The job ran or changed just now: try again.")
+
+
+def _own_job(name: str, own: Sequence[CronJob], lane: str | None) -> CronJob | None:
+    """Return a person's job; one of the conversation in `lane` is meant before any other."""
+    here = {job.id: job for job in own if lane is None or _is_of(job, lane)}
+    return find_short(name, here) or find_short(
+        name, {job.id: job for job in own}, is_listed=lane is None
+    )
+
+
+def _is_of(job: CronJob, lane: str) -> bool:
+    return job.task is not None and job.task.origin.lane == lane
 
 
 _LONGEST: Final = 300

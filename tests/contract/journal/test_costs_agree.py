@@ -202,3 +202,34 @@ async def test_thoughts_without_end_that_no_model_replaces_use_up_the_limit_of_t
         assert results[0].text.startswith("My model did not come to an end.")
         assert results[0].usage.cost_usd > 0
         assert await ledger(rig, "platform") == 0
+
+
+@pytest.mark.req("A20", "J12", "J21")
+@pytest.mark.parametrize(
+    ("turn", "written"),
+    [
+        (ScriptedTurn(fault="hang"), 0),
+        (ScriptedTurn(text="four letters a token", deltas=2, fault="hang", after=1), 3),
+    ],
+)
+async def test_a_stopped_answer_costs_what_was_read_and_written_and_not_what_was_held(
+    tmp_path: Path, turn: ScriptedTurn, written: int
+) -> None:
+    def stalls(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return turn
+
+    async with open_rig(tmp_path, script=stalls, settings=PRICED) as rig:
+        message_id = await rig.say("hello")
+        await rig.until(lambda: rig.model.calls != [])
+        await rig.until(lambda: not written or rig.watch.text(message_id) != "")
+        await rig.answer("/stop")
+        assert await rig.outcome(message_id) == "interrupted"
+
+        why = await explain(rig.store, message_id, now=rig.clock.now())
+        person = await rig.store.people.find("rest", "ann")
+        assert person is not None
+        booked = await ledger(rig, person.id)
+
+    assert why.usage.tokens_in > 0
+    assert why.usage.tokens_out == written
+    assert booked == pytest.approx(why.usage.cost_usd)

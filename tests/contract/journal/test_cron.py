@@ -363,6 +363,35 @@ async def test_a_command_that_is_done_again_makes_one_job(tmp_path: Path) -> Non
 
 
 @pytest.mark.req("J24")
+async def test_a_group_is_not_told_the_ids_of_jobs_of_other_chats(tmp_path: Path) -> None:
+    async with open_cron(tmp_path, clock=at("2026-11-16 07:00")) as rig:
+
+        async def in_group(text: str) -> str:
+            return await rig.answer(text, chat="room", user="ann", chat_type="group")
+
+        await schedule(rig, "every day at 9: a")
+        await schedule(rig, "every day at 9: b")
+        await in_group("/schedule every day at 9: c")
+        (here,) = [one for one in await rig.store.cron.page(limit=9) if "room" in lane_of(one)]
+
+        alone = await rig.answer(f"/schedule show {here.id[:4]}", chat="ann")
+        among = await in_group(f"/schedule show {here.id[:4]}")
+        await in_group(f"/schedule remove {here.id}")
+        without = await in_group(f"/schedule show {here.id[:4]}")
+
+        assert alone.count(here.id[:4]) == 4
+        assert here.id in among
+        assert (
+            without
+            == "'" + here.id[:4] + "' is short for several ids. Write more of the one you mean."
+        )
+
+
+def lane_of(job: CronJob) -> str:
+    assert job.task is not None
+    return job.task.origin.lane
+
+
 async def test_erasing_a_person_ends_their_jobs(tmp_path: Path) -> None:
     async with open_cron(tmp_path, clock=at("2026-11-16 07:00")) as rig:
         job = await schedule(rig, "every day at 9: hello")

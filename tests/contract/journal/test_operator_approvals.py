@@ -31,6 +31,7 @@ async def test_it_is_listed_with_its_arguments_and_approved(tmp_path: Path) -> N
         assert (line.tool, line.message_id, line.person_id) == ("pay", message_id, record.person_id)
         assert line.question is not None
         assert line.question.startswith("May I run pay with ")
+        assert await desk.ids() == (line.id,)
         assert line.expires_at > line.asked_at
 
         done = await desk.approve(ApprovalOrder(id=line.id, by="root"))
@@ -41,6 +42,21 @@ async def test_it_is_listed_with_its_arguments_and_approved(tmp_path: Path) -> N
         assert (await desk.list(ApprovalsAsk())).approvals == ()
         with pytest.raises(Conflict, match="approved already"):
             await desk.deny(ApprovalOrder(id=line.id))
+
+
+@pytest.mark.sqlite_only
+async def test_what_was_asked_is_kept_with_the_approval_and_not_only_in_its_notice(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, tools=(pay(),)) as rig:
+        message_id = await rig.say("[[tool:pay]] please", chat="ann")
+        assert await rig.outcome(message_id) == "parked"
+        with tables(tmp_path) as db:
+            db.execute("DELETE FROM outbox")
+        (line,) = (await desk_of(rig).list(ApprovalsAsk())).approvals
+
+        assert line.question is not None
+        assert line.question.startswith("May I run pay with ")
 
 
 async def test_the_end_of_an_id_is_enough_and_a_denied_tool_does_not_run(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ def graph_of(rig: Rig) -> MessageGraph:
 
 
 def orders(rig: Rig) -> RatingOperations:
-    return RatingOperations(rig.store.transcripts, clock=rig.clock)
+    return RatingOperations(rig.store.transcripts, rig.store.ids, clock=rig.clock)
 
 
 def content_of(home: Path) -> bytes:
@@ -69,6 +69,21 @@ async def test_a_thumb_for_what_nobody_wrote_is_refused(tmp_path: Path) -> None:
             await orders(rig).rate(order)
 
         assert graph_of(rig).feedback() == []
+
+
+@pytest.mark.req("G4", "W7")
+async def test_a_call_is_named_by_a_part_of_its_id(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.answer("first")
+        await rig.answer("second")
+        first, second = graph_of(rig).calls()
+
+        done = await orders(rig).rate(RatingOrder(call=second.id[-6:], rating="up"))
+        with pytest.raises(BadRequest, match=f"several ids: {second.id}, {first.id}"):
+            await orders(rig).rate(RatingOrder(call=first.id[:5], rating="up"))
+
+        assert done.call == second.id
+        assert [one.call for one in graph_of(rig).feedback()] == [second.id]
 
 
 @pytest.mark.req("G7", "J24")

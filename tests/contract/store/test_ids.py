@@ -3,9 +3,9 @@
 import pytest
 
 from hermes.control.consent import find_person
-from hermes.control.short_ids import is_short_for, only_one, whole_id
 from hermes.errors import BadRequest, NotFound
-from hermes.ports.ids import IdKind
+from hermes.message.short_ids import find_short, is_short_for, only_one
+from hermes.ports.ids import IdKind, whole_id
 from hermes.ports.keys import CallerKey
 from hermes.ports.store import Store
 
@@ -39,7 +39,7 @@ async def test_an_id_is_found_by_its_beginning_and_by_its_end(store: Store) -> N
 
 @pytest.mark.req("W7")
 @pytest.mark.parametrize(
-    "kind", ["message", "refusal", "call", "person", "channel", "job", "letter", "key"]
+    "kind", ["message", "refusal", "call", "person", "channel", "job", "letter", "key", "answer"]
 )
 async def test_every_kind_can_be_asked_for(store: Store, kind: IdKind) -> None:
     assert await store.ids.matching(kind, "nothing-like-this", limit=9) == ()
@@ -73,6 +73,8 @@ async def test_a_part_of_several_ids_names_them_and_means_none(store: Store) -> 
         await whole_id(store.ids, "aaaa", "key")
     assert await whole_id(store.ids, "1aaaa", "key") == "k_0001aaaa"
     assert await whole_id(store.ids, "aaa", "key") is None
+    with pytest.raises(BadRequest, match=r"^'aaaa' is short for several ids\. Write more"):
+        await whole_id(store.ids, "aaaa", "key", is_listed=False)
 
 
 @pytest.mark.req("W7")
@@ -84,3 +86,14 @@ def test_a_short_end_is_no_name() -> None:
     assert not is_short_for("", "j_06gu4g2k")
     assert is_short_for("j_1", "j_1")
     assert only_one("x", ()) is None
+
+
+@pytest.mark.req("W7")
+def test_a_whole_id_is_meant_before_those_that_it_begins() -> None:
+    known = {"j_1234": "one", "j_12345": "two"}
+
+    assert find_short("j_1234", known) == "one"
+    assert find_short("2345", known) == "two"
+    assert find_short("j_9", known) is None
+    with pytest.raises(BadRequest, match="several ids: ONE, TWO"):
+        find_short("j_123", known, label=str.upper)

@@ -34,6 +34,7 @@ from hermes.http.same_origin import Origins
 from hermes.message.ids import make_id
 from hermes.message.reply import Usage
 from hermes.ops.instance import GatewayAddress, acquire
+from hermes.ports.access import Role
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.dreams import Dream
@@ -158,7 +159,7 @@ async def a_ledger(folder: Path) -> Store:
 class ToldOperations(Operations):
     """Operations that tell made-up stories of messages."""
 
-    async def why(self, ask: WhyAsk) -> WhyReport:
+    async def why(self, ask: WhyAsk, *, role: Role = "viewer") -> WhyReport:
         return a_story(ask.id, include_text=False)
 
     async def why_in_full(self, ask: WhyAsk) -> WhyReport:

@@ -77,6 +77,7 @@ def test_help_is_plain(path: tuple[str, ...], hermes) -> None:
     ("arguments", "said"),
     [
         (("usres",), "'usres' is not a command of `hermes`. Did you mean users?"),
+        (("usr",), "'usr' is not a command of `hermes`. Did you mean users?"),
         (("users", "lsit"), "'lsit' is not a command of `hermes users`. Did you mean list?"),
         (("version",), "'version' is not a command of `hermes`.\n"),
     ],

@@ -193,3 +193,56 @@ def test_edit_does_not_replace_a_file_that_changed_meanwhile(hermes, home):
 
 def test_schema_prints_json(hermes):
     assert json.loads(hermes("config", "schema").stdout)["title"] == "Hermes config.yaml"
+
+
+def test_set_refuses_a_setting_that_the_platform_does_not_have(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    mistyped = hermes("config", "set", "telegram.quoet", "always")
+    inside = hermes("config", "set", "platforms.telegram.extra", '{"moed": "poll"}')
+    row = hermes("config", "set", "platforms.webhook.extra.routes.shop.promt", "hello")
+    plugin = hermes("config", "set", "platforms.irc.extra.nik", "iris")
+
+    assert [one.returncode for one in (mistyped, inside, row, plugin)] == [1, 1, 1, 1]
+    assert "platforms.telegram.extra.quoet is not a setting of this platform." in mistyped.stderr
+    assert "Did you mean platforms.telegram.extra.quote? It has: account, allowed_chats" in (
+        mistyped.stderr
+    )
+    assert "Did you mean platforms.telegram.extra.mode?" in inside.stderr
+    assert "Did you mean platforms.webhook.extra.routes.shop.prompt?" in row.stderr
+    assert "Did you mean platforms.irc.extra.nick?" in plugin.stderr
+    assert (home / "config.yaml").read_text() == FILE
+
+
+def test_set_takes_what_a_platform_has_and_anything_of_one_that_is_not_here(hermes, home):
+    done = [
+        hermes("config", "set", "telegram.quote", "always"),
+        hermes("config", "set", "telegram.account", "second"),
+        hermes("config", "set", "platforms.webhook.extra.routes.shop.prompt", "hello"),
+        hermes("config", "set", "platforms.pigeon.extra.loft", "north"),
+    ]
+    (home / "config.yaml").write_text("platforms:\n  telegram:\n    extra:\n      quoet: always\n")
+    removed = hermes("config", "set", "telegram.quoet", "--unset")
+
+    assert [one.returncode for one in (*done, removed)] == [0] * 5, [one.stderr for one in done]
+    assert "quoet" not in (home / "config.yaml").read_text()
+
+
+def test_a_name_with_dots_is_one_name_in_what_set_prints(hermes, home):
+    (home / "config.yaml").write_text(
+        'routing:\n  aliases:\n    gpt-4.1:\n      provider: local\n      credential: "any"\n'
+    )
+    done = hermes("config", "set", "routing.aliases.gpt-4.1.credential", "--unset")
+
+    assert done.returncode == 0, done.stderr
+    assert 'The default is "any".' in done.stdout
+
+
+def test_check_gives_a_line_to_what_the_file_holds_and_none_to_what_comes_from_elsewhere(
+    hermes, home
+):
+    (home / "config.yaml").write_text("server:\n  port: many\n  host: 127.0.0.1\n")
+    (home / ".env").write_text("HERMES_LOGS__LEVEL=loud\n")
+    done = hermes("config", "check", "--json", HERMES_SERVER__DRAIN_S="long")
+    lines = {one["key"]: one["line"] for one in json.loads(done.stdout)["problems"]}
+
+    assert lines == {"server.port": 2, "server.drain_s": None, "logs.level": None}

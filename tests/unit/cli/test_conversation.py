@@ -3,12 +3,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
+import msgspec
 import pytest
+from rich.console import Console
 
-from hermes.cli.chat_screen import PlainScreen
+from hermes.cli.chat_screen import PlainScreen, parked_text, show_answer
 from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
+from hermes.ports.approvals import OpenApproval
 
 
 def done(text: str, **more: object) -> ServerEvent:
@@ -280,3 +283,33 @@ def test_a_new_message_says_what_it_has_denied_and_the_answer_follows():
     assert screen.moves == ["! Denied: shell was not run, because you wrote something else."]
     assert (waited, conversation.is_parked) == (True, False)
     assert all(message.denies_approval for message in line.sent)
+
+
+WAITS = OpenApproval(tool="pay", arguments='{"amount":7}\x1b[2J', expires_at=1_800_000_000.0)
+ASKED_TO_PAY = MessageResult(
+    id="m_1", state="parked", approval="a_1", waits=WAITS, reply="May I run pay with 7?"
+)
+
+
+@pytest.mark.req("J9", "W19")
+def test_an_approval_is_told_once_on_a_terminal_and_in_a_pipe():
+    out, shown = io.StringIO(), io.StringIO()
+
+    PlainScreen(out).finish(ASKED_TO_PAY)
+    show_answer(Console(file=shown, width=1_000), ASKED_TO_PAY)
+
+    for text in (out.getvalue(), shown.getvalue()):
+        assert text.count("May I run pay") == 1
+        assert text.startswith(
+            'May I run pay with {"amount":7}[2J? This waits for your answer until '
+        )
+        assert ": /approve a_1 allows it, /deny a_1 refuses it." in text
+
+
+@pytest.mark.req("J9")
+def test_an_approval_that_an_admin_decides_says_so():
+    waits = msgspec.structs.replace(WAITS, by_admins=True)
+
+    assert "waits for an admin's answer until " in parked_text(
+        msgspec.structs.replace(ASKED_TO_PAY, waits=waits)
+    )

@@ -103,3 +103,16 @@ def test_a_home_without_a_journal_stays_empty(hermes, home):
 
     assert codes == [1, 1, 1, 1, 0, 0]
     assert not (home / "hermes.db").exists()
+
+
+@pytest.mark.req("A5")
+def test_who_is_not_limited_used_credits_for_free_and_is_said_to_owe_nothing(hermes, home):
+    hermes("keys", "create", "--user", "ann")
+    hermes("credits", "grant", "v1:ann", "-13")
+    shown = hermes("credits", "show", "v1:ann").stdout
+    listed = hermes("credits").stdout
+    limited = hermes("credits", "show", "v1:ann", HERMES_CREDITS__POLICY="wallet").stdout
+
+    assert ") has used 13 credits for free.\nNothing limits them" in shown
+    assert listed.endswith("used for free: nobody has to pay it.\n")
+    assert "for free" not in limited

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from hermes.cli.tables import Column, print_table, time_text
+from hermes.cli.tables import Column, print_table, relative_time
 from hermes.cli.terminal import clean
 
 ID = "m_06gu8v1l2k3j4h5g6f7d8s9a0q"
@@ -93,7 +93,7 @@ def test_states_have_colours_unless_nobody_wants_them() -> None:
 def test_a_time_is_told_as_people_tell_it(seconds: float, text: str) -> None:
     now = 1_700_000_000.0
 
-    assert time_text(now - seconds, now) == text
+    assert relative_time(now - seconds, now) == text
 
 
 @pytest.mark.req("W7")

@@ -17,6 +17,7 @@ from hermes.config.change import (
     read_value,
     write_draft,
 )
+from hermes.config.first_files import replace_file
 from hermes.config.yaml_edit import line_of, remove_value
 from hermes.errors import BadRequest, ConfigurationError, Conflict
 
@@ -170,6 +171,23 @@ def test_a_link_stays_a_link(home, tmp_path):
 
     assert (home / "config.yaml").is_symlink()
     assert kept.read_text() == "offline: false\n"
+
+
+def test_init_and_channels_add_replace_what_a_link_leads_to_and_keep_the_old_text_beside_it(
+    home, tmp_path
+):
+    kept = tmp_path / "dotfiles" / "hermes.yaml"
+    kept.parent.mkdir()
+    kept.write_text("offline: true\n")
+    (home / "config.yaml").symlink_to(kept)
+
+    old = replace_file(home / "config.yaml", "offline: false\n")
+
+    assert (home / "config.yaml").is_symlink()
+    assert kept.read_text() == "offline: false\n"
+    assert [(one, one.read_text()) for one in old] == [
+        (tmp_path / "dotfiles" / "hermes.yaml.old1", "offline: true\n")
+    ]
 
 
 def test_two_commands_never_change_it_at_once(home):

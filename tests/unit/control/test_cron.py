@@ -83,6 +83,24 @@ async def test_jobs_are_listed_by_person_and_found_by_the_end_of_their_id(
     assert found.job == bob.job
 
 
+async def test_a_short_id_is_its_beginning_or_end_and_one_of_several_is_named(
+    store: Store,
+) -> None:
+    operations = desk_of(store)
+    made = [
+        (await operations.add(NewJobOrder(user="rest:ann", when=WHEN, text=text))).job.id
+        for text in ("a", "b")
+    ]
+
+    assert (await operations.show(JobAsk(id=made[0][:-1]))).job.id == made[0]
+    assert (await operations.show(JobAsk(id=made[1][-4:]))).job.id == made[1]
+    with pytest.raises(BadRequest, match=f"several ids: {made[1]}, {made[0]}. Write more"):
+        await operations.remove(JobOrder(id=made[0][:6]))
+    with pytest.raises(NotFound, match="at least four letters"):
+        await operations.show(JobAsk(id=made[0][-3:]))
+    assert len((await operations.list(JobsAsk())).jobs) == 2
+
+
 async def test_a_run_by_hand_is_a_message_on_disk(store: Store) -> None:
     operations = desk_of(store)
     made = await operations.add(NewJobOrder(user="rest:ann", when=WHEN, text="news"))

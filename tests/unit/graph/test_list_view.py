@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hermes.errors import BadRequest
 from hermes.graph import MessageGraph
 from tests.unit.graph.said import (
     assistant,
@@ -279,3 +280,22 @@ def test_going_through_a_list_that_changes() -> None:
                 talk.insert(35, user("new"))
 
     assert graph.to_list() == expected
+
+
+@pytest.mark.req("G2", "G8")
+def test_a_write_into_the_past_says_where_to_write_instead() -> None:
+    past = talk().at(0)
+
+    for write in ("append", "extend", "insert", "pop", "user"):
+        with pytest.raises(
+            AttributeError, match=r"do not change.*Write into the graph itself.*to_list"
+        ):
+            getattr(past, write)
+    with pytest.raises(BadRequest, match="Write into the graph itself"):
+        past[0] = user("new")
+    with pytest.raises(BadRequest, match="Write into the graph itself"):
+        del past[0]
+    with pytest.raises(AttributeError, match="'Context' object has no attribute 'apend'"):
+        past.apend  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(past, "append")
+    assert past == TALK

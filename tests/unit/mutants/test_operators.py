@@ -5,7 +5,9 @@ from textwrap import dedent
 import pytest
 
 from tests.mutants import operators, sql_guards
+from tests.mutants.areas import ROOT, file_faults
 from tests.mutants.faults import Fault, changed, choose, diff_of
+from tests.mutants.sql_check import is_runnable, runnable
 
 
 def python(source: str) -> list[Fault]:
@@ -170,3 +172,29 @@ def test_what_was_drawn_stays_drawn_when_other_code_changes() -> None:
     after = set(choose(numbered("one", 33), seed=1, count=10))
 
     assert len(before & after) >= 7
+
+
+def test_the_condition_of_a_partial_index_guards_nothing() -> None:
+    source = (
+        "-- name: q\nINSERT INTO t (a) VALUES (?1) ON CONFLICT (a) WHERE a IS NOT NULL DO UPDATE "
+        "SET a = 1 WHERE a = 2;\n"
+    )
+
+    assert [after.partition("SET ")[2] for _, after in sql(source)] == ["a = 1 WHERE (a = 2 OR 1);"]
+
+
+def test_a_fault_that_sqlite_cannot_run_is_not_drawn() -> None:
+    source = "-- name: q\nSELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = ?1 AND state <> 'done';\n"
+    found = list(sql_guards.faults_of(source, area="store", path="x.sql"))
+
+    assert [fault.edit.text for fault in found] == ["(lane = ?1 OR 1)", "(state <> 'done' OR 1)"]
+    assert [fault.edit.text for fault in runnable(found, source)] == ["(lane = ?1 OR 1)"]
+
+
+def test_every_query_of_the_store_has_its_faults_and_all_can_be_run() -> None:
+    path = ROOT / "src/hermes/store/sql/queries/people.sql"
+    source = path.read_text(encoding="utf-8")
+    faults = list(file_faults(path, area="people"))
+
+    assert len(faults) > 20
+    assert [fault.identity for fault in faults if not is_runnable(fault, source)] == []

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.errors import BadRequest
+from hermes.errors import BadRequest, ConfigurationError
 from hermes.ops.service_unit import ServiceUnit, unit_name, unit_text
+from hermes.ops.systemd import Systemd
 
 UNIT = ServiceUnit(
     command=("/usr/bin/python3", "-m", "hermes"), home=Path("/srv/hermes"), drain_s=180
@@ -232,3 +233,39 @@ def test_a_name_that_systemd_would_not_take_is_refused(name):
 def test_a_home_that_no_unit_file_can_name_is_refused():
     with pytest.raises(BadRequest, match="control character"):
         unit_text(ServiceUnit(command=("x",), home=Path("/a\nExecStart=evil"), drain_s=1))
+
+
+def broken_systemd(folder: Path, monkeypatch: pytest.MonkeyPatch, *, booted: bool) -> Systemd:
+    """Return a service manager whose systemctl always fails, on a machine that it started or not."""
+    program = folder / "bin" / "systemctl"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho 'Failed to connect to bus' >&2\nexit 3\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    mark = folder / "run" / "systemd"
+    if booted:
+        mark.mkdir(parents=True)
+    return Systemd(folder / "units", is_system=True, booted=mark)
+
+
+@pytest.mark.req("W8")
+def test_on_a_machine_that_systemd_started_its_own_words_and_exit_code_are_passed_on(
+    tmp_path, monkeypatch, capfd
+):
+    manager = broken_systemd(tmp_path, monkeypatch, booted=True)
+
+    assert manager.is_booted
+    assert manager.show("status", "hermes.service") == 3
+    assert "Failed to connect to bus" in capfd.readouterr().err
+    with pytest.raises(ConfigurationError, match=r"failed: Failed to connect to bus$"):
+        manager.control("start", "hermes.service")
+
+
+@pytest.mark.req("W8")
+def test_on_any_other_machine_it_says_what_to_do_instead(tmp_path, monkeypatch):
+    manager = broken_systemd(tmp_path, monkeypatch, booted=False)
+
+    assert not manager.is_booted
+    for ask in (manager.show, manager.control):
+        with pytest.raises(ConfigurationError, match="was not started by systemd"):
+            ask("status", "hermes.service")

@@ -46,7 +46,8 @@ async def _answer(turn: Turn, schedules: Scheduler, argument: str) -> str:
 
 async def _do(turn: Turn, schedules: Scheduler, verb: str, *, name: str) -> str:
     person_id = turn.person_id
-    job = await schedules.get(name, person_id=person_id)
+    lane = None if _is_private(turn) else base_lane(turn.lane)
+    job = await schedules.get(name, person_id=person_id, lane=lane)
     if not _is_told_here(job, turn):
         return "That job is from another chat: ask me there, or in a direct chat."
     if verb == "output":
@@ -73,7 +74,11 @@ async def _list(turn: Turn, schedules: Scheduler) -> str:
 
 def _is_told_here(job: CronJob, turn: Turn) -> bool:
     """Return whether a job may be spoken of: where others read along, only those of this chat."""
-    source = turn.event.source
-    if source.chat_type == "dm" and source.thread_id is None:
+    if _is_private(turn):
         return True
     return job.task is not None and job.task.origin.lane == base_lane(turn.lane)
+
+
+def _is_private(turn: Turn) -> bool:
+    source = turn.event.source
+    return source.chat_type == "dm" and source.thread_id is None

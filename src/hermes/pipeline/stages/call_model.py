@@ -45,6 +45,7 @@ from hermes.pipeline.exchange import (
     with_answer,
 )
 from hermes.pipeline.graph_notes import note_call
+from hermes.pipeline.interrupts import TIME_LIMIT
 from hermes.pipeline.needs import ModelJournal, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.replies import (
@@ -121,6 +122,12 @@ class _Call:
         """Return whether the call ends because a message follows that joins the turn."""
         return self._ctx.interrupt.is_followed and self._ctx.interrupt.by is None
 
+    def _is_left(self) -> bool:
+        """Return whether a person of the chat ends the call: what was not written costs nothing."""
+        by = self._ctx.interrupt.by
+        is_stopped = by is not None and by != TIME_LIMIT and self._turn.event.key is None
+        return is_stopped or self.is_given_up()
+
     async def run(self) -> Turn | Reply:
         """Return the turn with the answer, or the reply to an empty one."""
         turn, ctx = self._turn, self._ctx
@@ -134,7 +141,7 @@ class _Call:
             remembers=turn.agent.settings.cache and turn.retry is None and not turn.is_temporary,
             place_s=place_wait_s(turn, ctx),
             asker=asker_of(turn),
-            is_given_up=self.is_given_up,
+            is_given_up=self._is_left,
         )
         run = ctx.services.calls.run(spec, turn.plan, receipt=self.costs.receipt)
         stoppable = ctx.interrupt.scope()

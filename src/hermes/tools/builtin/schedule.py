@@ -92,7 +92,8 @@ class Schedule:
         }
         if asked.action == "list":
             return "\n".join(map(scheduler.tell, own.values())) or "nothing is scheduled"
-        job = await scheduler.get(asked.id, person_id=person_id)
+        lane = None if context.is_private else origin.lane
+        job = await scheduler.get(asked.id, person_id=person_id, lane=lane)
         if job.id not in own:
             raise ToolError(f"schedule: {asked.id!r} is not a job of this chat")
         change = {

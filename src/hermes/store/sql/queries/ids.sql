@@ -71,3 +71,11 @@ ORDER BY id DESC LIMIT ?2;
 SELECT id FROM (SELECT id FROM caller_keys ORDER BY id DESC LIMIT ?3)
 WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
 ORDER BY id DESC LIMIT ?2;
+
+-- name: answer
+-- Model calls of conversations among the newest; a call that is on several branches is one.
+SELECT DISTINCT id FROM (
+    SELECT id FROM calls ORDER BY graph DESC, branch DESC, number DESC LIMIT ?3
+)
+WHERE substr(id, 1, length(?1)) = ?1 OR substr(id, -length(?1)) = ?1
+ORDER BY id DESC LIMIT ?2;
