@@ -51,18 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for claim in marks.claims:
         claims.setdefault(claim.requirement, set()).add(claim.test)
     proofs = read_proofs()
-    if options.changed:
-        claims = changed_claims(claims, proofs, marks.digests)
-    wanted = [one for one in options.ids or features if claims.get(one) or not options.changed]
+    asked = changed_claims(claims, proofs, marks.digests) if options.changed else claims
+    wanted = [one for one in options.ids or features if asked.get(one) or not options.changed]
     if not wanted:
         return 0
-    files = sorted({path_of(test) for one in wanted for test in claims.get(one, ())})
+    files = sorted({path_of(test) for one in wanted for test in asked.get(one, ())})
     collect(
         files if options.changed else TESTS,
         lambda found: _prove(
             found,
             {one: features[one] for one in wanted},
-            claims,
+            asked,
             proofs,
             known=marks.digests,
             options=options,
@@ -167,7 +166,7 @@ def _prove(
     for requirement, feature in features.items():
         row = _proof(feature, found[requirement], noticed[requirement], known)
         if options.changed:
-            row = _merged(proofs[requirement], row, known)
+            row = merged_row(proofs[requirement], row, known)
         proofs[requirement] = row
 
 
@@ -184,7 +183,7 @@ def _trace(collected: Collected, options: argparse.Namespace) -> None:
         print(f"\rwhich test runs which line: {done}/{of} ", end="", file=sys.stderr, flush=True)
 
 
-def _merged(
+def merged_row(
     before: dict[str, object], row: dict[str, object], known: dict[str, str]
 ) -> dict[str, object]:
     """Return a row of the table with what was found before of tests that are as they were."""

@@ -328,9 +328,9 @@ async def test_a_tool_whose_question_ran_out_of_time_gets_no_answer_to_another_q
     async with open_rig(tmp_path, tools=(Asking("a"), Asking("b")), clock=clock) as rig:
         message_id = await rig.say("[[tool:a]] [[tool:b]] please")
         first = await asked(rig)
-    clock.advance(61)
+    clock.advance(59.9)
 
-    # given that the other tool asks first, now that the chat is free
+    # given that the other tool asks once the time of the first question is up
     late = {"a": Asking("a", asks=False), "b": Asking("b")}
     async with open_rig(tmp_path, tools=tuple(late.values()), clock=clock) as rig:
         await rig.until(lambda: getattr(rig.core.questions.at(rig.lane()), "id", first) != first)

