@@ -90,7 +90,7 @@ def test_an_equivalent_has_a_reason_and_is_there_once(
 
 
 def test_only_tests_that_have_changed_are_tried_again_and_the_others_stay_as_they_were() -> None:
-    # given one test of each kind: as it was, changed, changed, gone, and never tried
+    # given tests that are as they were, that have changed, that are gone, and that were never tried
     claims = {"A1": {"kept", "changed", "no more", "new"}}
     row: dict[str, object] = {
         "without": ["code"],
@@ -101,7 +101,11 @@ def test_only_tests_that_have_changed_are_tried_again_and_the_others_stay_as_the
     now = {"kept": "1", "changed": "2", "no more": "2", "new": "1"}
 
     asked = changed_claims(claims, proofs, now)
-    again = {"without": ["code"], "tests": {"changed": "2"}, "passed": {"no more": "2"}}
+    again: dict[str, object] = {
+        "without": ["code"],
+        "tests": {"changed": "2"},
+        "passed": {"no more": "2"},
+    }
 
     assert asked == {"A1": {"changed", "no more"}}
     assert merged_row(row, again, now) == {
