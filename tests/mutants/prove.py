@@ -25,7 +25,7 @@ from tests.mutants.features import (
 )
 from tests.mutants.forks import Collected, Job, collect, run_jobs
 from tests.mutants.inject import LiveFunctions
-from tests.mutants.trace import FOLDER, Trace, kept_files
+from tests.mutants.trace import FOLDER, Trace, kept_files, path_of, trace_missing
 from tools.coverage_map import collect as read_marks
 
 PROOFS = ROOT / "tools/requirement_proofs.json"
@@ -46,18 +46,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if problems:
         print(f"correct {FEATURES.relative_to(ROOT)}", file=sys.stderr)
         return 1
-    wanted = options.ids or list(features)
     marks = read_marks((ROOT / "tests").rglob("*.py"), root=ROOT)
     claims: dict[str, set[str]] = {}
     for claim in marks.claims:
         claims.setdefault(claim.requirement, set()).add(claim.test)
     proofs = read_proofs()
+    asked = changed_claims(claims, proofs, marks.digests) if options.changed else claims
+    wanted = [one for one in options.ids or features if asked.get(one) or not options.changed]
+    if not wanted:
+        return 0
+    files = sorted({path_of(test) for one in wanted for test in asked.get(one, ())})
     collect(
-        TESTS,
+        files if options.changed else TESTS,
         lambda found: _prove(
             found,
             {one: features[one] for one in wanted},
-            claims,
+            asked,
             proofs,
             known=marks.digests,
             options=options,
@@ -81,6 +85,31 @@ def write_proofs(proofs: Proofs, path: Path = PROOFS) -> None:
     path.write_text(json.dumps(proofs, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def changed_claims(
+    claims: dict[str, set[str]], proofs: Proofs, digests: dict[str, str]
+) -> dict[str, set[str]]:
+    """Return the claims of tests that have changed since the table was made."""
+    return {
+        requirement: {
+            test
+            for test in claimed
+            if (before := _digests_in(proofs.get(requirement, {})).get(test))
+            and before != digests[test]
+        }
+        for requirement, claimed in claims.items()
+    }
+
+
+def _digests_in(row: dict[str, object], *keys: str) -> dict[str, str]:
+    """Return the digests of the tests in a row of the table."""
+    found: dict[str, str] = {}
+    for key in keys or ("tests", "passed"):
+        told = row.get(key, {})
+        assert isinstance(told, dict)
+        found.update(told)
+    return found
+
+
 def _prove(
     collected: Collected,
     features: dict[str, Feature],
@@ -94,6 +123,8 @@ def _prove(
         for name in modules(feature):
             importlib.import_module(name)
     live = LiveFunctions(ROOT / "src")
+    if options.changed:
+        _trace(collected, options)
     trace = Trace(kept_files(FOLDER).values())
     found = {
         requirement: _Claims(
@@ -133,7 +164,38 @@ def _prove(
             end="", file=sys.stderr, flush=True,
         )  # fmt: skip
     for requirement, feature in features.items():
-        proofs[requirement] = _proof(feature, found[requirement], noticed[requirement], known)
+        row = _proof(feature, found[requirement], noticed[requirement], known)
+        if options.changed:
+            row = merged_row(proofs[requirement], row, known)
+        proofs[requirement] = row
+
+
+def _trace(collected: Collected, options: argparse.Namespace) -> None:
+    """Trace what was collected, as far as it has changed since."""
+    steps = trace_missing(
+        collected,
+        folder=FOLDER,
+        workers=options.workers,
+        patience=options.patience,
+        again=False,
+    )
+    for done, of in steps:
+        print(f"\rwhich test runs which line: {done}/{of} ", end="", file=sys.stderr, flush=True)
+
+
+def merged_row(
+    before: dict[str, object], row: dict[str, object], known: dict[str, str]
+) -> dict[str, object]:
+    """Return a row of the table with what was found before of tests that are as they were."""
+    merged = dict(row)
+    for key in ("tests", "passed"):
+        kept = {
+            test: digest
+            for test, digest in _digests_in(before, key).items()
+            if known.get(test) == digest
+        }
+        merged[key] = {**kept, **_digests_in(row, key)}
+    return merged
 
 
 def _proof(
@@ -198,6 +260,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="Record which tests fail when the code of their requirement is switched off.",
     )
     parser.add_argument("ids", nargs="*", help="requirements (default: all)")
+    parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="only tests that have changed since the table was made",
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--patience", type=float, default=1.0, help="stretches every time limit")
     parser.add_argument("--most", type=int, default=0, help="tests for each, the fastest (0: all)")

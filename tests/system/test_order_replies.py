@@ -45,7 +45,7 @@ async def status_without_body(ways: Ways, path: str, token: str) -> int:
     head = f"POST /control/{path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{credential}"
     writer.write(f"{head}content-length: 1000000\r\n\r\n".encode())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             return int((await reader.readline()).split()[1])
     finally:
         writer.close()

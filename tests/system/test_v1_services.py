@@ -152,7 +152,7 @@ async def test_of_several_answers_one_that_fails_is_named_and_none_is_returned(
     assert "one of 3 answers failed, so none is returned" in str(failed.value)
 
 
-@pytest.mark.req("A23", "V1")
+@pytest.mark.req("A23")
 @pytest.mark.parametrize("path", ["chat/completions", "responses", "messages"])
 async def test_an_agent_says_that_a_prompt_is_too_long_as_a_model_does(
     tmp_path: Path, path: str

@@ -137,6 +137,7 @@ def _report(plan: Plan, console: Console, *, direct: int | str, is_late: bool) -
         f"{plan.captures} credits paid, {plan.refused} messages refused for want of one, "
         f"{plan.audits} audits of the wallets\n"
         f"{plan.facts} facts learnt in {plan.lessons} lessons\n"
+        f"the model left alone {plan.rests} times, {plan.denials} approvals denied by a new message\n"
         f"books that did not balance: {len(plan.problems)}",
         highlight=False,
         markup=False,

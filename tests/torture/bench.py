@@ -43,6 +43,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     refused: int = 0
     facts: int = 0
     lessons: int = 0
+    rests: int = 0
+    denials: int = 0
     passed: tuple[str, ...] = ()
     problem: str = ""
 
@@ -105,6 +107,8 @@ class Bench:
             refused=sum(map(is_unpaid, books.messages)),
             facts=len(books.facts),
             lessons=books.lessons,
+            rests=told.home.rests(),
+            denials=len(books.denials),
             passed=tuple(told.home.trace.read_text().split()),
         )
 

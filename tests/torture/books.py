@@ -1,6 +1,6 @@
 """The books of a home, read from its files while no gateway runs, opened with its own key."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 import msgspec
@@ -124,6 +124,10 @@ class Books:
                 " JOIN inbox ON inbox.id = decided_by AND control = 0 WHERE approvals.state = 'denied'"
             )
         ]
+        self.allowed = Counter(
+            str(row[0])
+            for row in db.rows("SELECT message_id FROM approvals WHERE state = 'approved'")
+        )
         self.deniers = [
             str(row[0])
             for row in db.rows("SELECT message_id FROM events WHERE kind = ?1", (DENIED_APPROVAL,))

@@ -53,7 +53,7 @@ def check_books(
         *poverty(books),
         *spending(books),
         *learning(books),
-        *denials(books),
+        *denials(books, driver),
         *transcripts(books, driver),
         *graphs(books),
         *model_steps(books, calls),

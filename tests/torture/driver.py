@@ -145,7 +145,13 @@ class Driver:
             return self._judge(said, promise, answer.status, body=await answer.read())
 
     async def _rest(self, said: Said, promise: Promise, *, address: GatewayAddress) -> bool:
-        body = {"sender": said.user, "conversation": said.chat, "id": said.id, "text": said.text}
+        body: dict[str, str | bool] = {
+            "sender": said.user,
+            "conversation": said.chat,
+            "id": said.id,
+            "text": said.text,
+            "denies_approval": said.denies,
+        }
         headers = {
             "Authorization": f"Bearer {address.token}",
             "Content-Type": "application/json",

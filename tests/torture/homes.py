@@ -65,6 +65,11 @@ class Home:
         path = self.folder / "gateway.log"
         return path.read_text(encoding="utf-8", errors="replace")[-6000:] if path.exists() else ""
 
+    def rests(self) -> int:
+        """Return how often a gateway left the model alone because calls had failed."""
+        path = self.folder / "gateway.log"
+        return path.read_bytes().count(b"model_rests") if path.exists() else 0
+
     def write(
         self,
         *,
@@ -88,6 +93,8 @@ class Home:
             "credits": {"policy": "wallet", "start_grant": START_GRANT},
             "memory": {
                 "extract": True,
+                # A job that finds its model left alone is put off for a minute, longer than a story waits.
+                "extract_model": "openai:teacher",
                 "extract_pause_s": PAUSE_S,
                 "extract_after_s": 4 * PAUSE_S,
                 "recall": False,
@@ -107,8 +114,16 @@ class Home:
                 "follow_up_s": 0.05,
                 "photo_burst_s": 0.05,
             },
-            # What fails is scripted; a service left alone would put jobs off for longer than a story waits.
-            "routing": {"breaker": {"failures": 100_000}},
+            # Two failures leave the model alone, for a shorter time than any turn waits for it.
+            "routing": {
+                "retry_s": PAUSE_S,
+                "breaker": {
+                    "failures": 2,
+                    "open_s": 4 * PAUSE_S,
+                    "most_open_s": 10 * PAUSE_S,
+                    "rate_limit_s": 2 * PAUSE_S,
+                },
+            },
             "providers": {"openai": {"base_url": model_url, "api_key": "test"}},
             "plugins": ["hermes.testing.push.plugin"],
             "platforms": {

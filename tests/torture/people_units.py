@@ -13,7 +13,7 @@ CODE = "ABCDEFGH"
 TABLES = {
     "people": "id, tier, erased_at, may_train, blocked_at",
     "user_channels": "platform, user_id, person_id, activated_at, activated_how, was_person",
-    "lanes": "key, person_id, epoch",
+    "lanes": "key, person_id, epoch, waiting_on",
     "pairings": "platform, user_id, message_id, asked_at, expires_at, state",
     "link_codes": "person_id, made_at, used_by",
     "wrong_codes": "*",

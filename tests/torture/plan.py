@@ -184,6 +184,7 @@ class Plan:
         self.problems: list[str] = []
         self.stories = self.messages = self.calls = self.posts = 0
         self.audits = self.captures = self.refused = self.facts = self.lessons = 0
+        self.rests = self.denials = 0
 
     def add_failpoints(
         self, points: Iterable[str], *, seeds: int, passed: Mapping[str, int]
@@ -261,6 +262,8 @@ class Plan:
         self.refused += result.refused
         self.facts += result.facts
         self.lessons += result.lessons
+        self.rests += result.rests
+        self.denials += result.denials
         if result.problem:
             self.problems.append(result.problem)
             return

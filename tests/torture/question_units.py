@@ -1,4 +1,4 @@
-"""The units about questions for `store_kills`: asked, answered, taken over; somebody's "always"."""
+"""The units about questions for `store_kills`: asked, answered, taken over, denied; an "always"."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,17 +12,17 @@ from hermes.ports.outbox import NewDelivery
 from hermes.ports.steps import Lease, StepWrite, TimelineEvent
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
-from tests.torture.store_rig import accept, begin
+from tests.torture.store_rig import accept, begin, new_message
 
 Act = Callable[[Store, ManualClock], Awaitable[object]]
-LANE, RESUMED = "fay", "ida"
+LANE, RESUMED, DENIED = "fay", "ida", "joe"
 TABLES = {
     "approvals": "id, message_id, state, decided_by, owner, question IS NULL, answer IS NULL",
 }
 
 
 async def prepare_question(store: Store, clock: ManualClock) -> None:
-    """Let a turn run whose tool will ask, and one that another node goes on with after its tool asked."""
+    """Let a turn run whose tool will ask, one that another node goes on with, and one that waits."""
     await accept(store, "asking", user=LANE, clock=clock)
     await begin(store, LANE, clock=clock)
     await accept(store, "resumed", user=RESUMED, clock=clock)
@@ -35,6 +35,12 @@ async def prepare_question(store: Store, clock: ManualClock) -> None:
     await store.approvals.park(lease, waits, question=None, write=write)
     await store.approvals.decide("a_0", "approved", by="m_1", at=clock.now())
     await begin(store, RESUMED, clock=clock, owner="w2")
+    await accept(store, "denied", user=DENIED, clock=clock)
+    lease, message = await begin(store, DENIED, clock=clock)
+    write = StepWrite(message_id=message.id, person_id=message.person_id)
+    asked = _question("a_1", message.id, lane=DENIED, clock=clock)
+    waits = msgspec.structs.replace(asked, question=None)
+    await store.approvals.park(lease, waits, question=None, write=write)
 
 
 def _question(name: str, message_id: str, *, lane: str, clock: ManualClock) -> NewApproval:
@@ -87,9 +93,17 @@ async def _adopt(store: Store, _clock: ManualClock) -> None:
     await store.approvals.adopt(Lease(RESUMED, "w2", view.fence), "q_0")
 
 
+async def _deny(store: Store, clock: ManualClock) -> None:
+    message = new_message("instead", user=DENIED, clock=clock)
+    denies = msgspec.structs.replace(message, denies=True)
+    await store.inbox.accept(denies, kept=lambda _result: None)
+
+
 UNITS: dict[str, Act] = {
     "store.ask": _ask,
     "store.answer_question": _answer,
     "store.adopt_question": _adopt,
     "store.stand": _stand,
+    # A message that denies what its conversation waits for.
+    "store.accept": _deny,
 }

@@ -60,6 +60,8 @@ async def test_conversations_pass_every_failpoint_but_those_killed_directly(benc
     results = await bench.run_all(jobs, at_once=3)
 
     assert [result.problem for result in results] == [""] * len(jobs)
+    # In each of them the breaker opened, and a new message denied an approval.
+    assert all(result.rests and result.denials for result in results)
     passed = Counter(point for result in results for point in result.passed)
     points = examine_package(PACKAGE).points()
     assert reachable(points) <= set(passed) <= points

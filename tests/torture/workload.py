@@ -30,7 +30,8 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     """One message: who says what where, how it is sent, and how often.
 
     `clashes` sends it under an id that another text has; `faults` are committed on the way out. A
-    photo is sent where the platform has any, with the text as its caption.
+    photo is sent where the platform has any, with the text as its caption. One that `denies` says so
+    itself (REST); where messages interrupt, any of a chat denies what its person was asked there.
     """
 
     way: Way
@@ -41,6 +42,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     clashes: bool = False
     sender: str = ""
     is_photo: bool = False
+    denies: bool = False
     faults: tuple[FaultKind, ...] = ()
 
     @property
@@ -91,6 +93,8 @@ class Script:
             self._slow_talk(),
             self._push_talk("p1"),
             self._approval_talk(),
+            self._denied_talk(),
+            self._failing_talk(),
             self._faulty_talk("lost", ("reset_after",)),
             self._faulty_talk("held", ("reset_after", "reset_after")),
             self._faulty_talk("slow", ("server_error",)),
@@ -167,12 +171,26 @@ class Script:
         return tuple(said)
 
     def _approval_talk(self) -> Conversation:
+        """A tool that asks first; without an answer, what is said there next may deny it."""
         way: Way = self._chance.choice(("webhook", "later"))
         chat = "p3" if way == "webhook" else "r4"
+        asks = self._said(way, chat, self._tool("ask_first"))
+        answer = self._chance.choice(("/approve", "/approve", "/deny", ""))
+        return (asks, self._command(way, chat, answer)) if answer else (asks,)
+
+    def _denied_talk(self) -> Conversation:
+        """A tool that asks first, and a message that denies it once the question was read."""
         return (
-            self._said(way, chat, self._tool("ask_first")),
-            self._command(way, chat, self._chance.choice(("/approve", "/approve", "/deny"))),
+            self._said("events", "r5", self._tool("ask_first")),
+            self._said("later", "r5", "something else", denies=True),
         )
+
+    def _failing_talk(self) -> Conversation:
+        """Two people whose calls fail until the model is left alone, and who ask again at once."""
+        fault = self._chance.choice(("[[fail:503]]", "[[fail:429]]"))
+        chats = ("r6", "r7")
+        failing = [self._said("wait", chat, fault) for chat in (*chats, *chats)]
+        return (*failing, *(self._said("later", chat, "and now?") for chat in chats))
 
     def _poor_talk(self) -> Conversation:
         """More messages than there are credits, each in a chat of its own."""

@@ -80,7 +80,7 @@ async def test_the_end_of_a_turn_is_heard_that_ends_while_its_state_is_read() ->
     hub.publish("m_1", Progress(kind="done", outcome=Outcome.ANSWERED))
     gate.open()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         assert (await waiting).outcome is Outcome.ANSWERED
 
 

@@ -17,8 +17,6 @@ from hermes.message.parts import (
     Media,
     Part,
     TextPart,
-    ToolCallPart,
-    ToolResultPart,
     text_of,
 )
 from hermes.outbox.chunks import Measure, split, utf8_length
@@ -35,6 +33,7 @@ from hermes.ports.channel import Delivery
 from hermes.ports.outbox import DeliveryRecord
 
 Chunk = tuple[Part, ...]
+_Attached = ImagePart | AudioPart | FilePart
 
 # The file with a reply that is too long for the chat; `ref` says that its bytes are the reply's own.
 WHOLE_REPLY: Final = "whole-reply"
@@ -103,10 +102,8 @@ def chunks_of(
     cut, and the file with all of it is the first attachment.
     """
     shown = shown_text(text_of(parts), limits)
-    attached: list[Part] = [] if shown.file is None else [shown.file]
-    attached += [
-        part for part in parts if not isinstance(part, TextPart | ToolCallPart | ToolResultPart)
-    ]
+    attached: list[_Attached] = [] if shown.file is None else [shown.file]
+    attached += [part for part in parts if isinstance(part, _Attached)]
     chunks: list[Chunk] = [(TextPart(text),) for text in shown.texts]
     used = 0
     for part in attached:
@@ -170,8 +167,8 @@ def _cut_off(
     return (*texts[:-1], f"{last}\n\n{note(last)}")
 
 
-def _size_of(part: Part, *, unknown: int) -> int:
-    size = part.media.size if isinstance(part, ImagePart | AudioPart | FilePart) else 0
+def _size_of(part: _Attached, *, unknown: int) -> int:
+    size = part.media.size
     return unknown if size is None else size
 
 

@@ -41,5 +41,8 @@ class ChatCommand(Protocol):
         ...
 
     async def run(self, call: CommandCall) -> str:
-        """Return the reply for the person; after a crash it may be called again."""
+        """Return the reply for the person; after a crash it may be called again.
+
+        It is cancelled after 30 s, or after 5 s if it runs beside a turn.
+        """
         ...

@@ -21,7 +21,7 @@ from hermes.schedule.cron_run import due_run
 from hermes.schedule.cron_worker import CronWorker
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
-from hermes.testing.model_script import Script, ScriptedTurn, ToolUse
+from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, ToolUse
 from hermes.tools.builtin.schedule import Schedule
 from tests.contract.journal.rig import Rig, RunTool, open_rig, settings_of
 from tests.stores.opening import raw_bytes
@@ -569,6 +569,33 @@ async def test_a_job_is_sent_elsewhere_and_mirrored_there(tmp_path: Path) -> Non
             await rig.store.transcripts.history(rig.lane(platform="push"), epoch=1, head=4)
         ).messages
         assert any([message.text == (await texts(rig))[-1] for message in said]), told
+
+
+@pytest.mark.req("W27", "W29")
+async def test_a_long_answer_is_cut_where_people_read_it_and_whole_in_a_file(
+    tmp_path: Path,
+) -> None:
+    long, push = "word " * 1_000, MemoryChannel(PUSH_ONLY, name="push")
+
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text=long if seen.last_text.endswith("tell") else "hi")
+
+    async with open_cron(
+        tmp_path, clock=at("2026-11-16 07:00"), push=push, courier=True, script=script
+    ) as rig:
+        message_id = await rig.say("hello", platform="push")
+        await rig.outcome(message_id)
+        origin = await rig.core.cron.schedules.origin(message_id)
+        for target in ("push:ann", "local"):
+            job: dict[str, Any] = {"when": "every day at 9", "text": "tell", "to": target}
+            await rig.core.cron.schedules.add(origin, **job, is_operators=True)
+        set_clock(rig, "2026-11-16 09:00")
+        await look(rig)
+        await rig.as_time_passes(lambda: len(push.texts("ann")) == 2)
+
+        assert len(push.texts("ann")[1]) < 4_000
+        (file,) = (tmp_path / "delivered").iterdir()
+        assert file.read_text() == long
 
 
 @pytest.mark.req("W27")

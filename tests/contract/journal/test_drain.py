@@ -106,6 +106,24 @@ async def test_a_turn_that_makes_no_step_beyond_every_limit_is_ended_with_a_reas
         assert await rig.answer("hello") == "#1 hello"
 
 
+@pytest.mark.req("W5", "J10")
+async def test_a_turn_behind_a_stuck_one_is_cut_off_by_a_stop_and_goes_on_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        await rig.say("[[hang]]")
+        await rig.until(lambda: len(rig.model.calls) == 1)
+        behind = await rig.say("[[hang]] too")
+        now = rig.clock.monotonic()
+        rig.core.lanes.end_stuck(now)
+        rig.core.lanes.end_stuck(now + STUCK_S)
+        await rig.until(lambda: len(rig.model.calls) == 2)
+
+        assert await rig.drain(0) == 1
+
+        assert await rig.store.inbox.state(behind) == "running"
+
+
 @pytest.mark.req("W5")
 async def test_a_turn_that_moves_is_not_stuck_however_long_it_takes(tmp_path: Path) -> None:
     gates = [asyncio.Event(), asyncio.Event()]

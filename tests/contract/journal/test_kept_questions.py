@@ -320,6 +320,27 @@ async def test_a_question_whose_time_ran_out_meanwhile_is_declined_for_the_tool(
         assert (await state(rig, question))[0] == "expired"
 
 
+@pytest.mark.req("J9", "W37")
+async def test_a_tool_whose_question_ran_out_of_time_gets_no_answer_to_another_question(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    async with open_rig(tmp_path, tools=(Asking("a"), Asking("b")), clock=clock) as rig:
+        message_id = await rig.say("[[tool:a]] [[tool:b]] please")
+        first = await asked(rig)
+    clock.advance(59.9)
+
+    # given that the other tool asks once the time of the first question is up
+    late = {"a": Asking("a", asks=False), "b": Asking("b")}
+    async with open_rig(tmp_path, tools=tuple(late.values()), clock=clock) as rig:
+        await rig.until(lambda: getattr(rig.core.questions.at(rig.lane()), "id", first) != first)
+        late["a"].may_ask.set()
+        assert await rig.answer("Oslo") == THANKS
+
+        assert await rig.outcome(message_id) == "answered"
+        assert results(rig) == ["a: [None]", "b: [{'to': 'Oslo'}]"]
+
+
 @pytest.mark.req("J9", "J24", "W37")
 async def test_erasing_a_person_destroys_what_is_kept_of_their_questions(tmp_path: Path) -> None:
     tool = Asking(schema=TRIP, asks=True)

@@ -12,6 +12,7 @@ from hermes.calls.context_fit import request_tokens
 from hermes.control.why import explain
 from hermes.graph import MessageGraph
 from hermes.graph.exports import Report, export_rows, verify_row
+from hermes.graph.marks import SEEN, WRITTEN, expand
 from hermes.graph.sketch import draw
 from hermes.graph.text_drawing import rows as drawn
 from hermes.message.chat import as_read, user_text
@@ -355,6 +356,48 @@ async def test_a_conversation_that_went_back_meanwhile_gets_no_summary_of_what_i
     assert not is_kept
     assert "of what is gone" not in told(model)
     assert told(model)[-1] == "hi"
+
+
+async def sum_up(rig: Rig, *, start: int) -> bytes:
+    """Sum up the older messages from one on; return what the version says that calls did with them."""
+    job, *_ = await rig.store.jobs.due(rig.clock.now(), limit=9, kinds=("compact",))
+    part = await rig.store.compactions.older(job, lambda _found: 4, limit=10**9)
+    assert part is not None
+    made = Compaction(start=start, stop=part.stop, message=user_text("so far"), by="scripted")
+    finish = rig.store.compactions.finish
+    assert await finish(job, made, source=part.source, at=rig.clock.now(), spent=())
+    return expand(graph_of(rig, COMPACTED).versions()[-1].edit.was)
+
+
+@pytest.mark.req("G5", "G1")
+async def test_a_summary_knows_which_of_its_messages_calls_saw_and_which_they_wrote(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, model=strict()) as rig:
+        # The first message is seen by the call of the second one only.
+        await rig.answer("[[fail:500]] short")
+        await talk(rig, 5, jobs=False)
+        first = await sum_up(rig, start=0)
+        await talk(rig, 4, jobs=False)
+        second = await sum_up(rig, start=1)
+        assert_whole(rig)
+
+    assert first == bytes((SEEN, SEEN, WRITTEN, SEEN))
+    assert len(second) > len(first)
+    assert second == bytes((SEEN, WRITTEN)) * (len(second) // 2)
+
+
+@pytest.mark.req("G5", "A15")
+async def test_a_conversation_of_many_short_messages_is_read_whole(tmp_path: Path) -> None:
+    async with open_rig(tmp_path) as rig:
+        for number in range(70):
+            await rig.answer(f"message {number}")
+    async with open_rig(tmp_path) as rig:
+        # Nothing is cached: the session is read from the disk, in pieces.
+        await rig.answer("hi")
+
+        sent = [one.text for one in requests(rig.model)[-1].messages if one.role == "user"]
+        assert sent == [*(f"message {number}" for number in range(70)), "hi"]
 
 
 @pytest.mark.req("G5", "W18")

@@ -16,6 +16,7 @@ from hermes.testing.model_script import ScriptedTurn, SeenConversation
 from tests.contract.journal.rig import Rig, open_rig
 
 ROOT = Path(__file__).resolve().parents[3]
+# Time ends the waiting; whoever uses it has sent everything before the start.
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
 # So long that only something else than time can end the waiting.
 LONG = {"BUSY__PHOTO_BURST_S": "3600"}
@@ -57,10 +58,11 @@ async def ledger(rig: Rig, message_id: str) -> list[tuple[str, int]]:
 
 @pytest.mark.req("W16", "J13")
 async def test_photos_in_a_row_are_one_turn_answered_and_charged_once(tmp_path: Path) -> None:
-    async with open_rig(tmp_path, settings=QUICK) as rig:
+    async with open_rig(tmp_path, settings=QUICK, start=False) as rig:
         host = await send(rig, "a", "my trip")
         second = await send(rig, "b")
         third = await send(rig, "c", "and lunch")
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 
@@ -141,9 +143,10 @@ async def test_what_was_queued_never_merges(tmp_path: Path) -> None:
 async def test_an_album_waits_for_its_photos_on_a_channel_that_waits_for_no_others(
     tmp_path: Path,
 ) -> None:
-    async with open_rig(tmp_path, settings=QUICK) as rig:
+    async with open_rig(tmp_path, settings=QUICK, start=False) as rig:
         sent = [await send(rig, name, album="1", platform="rest") for name in "ab"]
         sent += [await send(rig, name, platform="rest") for name in "cd"]
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in sent]
 
@@ -193,8 +196,9 @@ async def test_photos_of_a_host_that_breaks_become_new_again(tmp_path: Path) -> 
     def script(seen: SeenConversation, number: int) -> ScriptedTurn:
         return ScriptedTurn(text="fine") if number > 1 else ScriptedTurn(fault="status", status=400)
 
-    async with open_rig(tmp_path, script=script, settings=QUICK) as rig:
+    async with open_rig(tmp_path, script=script, settings=QUICK, start=False) as rig:
         host, second, third = [await send(rig, name) for name in "abc"]
+        await rig.start()
 
         outcomes = [await rig.outcome(one) for one in (host, second, third)]
 
@@ -213,8 +217,10 @@ async def test_a_burst_stays_together_over_a_crash(tmp_path: Path) -> None:
     def hang(_seen: SeenConversation, _number: int) -> ScriptedTurn:
         return ScriptedTurn(fault="hang")
 
-    async with open_rig(tmp_path, clock=clock, script=hang, settings=QUICK) as rig:
+    hanging = open_rig(tmp_path, clock=clock, script=hang, settings=QUICK, start=False)
+    async with hanging as rig:
         host, second = [await send(rig, name) for name in "ab"]
+        await rig.start()
         await rig.until(lambda: len(rig.model.calls) == 1)
         await rig.crash()
 

@@ -160,6 +160,22 @@ async def test_w27_an_error_names_the_persons_own_chats_and_no_others(tmp_path: 
 
 
 @pytest.mark.req("W27")
+async def test_w27_a_chat_on_a_platform_that_is_no_longer_there_is_not_offered(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, own_tools=True) as rig:
+        await rig.outcome(await rig.say("hello", platform="gone"))
+        ann = await rig.store.people.find("gone", "ann")
+        assert ann is not None
+        await rig.say("hi")
+        await rig.store.users.link("rest", "ann", person_id=ann.id, at=1.0)
+
+        reply = await rig.answer(sending("telegram"))
+
+        assert "origin (this chat), rest:ann (the person's own), local (a file)" in reply
+
+
+@pytest.mark.req("W27")
 async def test_w27_local_is_a_file_in_the_home_written_once_it_is_allowed(tmp_path: Path) -> None:
     async with open_rig(tmp_path, own_tools=True) as rig:
         message_id = await rig.say(sending("local", "# Notes"))

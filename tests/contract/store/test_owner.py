@@ -68,7 +68,7 @@ async def test_two_people_with_balances_become_one_as_a_link_makes_them(store: S
     assert (await store.wallets.audit(limit=9)).differences == ()
 
 
-@pytest.mark.req("N13", "W29")
+@pytest.mark.req("W29")
 async def test_the_jobs_of_the_one_without_a_channel_go_along_and_run(store: Store) -> None:
     web = await store.users.add(*WEB, name=None, at=NOW)
     terminal = await store.users.add(*TERMINAL, name=None, at=NOW)

@@ -160,6 +160,6 @@ async def test_nothing_goes_without_the_password(mail: EmailStandIn) -> None:
 async def _talk(port: int, lines: bytes) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(lines)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await reader.read()
     writer.close()

@@ -78,7 +78,7 @@ async def test_it_fits_the_ports_and_tells_of_its_chats(tmp_path: Path) -> None:
 @pytest.mark.req("A26", "A28", "J17")
 @pytest.mark.parametrize("caps", [LABELS, frozenset({"sasl"})])
 async def test_what_is_known_of_a_send_that_failed(tmp_path: Path, caps: frozenset[str]) -> None:
-    async with irc_rig(tmp_path, IrcStandIn(caps=caps), answer_s=0.3) as rig:
+    async with irc_rig(tmp_path, IrcStandIn(caps=caps), answer_s=1.0) as rig:
         with pytest.raises(DeliveryRejected) as nobody:
             await rig.channel.send(rig.delivery("nobody", "hi"))
         with pytest.raises(DeliveryRejected) as outside:

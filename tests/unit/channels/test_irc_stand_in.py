@@ -20,7 +20,7 @@ class Client:
     async def ask(self, line: str | bytes, *words: str) -> str:
         """Write a line and return the first that has one of the words."""
         self._writer.write(line if isinstance(line, bytes) else f"{line}\r\n".encode())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while raw := await self._reader.readline():
                 if any(word in raw.decode() for word in words):
                     return raw.decode().rstrip("\r\n")

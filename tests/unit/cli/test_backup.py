@@ -197,7 +197,7 @@ def changed(kept: Path, path: Path, name: str, content: bytes) -> Path:
     return path
 
 
-@pytest.mark.req("W1", "S18")
+@pytest.mark.req("W1")
 def test_a_changed_archive_that_was_restored_without_its_key_runs_nothing(
     spoken, kept, hermes, model, tmp_path
 ):

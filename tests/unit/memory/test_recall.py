@@ -192,7 +192,7 @@ async def test_vectors_that_take_long_are_made_behind_the_message(tmp_path: Path
         async with asyncio.timeout(30):
             while await store.vectors.waiting(ann, limit=1):  # noqa: ASYNC110  a task makes it true
                 await asyncio.sleep(0)
-        late = await looking.of(ann, "dog")
+        late = await recall(store, embed).of(ann, "dog")
 
         assert early == RecalledFacts()
         assert late.lines == ("- dog: a dog called Rex",)

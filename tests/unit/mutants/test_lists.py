@@ -8,7 +8,7 @@ from tests.mutants.areas import AREAS, ROOT, all_faults
 from tests.mutants.faults import choose
 from tests.mutants.features import FEATURES, check, read_features
 from tests.mutants.lists import BadList, NamedFault, equivalents, find_fault, named_faults, stale
-from tests.mutants.prove import PROOFS, read_proofs
+from tests.mutants.prove import PROOFS, Proofs, changed_claims, merged_row, read_proofs
 from tools.coverage_map import HERE, read_requirements
 
 
@@ -87,3 +87,29 @@ def test_an_equivalent_has_a_reason_and_is_there_once(
 
     with pytest.raises(BadList, match=says):
         equivalents(path)
+
+
+def test_only_tests_that_have_changed_are_tried_again_and_the_others_stay_as_they_were() -> None:
+    # given tests that are as they were, that have changed, that are gone, and that were never tried
+    claims = {"A1": {"kept", "changed", "no more", "new"}}
+    row: dict[str, object] = {
+        "without": ["code"],
+        "tests": {"kept": "1", "changed": "1", "no more": "1", "gone": "1"},
+        "passed": {},
+    }
+    proofs: Proofs = {"A1": row}
+    now = {"kept": "1", "changed": "2", "no more": "2", "new": "1"}
+
+    asked = changed_claims(claims, proofs, now)
+    again: dict[str, object] = {
+        "without": ["code"],
+        "tests": {"changed": "2"},
+        "passed": {"no more": "2"},
+    }
+
+    assert asked == {"A1": {"changed", "no more"}}
+    assert merged_row(row, again, now) == {
+        "without": ["code"],
+        "tests": {"kept": "1", "changed": "2"},
+        "passed": {"no more": "2"},
+    }

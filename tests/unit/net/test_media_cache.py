@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TooLarge
-from hermes.media.cache import CacheRules, MediaCache
+from hermes.media.cache import CacheRules, MediaCache, erase_files
 from hermes.media.eviction import Tenants
 from hermes.media.turn_media import TurnMedia
 from hermes.message.parts import Media
@@ -332,6 +332,13 @@ async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
     await home.media_cache.erase("p_ann")
 
     assert home.kept() == {str(Path(theirs.path or "").relative_to(home.media))}
+
+
+@pytest.mark.req("J24")
+def test_erasing_a_person_who_has_no_files_fails_nothing(tmp_path: Path) -> None:
+    erase_files(tmp_path, "p_ann")
+
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.req("W17", "J24")

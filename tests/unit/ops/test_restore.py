@@ -73,7 +73,7 @@ def test_an_archive_that_is_as_its_manifest_says_is_accepted(tmp_path: Path) -> 
     assert [entry.name for entry in found.files] == [DATABASE[0], media[0]]
 
 
-@pytest.mark.req("W1", "S18")
+@pytest.mark.req("W1")
 @pytest.mark.parametrize(
     "name",
     [
@@ -124,7 +124,7 @@ def as_sparse(head: tarfile.TarInfo) -> None:
     head.type = tarfile.GNUTYPE_SPARSE
 
 
-@pytest.mark.req("W1", "S18")
+@pytest.mark.req("W1")
 @pytest.mark.parametrize("change", [as_symlink, as_hard_link, as_folder, as_device, as_sparse])
 def test_only_plain_files_are_accepted(tmp_path: Path, change: Change) -> None:
     files = whole(DATABASE, ("home/x", b"x"))
@@ -133,7 +133,7 @@ def test_only_plain_files_are_accepted(tmp_path: Path, change: Change) -> None:
         examined(archive(tmp_path / "a.tar", *files, change=change))
 
 
-@pytest.mark.req("W1", "S18")
+@pytest.mark.req("W1")
 def test_extended_headers_are_refused_unread(tmp_path: Path) -> None:
     long = ("home/" + "ü" * 300, b"x")
 
@@ -141,7 +141,7 @@ def test_extended_headers_are_refused_unread(tmp_path: Path) -> None:
         examined(archive(tmp_path / "a.tar", *whole(DATABASE, long), pax=True))
 
 
-@pytest.mark.req("W1", "S18")
+@pytest.mark.req("W1")
 def test_a_name_that_fills_the_memory_is_refused_unread(tmp_path: Path) -> None:
     head = tarfile.TarInfo("././@LongLink")
     head.type, head.size = tarfile.GNUTYPE_LONGNAME, 10**9

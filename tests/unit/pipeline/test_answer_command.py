@@ -1,5 +1,6 @@
 """`answer_command` alone: which messages are commands of the lane, and who may use them."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,10 +12,12 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.message.source import Source
+from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.stages.answer_command import command_stage
 from hermes.pipeline.turn import Turn
 from hermes.ports.command import ChatCommand, CommandCall
 from hermes.sessions.commands import CommandBook, CommandSpec, TypedCommand
+from tests.unit.calls.test_stream_timeout import pass_by, run
 from tests.unit.pipeline.stage_parts import Context, make_event, make_turn
 
 
@@ -141,3 +144,32 @@ async def test_a_plugins_command_answers_and_its_fault_ends_the_command_alone() 
     assert isinstance(bad, Reply)
     assert good.text == "sunny in Rome"
     assert bad.text.startswith("/weather failed.")
+
+
+class Endless(Weather):
+    """A plugin's command that comes to no end."""
+
+    async def run(self, call: CommandCall) -> str:
+        await asyncio.Event().wait()
+        return "too late"
+
+
+@pytest.mark.req("W18")
+@pytest.mark.parametrize(("beside", "limit_s"), [(False, 30), (True, 5)])
+def test_a_command_of_a_plugin_that_takes_too_long_is_given_up(
+    beside: bool, limit_s: float
+) -> None:
+    spec = CommandSpec(name="weather", about="the weather", beside=beside)
+
+    async def story() -> None:
+        written = TypedCommand("weather", "Oslo", spec)
+        services = Services(plugged={"weather": Endless()})
+        running = asyncio.create_task(run_plugged(written, make_turn(), services))
+        await pass_by(0)
+        await pass_by(limit_s - 1)
+        assert not running.done()
+        await pass_by(1)
+        assert running.done()
+        assert await running == f"/weather took longer than {limit_s} s, so I gave up on it."
+
+    run(story)

@@ -189,7 +189,7 @@ async def test_a_photo_does_not_wait_for_more_than_may_join() -> None:
     busy = BusySettings(photo_burst_s=600, max_merged=2)
     ctx = context(make_record("m_2", photo), settings=Settings(busy=busy))
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         joined = await join(make_turn(photo), ctx)
 
     assert joined.joined == ("m_2",)

@@ -204,7 +204,7 @@ async def written_off(peer: Peer) -> None:
 
 @pytest.mark.req("W1")
 async def test_an_answer_that_is_read_slowly_arrives_whole() -> None:
-    async with serving(EdgeLimits(send_s=1)) as served:
+    async with serving(EdgeLimits(send_s=2)) as served:
         peer = await served.connect()
         await peer.send(b"GET /large HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
         size = 0

@@ -88,7 +88,7 @@ async def ask(
     }
     serving = asyncio.ensure_future(route.app(scope, receive, send))
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await answered.wait()
     finally:
         serving.cancel()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.coverage_map import HERE, Claim, collect, main, read_requirements
+from tools.coverage_map import HERE, Claim, collect, find_unknown, main, read_requirements
 
 
 def claims_of(folder: Path, text: str) -> list[Claim]:
@@ -215,6 +215,14 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert ended.value.code == 0
     assert "make coverage-map ARGS=--json" in capsys.readouterr().out
+
+
+def test_every_mark_of_the_project_names_a_known_id() -> None:
+    findings = collect((HERE.parent / "tests").rglob("*.py"), root=HERE.parent)
+
+    known = read_requirements(HERE / "requirement_ids.txt")
+    assert find_unknown(known, findings.claims) == []
+    assert findings.problems == []
 
 
 def test_the_projects_list_has_every_id_once_in_order_with_a_title() -> None:

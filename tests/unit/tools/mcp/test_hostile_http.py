@@ -93,8 +93,8 @@ async def test_a_call_that_was_cut_off_may_have_taken_effect_and_is_not_repeated
 
 @pytest.mark.req("W37")
 async def test_a_call_that_hangs_ends_in_time(server: RawHttp) -> None:
-    async with a_client(server.url, timeout_s=0.2) as client:
-        assert "gave no result within 0.2 s" in await failure(client, "hang")
+    async with a_client(server.url, timeout_s=1) as client:
+        assert "gave no result within 1 s" in await failure(client, "hang")
         assert await run(client, "echo") == "hello"
 
 
@@ -150,10 +150,12 @@ async def test_what_is_no_mcp_server_is_reported(server: RawHttp) -> None:
 
 @pytest.mark.req("W37")
 async def test_calls_side_by_side_are_made_at_once(server: RawHttp) -> None:
-    async with a_client(server.url, parallel=True, timeout_s=0.5) as client:
+    async with a_client(server.url, parallel=True) as client, asyncio.timeout(30):
         slow = asyncio.create_task(failure(client, "hang"))
-        await asyncio.wait({slow}, timeout=0.05)
+        while not server.calls:  # noqa: ASYNC110  a request brings it
+            await asyncio.sleep(0)
 
         assert await run(client, "echo") == "hello"
         assert not slow.done()
-        await slow
+        slow.cancel()
+        await asyncio.wait({slow})

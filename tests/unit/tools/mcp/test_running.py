@@ -10,6 +10,7 @@ from hermes.ports.tool import ToolContext
 from hermes.testing.manual_time import settle
 from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.questions import Schema
+from tests.unit.calls.test_stream_timeout import pass_by, run
 from tests.unit.tools.mcp.twin_link import context_of
 
 SCHEMA: Schema = {
@@ -92,21 +93,25 @@ async def test_a_server_that_keeps_asking_is_not_passed_on() -> None:
 
 
 @pytest.mark.req("W37")
-async def test_the_limit_stands_still_while_a_question_is_open() -> None:
-    person = Person()
-    call = a_call(person)
+def test_the_limit_stands_still_while_a_question_is_open() -> None:
+    async def story() -> None:
+        person = Person()
+        call = a_call(person)
 
-    async with asyncio.timeout(5), call.limit(0.02):
-        asking = asyncio.create_task(call.question("Who?", SCHEMA))
-        await settle()
-        # given that the whole limit passes while the person thinks
-        await asyncio.wait({asking}, timeout=0.05)
-        person.answers.put_nowait({"name": "Ada"})
-        assert await asking == {"name": "Ada"}
+        async with call.limit(20):
+            asking = asyncio.create_task(call.question("Who?", SCHEMA))
+            await pass_by(10)
+            # given that the whole limit passes while the person thinks
+            await pass_by(40)
+            person.answers.put_nowait({"name": "Ada"})
+            assert await asking == {"name": "Ada"}
+            await pass_by(9)
 
-    with pytest.raises(TimeoutError):
-        async with call.limit(0.01):
-            await asyncio.Event().wait()
+        with pytest.raises(TimeoutError):
+            async with call.limit(10):
+                await pass_by(11)
+
+    run(story)
 
 
 @pytest.mark.req("W37")

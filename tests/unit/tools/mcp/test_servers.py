@@ -423,7 +423,7 @@ async def test_one_server_that_hangs_at_the_start_holds_up_no_other(time):
         await asyncio.Event().wait()
 
     twins["slow"].listing = never
-    client = a_client(twins, time, start_wait_s=0.05)
+    client = a_client(twins, time, start_wait_s=0.5)
 
     await client.start()
 
