@@ -27,6 +27,7 @@ from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
+from hermes.ports.media import LocatePicture
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
 from hermes.ports.spend import SpendCounters
@@ -62,10 +63,12 @@ def make_model_layer(
     facts: ModelFacts | None = None,
     circuits: CircuitStates | None = None,
     draw: Draw = random.random,
+    locate: LocatePicture | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process.
 
-    So are the failures of model services without `circuits`. `draw` returns random numbers.
+    So are the failures of model services without `circuits`. `draw` returns random numbers, `locate`
+    pictures with the paths of their files.
     """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
@@ -99,6 +102,7 @@ def make_model_layer(
         sleep=asyncio.sleep,
         meter=meter,
         clock=clock,
+        locate=locate,
     )
     planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(
