@@ -67,8 +67,7 @@ def make_model_layer(
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process.
 
-    So are the failures of model services without `circuits`. `draw` returns random numbers, `locate`
-    pictures with the paths of their files.
+    So are the failures of model services without `circuits`. `draw` returns random numbers.
     """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
@@ -80,10 +79,7 @@ def make_model_layer(
         clock=clock,
     )
     memory = AnswerMemory(store, settings=settings.cache, clock=clock)
-    turns = settings.turns
-    limit = CallLimit(
-        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
-    )
+    limit = _limit(settings)
     facts = facts or ModelFacts(settings.providers)
     pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
     states = circuits or MemoryCircuits()
@@ -114,12 +110,19 @@ def make_model_layer(
         ),
         calls=calls,
         embeddings=Embeddings(
-            providers, limit=limit, pricing=pricing, limit_s=turns.output_timeout_s
+            providers, limit=limit, pricing=pricing, limit_s=settings.turns.output_timeout_s
         ),
         budgets=budgets,
         memory=memory,
         ledger=CallLedger(store.spend, lag_s=settings.v1.ledger_lag_s),
         calendar=calendar,
+    )
+
+
+def _limit(settings: Settings) -> CallLimit:
+    turns = settings.turns
+    return CallLimit(
+        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )
 
 
