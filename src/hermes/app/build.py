@@ -194,6 +194,9 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
+    media_cache = make_media_cache(
+        context.home, settings, client=adapters.client, store=store, clock=clock
+    )
     models = make_model_layer(
         store,
         settings,
@@ -201,6 +204,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         clock=clock,
         meter=observing.metrics,
         facts=ModelFacts(settings.providers, kept_lists(context.home)),
+        locate=media_cache.located,
     )
     await models.swaps.restore()
     return Storage(
@@ -209,9 +213,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
         access=StoredAccess(store.access, clock=clock, local_token=context.local_token),
-        media_cache=make_media_cache(
-            context.home, settings, client=adapters.client, store=store, clock=clock
-        ),
+        media_cache=media_cache,
         models=models,
         model_reports=ModelReports(
             settings,

@@ -101,6 +101,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
         clock=given.clock,
         counter=given.counter,
         meter=given.meter,
+        locate=None if given.media is None else given.media.located,
     )
     return CoreBase(
         store=store,

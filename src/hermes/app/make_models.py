@@ -27,6 +27,7 @@ from hermes.config import Settings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
+from hermes.ports.media import LocatePicture
 from hermes.ports.observer import CallMeter
 from hermes.ports.provider import Provider
 from hermes.ports.spend import SpendCounters
@@ -62,6 +63,7 @@ def make_model_layer(
     facts: ModelFacts | None = None,
     circuits: CircuitStates | None = None,
     draw: Draw = random.random,
+    locate: LocatePicture | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process.
 
@@ -77,10 +79,7 @@ def make_model_layer(
         clock=clock,
     )
     memory = AnswerMemory(store, settings=settings.cache, clock=clock)
-    turns = settings.turns
-    limit = CallLimit(
-        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
-    )
+    limit = _limit(settings)
     facts = facts or ModelFacts(settings.providers)
     pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
     states = circuits or MemoryCircuits()
@@ -99,6 +98,7 @@ def make_model_layer(
         sleep=asyncio.sleep,
         meter=meter,
         clock=clock,
+        locate=locate,
     )
     planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(
@@ -110,12 +110,19 @@ def make_model_layer(
         ),
         calls=calls,
         embeddings=Embeddings(
-            providers, limit=limit, pricing=pricing, limit_s=turns.output_timeout_s
+            providers, limit=limit, pricing=pricing, limit_s=settings.turns.output_timeout_s
         ),
         budgets=budgets,
         memory=memory,
         ledger=CallLedger(store.spend, lag_s=settings.v1.ledger_lag_s),
         calendar=calendar,
+    )
+
+
+def _limit(settings: Settings) -> CallLimit:
+    turns = settings.turns
+    return CallLimit(
+        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )
 
 

@@ -45,8 +45,11 @@ from hermes.errors import (
     StoreError,
     StreamTruncated,
 )
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import ImagePart
 from hermes.message.reply import Usage
 from hermes.ports.clock import Clock, SystemClock
+from hermes.ports.media import LocatePicture
 from hermes.ports.observer import CallMeter, NoMeter
 from hermes.ports.provider import (
     CallEnd,
@@ -142,8 +145,10 @@ class ModelCaller:
         sleep: Sleep,
         meter: CallMeter | None = None,
         clock: Clock | None = None,
+        locate: LocatePicture | None = None,
     ) -> None:
         self._providers = providers
+        self._locate = locate
         self._limit = limit
         self._pricing = pricing
         self._memory = memory
@@ -248,7 +253,8 @@ class ModelCaller:
                 yield CallStart(candidate, place.name)
                 has_thought, began = False, self._monotonic()
                 charge.send()
-                stream = TimedStream(place.provider, fitted.request, times=self._times)
+                request = _with_files(fitted.request, self._locate)
+                stream = TimedStream(place.provider, request, times=self._times)
                 async with failpoints.outside("model.call"), stream as timeout:
                     timeout.start_wait()
                     async for event in stream.events:
@@ -423,6 +429,21 @@ class ModelCaller:
 
 def _name(candidate: Candidate) -> str:
     return f"{candidate.provider}:{candidate.model}"
+
+
+def _with_files(request: ModelRequest, locate: LocatePicture | None) -> ModelRequest:
+    """Return a request whose pictures have the whole paths of their files."""
+    if locate is None or request.plain_chars is not None:
+        return request
+    messages = tuple(_with_pictures(message, locate) for message in request.messages)
+    return msgspec.structs.replace(request, messages=messages)
+
+
+def _with_pictures(message: ChatMessage, locate: LocatePicture) -> ChatMessage:
+    if not any(isinstance(part, ImagePart) for part in message.parts):
+        return message
+    parts = tuple(locate(part) if isinstance(part, ImagePart) else part for part in message.parts)
+    return msgspec.structs.replace(message, parts=parts)
 
 
 # Any: JSON, as the request has it

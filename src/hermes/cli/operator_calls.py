@@ -46,7 +46,10 @@ def call(
     if running is not None:
         return ask_gateway(client_for(running), order, request, timeout_s=timeout_s)
     return call_here(
-        home, lambda operator: operator.give(order, request), empty=empty, logs=order.changes
+        home,
+        lambda operator: operator.give(order, request),
+        empty=empty,
+        logs=order.changes or order.shows,
     )
 
 

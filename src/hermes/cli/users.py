@@ -160,6 +160,8 @@ def unlink(channel: ChannelName, *, home: Home = None, as_json: AsJson = False) 
     """Take a channel from its person; it belongs to its former person again, and is not let in."""
     report = _known_order(home, USERS_UNLINK, channel)
     text = f"{channel} belongs to {report.user.id} again, and is not let in."
+    if report.moved is not None and report.moved.jobs:
+        text += f" {_jobs(report.moved.jobs)} went back with it."
     print_done(report, text, as_json=as_json)
 
 
@@ -209,10 +211,15 @@ def _moved_text(report: UserReport, channel: str) -> str:
     if moved is None or not report.changed:
         return f"{channel} belonged to {report.user.id} already."
     went = f" {moved.credits} credits moved with it." if moved.credits else ""
+    went += f" {_jobs(moved.jobs)} moved with it." if moved.jobs else ""
     return (
         f"{channel} belongs to {moved.after} now. What {moved.before} wrote still belongs to "
         f"{moved.before}: `hermes users show {moved.before}`.{went}"
     )
+
+
+def _jobs(count: int) -> str:
+    return "1 scheduled job" if count == 1 else f"{count} scheduled jobs"
 
 
 def _named(name: str, user: User) -> str:

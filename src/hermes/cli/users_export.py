@@ -1,7 +1,9 @@
 """`hermes users export`: everything that is kept of one person, in one file of JSON lines."""
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -46,17 +48,18 @@ def command(
 ) -> None:
     """Export everything that is kept of a person as JSON lines, with a manifest and a checksum.
 
-    It needs the role owner and is on record. A file is whole or not there.
+    It shows one moment, the time in the manifest. It needs the role owner and is on record. A file is
+    whole or not there.
     """
     file = None if out is None else out.expanduser().absolute()
     if file is not None and file.exists():
         raise _taken(file)
-    record = call(
+    found = call(
         home, USERS_EXPORT, UserOrder(user=user, by=operator_name()), empty=partial(_nobody, user)
     )
     with open_graph_reader(settings_for(home)) as reader:
         assert reader is not None, "the order found the person in this store"
-        lines = user_export(record, reader, at=SystemClock().now())
+        lines = user_export(reader, found.user.id, user=user, now=SystemClock().now)
         with ending_cleanly(), export_target(file) as stream:
             count = _write(lines, stream)
     if file is not None:
@@ -86,7 +89,12 @@ def _write(lines: Iterator[bytes], stream: BinaryIO) -> int:
 def export_target(file: Path | None) -> Iterator[BinaryIO]:
     """Yield where the export goes: a file that gets its name once it is whole, or standard output."""
     if file is None:
-        yield sys.stdout.buffer
+        # Printed once it is whole: a slow reader would make the database's log grow meanwhile.
+        with tempfile.TemporaryFile() as whole:
+            yield whole
+            whole.seek(0)
+            shutil.copyfileobj(whole, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
         return
     draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:

@@ -113,10 +113,10 @@ class SessionSettings(Section):
     """With prune, conversations that ended this many days ago are deleted."""
     retention_days: Annotated[int, Field(ge=0, le=36_500)] = 0
     """What was said in a conversation is deleted this many days after it was last used, also if
-    nothing has ended it; 0: never."""
+    nothing has ended it; 0: never. Commands that are answered at once do not use it."""
     person_retention_days: Annotated[int, Field(ge=0, le=36_500)] = 0
-    """People who have written nothing for this many days are erased, as by `hermes users erase`;
-    0: never. The owner, blocked people, and whoever has a key, a scheduled job or credits left (beside
+    """People who have written nothing, no command either, for this many days are erased, as by
+    `hermes users erase`; 0: never. The owner, blocked people, and whoever has a key, a scheduled job or credits left (beside
     a start grant alone) are kept, and whoever was let in or had credits booked in these days."""
 
 

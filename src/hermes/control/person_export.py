@@ -27,10 +27,14 @@ def export_lines(record: PersonRecord, reader: GraphReader | None) -> Iterator[L
         yield _line("dream", record.dream)
     yield from _credits(record)
     yield from _responses(record)
-    person_id = record.person.id
-    for entry in () if reader is None else reader.graphs():
+    if reader is not None:
+        yield from session_lines(reader, record.person.id)
+
+
+def session_lines(reader: GraphReader, person_id: str) -> Iterator[Line]:
+    """Yield a line for each message of a person's sessions."""
+    for entry in reader.graphs():
         if person_id in entry.people:
-            assert reader is not None
             yield from _session(reader, entry, person_id)
 
 

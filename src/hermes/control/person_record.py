@@ -32,11 +32,12 @@ class PersonRecord(msgspec.Struct, frozen=True, kw_only=True):
     more_responses: int = 0
 
 
-async def person_card(store: Store, person_id: str, *, name: str) -> PersonRecord:
-    """Return a person without their ledger and responses; raises `NotFound` for nobody."""
+async def person_record(store: Store, person_id: str, *, name: str) -> PersonRecord:
+    """Return all of a person; raises `NotFound` for nobody."""
     person = await store.users.get(person_id)
     if person is None:
         raise unknown_person(name)
+    responses, more = await store.responses.of_person(person_id, most_bytes=_MOST_BYTES)
     return PersonRecord(
         user=name,
         person=person,
@@ -44,15 +45,6 @@ async def person_card(store: Store, person_id: str, *, name: str) -> PersonRecor
         facts=await store.facts.of(person_id),
         dream=await store.dreams.of(person_id),
         wallet=await store.wallets.get(person_id),
-    )
-
-
-async def person_record(store: Store, person_id: str, *, name: str) -> PersonRecord:
-    """Return all of a person; raises `NotFound` for nobody."""
-    card = await person_card(store, person_id, name=name)
-    responses, more = await store.responses.of_person(person_id, most_bytes=_MOST_BYTES)
-    return msgspec.structs.replace(
-        card,
         ledger=await store.wallets.lines(person_id, limit=MOST_LINES),
         responses=responses,
         more_responses=more,

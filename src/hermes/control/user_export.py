@@ -1,17 +1,18 @@
 """Everything that is kept of one person, as lines of JSON: a manifest, the data, and an end with counts.
 
-The parts that are large are read in pages from the files, beside the gateway.
+All of it is read from the files, beside the gateway, as it was at one moment: what is written meanwhile
+is not in it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 import msgspec
 
 from hermes import __version__
-from hermes.control.person_export import Line, export_lines
-from hermes.control.person_record import PersonRecord
+from hermes.control.person_export import Line, session_lines
+from hermes.errors import Conflict
 from hermes.ports.person_rows import HomeReader
 
 FORMAT = "hermes.user-export/1"
@@ -52,21 +53,37 @@ _ABOUT = {
 }
 
 
-def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Iterator[bytes]:
-    """Yield the lines of an export, each with its line end."""
+def user_export(
+    reader: HomeReader, person_id: str, *, user: str, now: Callable[[], float]
+) -> Iterator[bytes]:
+    """Yield the lines of an export, each with its line end; `user` is the name that was asked for.
+
+    They are read as of the first line, whose `at` is that time. Raises `Conflict` for an erased person.
+    """
+    with reader.moment():
+        yield from _export(reader, person_id, user=user, at=now())
+
+
+def check_not_erased(state: object, user: str) -> None:
+    """Raise `Conflict` if nothing of a person can be read any more."""
+    if state == "erased":
+        raise Conflict(f"{user[:80]} was erased: nothing of them can be read any more.")
+
+
+def _export(reader: HomeReader, person_id: str, *, user: str, at: float) -> Iterator[bytes]:
     counts, digest = Counter[str](), sha256()
     manifest: Line = {
         "kind": "manifest",
         "format": FORMAT,
         "hermes": __version__,
         "at": at,
-        "person": record.person.id,
-        "user": record.user,
+        "person": person_id,
+        "user": user,
         "kinds": _ABOUT,
         "left_out": {**reader.left_out(), **_LEFT_OUT},
         "beware": _BEWARE,
     }
-    for line in _lines(manifest, record, reader):
+    for line in _lines(manifest, reader, person_id=person_id, user=user):
         content = msgspec.json.encode(line) + b"\n"
         counts[str(line["kind"])] += 1
         digest.update(content)
@@ -75,8 +92,12 @@ def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Itera
     yield msgspec.json.encode(end) + b"\n"
 
 
-def _lines(manifest: Line, record: PersonRecord, reader: HomeReader) -> Iterator[Line]:
+def _lines(manifest: Line, reader: HomeReader, *, person_id: str, user: str) -> Iterator[Line]:
     yield manifest
-    yield from export_lines(record, reader)
-    for row in reader.person_rows(record.person.id):
-        yield {"kind": row.kind, **row.fields}
+    for row in reader.person_rows(person_id):
+        if row.kind == "person":
+            check_not_erased(row.fields["state"], user)
+            yield {"kind": row.kind, "user": user, **row.fields}
+        else:
+            yield {"kind": row.kind, **row.fields}
+    yield from session_lines(reader, person_id)

@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from hermes.control.consent import find_person, unknown_person
-from hermes.control.person_record import PersonRecord, person_card
+from hermes.control.user_export import check_not_erased
 from hermes.errors import BadRequest, Conflict
 from hermes.ports.clock import Clock
 from hermes.ports.people import ChannelMove, User, UserState
@@ -164,14 +164,13 @@ class UserOperations:
         changed = await self._store.users.set_tier(person_id, order.tier)
         return await self._done(order.user, person_id, "tiered", changed=changed, by=order.by)
 
-    async def export(self, order: UserOrder) -> PersonRecord:
-        """Put an export on record, and return what the caller cannot read in pages."""
+    async def export(self, order: UserOrder) -> UserReport:
+        """Put an export on record; the caller reads the data from the files."""
         person_id = await self._person_id(order.user)
-        record = await person_card(self._store, person_id, name=order.user)
-        if record.person.state == "erased":
-            raise Conflict(f"{order.user[:80]} was erased: nothing of them can be read any more.")
+        user = await self._user(person_id, order.user)
+        check_not_erased(user.state, order.user)
         _log.info("user_exported", person_id=person_id, by=order.by)
-        return record
+        return UserReport(user=user)
 
     async def erase(self, order: UserOrder, *, silent_since: float | None = None) -> UserReport:
         """Destroy a person's data key; who they were before on linked channels is listed.

@@ -21,12 +21,12 @@ import structlog
 from hermes.errors import AddressRefused, BadRequest, Forbidden, NetError, NotFound
 from hermes.media.check import FileLimits, checked_kind
 from hermes.media.eviction import ARRIVED, MediaGroup, Tenants, everything, evicted, nobody_needs
-from hermes.media.paths import OpenFolders
+from hermes.media.paths import OpenFolders, file_at, with_file
 from hermes.message.file_name import safe_name
 from hermes.message.ids import MakeId, make_id
 from hermes.message.link_hosts import is_listed
 from hermes.message.media_kind import FileKind, file_kind
-from hermes.message.parts import Media
+from hermes.message.parts import ImagePart, Media
 from hermes.message.picture_kind import PICTURE_KINDS
 from hermes.message.picture_size import picture_size
 from hermes.message.picture_whole import is_whole
@@ -74,7 +74,9 @@ class MediaCache:
         self._tenants = tenants
         self._clock = clock or SystemClock()
         self._make_id = make_id
-        self._open = OpenFolders(self.rules.folders, home=folder.parent, cache=folder)
+        self._open = OpenFolders(
+            self.rules.folders, home=folder.parent, cache=folder, inside=folder
+        )
         # The bytes of each person, and of the arrived, by the name of the folder.
         self._used: Counter[str] | None = None
         self._tidied_at: float | None = None
@@ -85,7 +87,7 @@ class MediaCache:
         kind = await asyncio.to_thread(self._checked, data)
         unique = f"{hashlib.sha256(data).hexdigest()}-{self._make_id('a')}.{kind.extension}"
         path = await self._store(data, self._folder / ARRIVED / unique)
-        return Media(kind.mime, path=str(path), name=safe_name(name), size=len(data))
+        return self._media(kind, path, name=name, size=len(data))
 
     async def put(
         self, data: bytes, *, owner: MediaOwner, name: str | None = None, is_checked: bool = True
@@ -97,11 +99,18 @@ class MediaCache:
         kind = await asyncio.to_thread(self._whole if is_checked else file_kind, data)
         path = self._place(owner) / f"{hashlib.sha256(data).hexdigest()}.{kind.extension}"
         await self._store(data, path)
-        return Media(kind.mime, path=str(path), name=safe_name(name), size=len(data))
+        return self._media(kind, path, name=name, size=len(data))
+
+    def _media(self, kind: FileKind, path: Path, *, name: str | None, size: int) -> Media:
+        return Media(kind.mime, path=self._inside(path), name=safe_name(name), size=size)
+
+    def _inside(self, path: Path) -> str:
+        """Return a file's path as messages name it: a home that is moved finds it again."""
+        return str(path.relative_to(self._folder))
 
     async def adopt(self, media: Media, owner: MediaOwner) -> Media:
         """Move a channel's file to the turn that uses it; files elsewhere are left unchanged."""
-        path = Path(media.path or "")
+        path = await asyncio.to_thread(file_at, self._folder, media.path or "")
         if path.parent != self._folder / ARRIVED:
             return media
         is_first = await asyncio.to_thread(path.exists)
@@ -111,7 +120,11 @@ class MediaCache:
             self._used[_plain(owner.person_id)] += media.size or 0
         if media.mime in PICTURE_KINDS:
             await asyncio.to_thread(lambda: self._whole(found.read_bytes()))
-        return msgspec.structs.replace(media, path=str(found), ref=None)
+        return msgspec.structs.replace(media, path=self._inside(found), ref=None)
+
+    def located(self, picture: ImagePart) -> ImagePart:
+        """Return a picture with the whole path of its file."""
+        return with_file(self._folder, picture)
 
     async def read(self, media: Media, *, limit: int) -> bytes:
         """Return the bytes of an attachment that is to be sent: a kept file, or a fetch from a host of the list.
@@ -121,7 +134,9 @@ class MediaCache:
         """
         if media.path is not None:
             path = media.path
-            return await asyncio.to_thread(lambda: self._open.read(path, limit=limit))
+            return await asyncio.to_thread(
+                lambda: self._open.read(str(file_at(self._folder, path)), limit=limit)
+            )
         if media.url is None:
             raise BadRequest("the attachment has neither a file nor an address")
         hosts = self.rules.link_hosts
@@ -136,7 +151,9 @@ class MediaCache:
         """Return the bytes of a file that an agent named: from an open folder, or from its own
         person."""
         mine = self._folder / _plain(owner.person_id)
-        folders = OpenFolders(self.rules.folders, home=self._folder.parent, cache=mine)
+        folders = OpenFolders(
+            self.rules.folders, home=self._folder.parent, cache=mine, inside=self._folder
+        )
         most = self.rules.max_bytes
         try:
             return await asyncio.to_thread(lambda: folders.read(place, limit=most))

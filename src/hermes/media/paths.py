@@ -1,4 +1,8 @@
-"""Which files may be sent: those inside given folders, whatever path names them.
+"""Which files may be sent: those inside given folders, whatever path names them; and where a file is
+that a message names.
+
+Messages name a file by its path inside the media folder, so that a home can be moved, or restored
+elsewhere. Older messages have the whole path, of the home as it was then.
 
 A path is resolved first, links included, and then opened piece by piece without following any link,
 so that nothing that is put in its way meanwhile leads elsewhere. Hidden files and files in Hermes'
@@ -12,21 +16,60 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from hermes.errors import Forbidden, NotFound, TooLarge
+from hermes.message.parts import ImagePart
 
 _NEVER: Final = tuple(map(Path, ("/proc", "/sys", "/dev")))
 _FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+# The folder of a person and that of a message, or the folder of the arrived.
+_DEPTHS: Final = (2, 3)
 _IN_THE_WAY: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 _REFUSED: Final = "it is not in a folder whose files may be sent"
 
 
-class OpenFolders:
-    """The folders whose files may be read; of the home, only the media cache may be one."""
+def file_at(folder: Path, path: str) -> Path:
+    """Return the file that a message names, in the media folder of this home or elsewhere."""
+    named = Path(path)
+    if not named.is_absolute():
+        # No message of ours names a file outside: of one that does, nothing is found.
+        return folder / (named.name if ".." in named.parts else named)
+    moved = None if named.is_relative_to(folder) else _moved(folder, named)
+    if moved is None or (not moved.exists() and named.exists()):
+        return named
+    return moved
 
-    def __init__(self, folders: Iterable[Path], *, home: Path, cache: Path) -> None:
+
+def with_file(folder: Path, picture: ImagePart) -> ImagePart:
+    """Return a picture with the whole path of its file, as programs open it."""
+    media = picture.media
+    if media.path is None:
+        return picture
+    found = msgspec.structs.replace(media, path=str(file_at(folder, media.path)))
+    return msgspec.structs.replace(picture, media=found)
+
+
+def _moved(folder: Path, named: Path) -> Path | None:
+    """Return where a file of another media folder is here, if it is of one by its path."""
+    pieces = named.parts
+    for depth in _DEPTHS:
+        if pieces[-depth - 1 : -depth] == (folder.name,) and ".." not in pieces[-depth:]:
+            return folder.joinpath(*pieces[-depth:])
+    return None
+
+
+class OpenFolders:
+    """The folders whose files may be read; of the home, only the media cache may be one.
+
+    Relative paths are those of files `inside` the whole cache, or in the folders.
+    """
+
+    def __init__(self, folders: Iterable[Path], *, home: Path, cache: Path, inside: Path) -> None:
         self._folders = tuple(folders)
         self._home = home
         self._cache = cache
+        self._inside = inside
 
     def read(self, place: str, *, limit: int) -> bytes:
         """Return the bytes of a file; raises `Forbidden`, `NotFound` or `TooLarge`.
@@ -37,11 +80,12 @@ class OpenFolders:
         return _read(root, inside, limit=limit)
 
     def _resolved(self, place: str) -> Path:
-        """Return the real path of a place; a relative one is searched for in the folders."""
+        """Return the real path of a place; a relative one is searched for in cache and folders."""
         if not place or "\x00" in place:
             raise Forbidden(_REFUSED)
         path = Path(place)
-        tried = (path,) if path.is_absolute() else tuple(one / path for one in self._folders)
+        folders = (self._inside, *self._folders)
+        tried = (path,) if path.is_absolute() else tuple(one / path for one in folders)
         for one in tried:
             try:
                 return one.resolve(strict=True)

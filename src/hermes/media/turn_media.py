@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from hermes.errors import BadRequest, Forbidden, TooLarge
 from hermes.media.cache import MediaCache
 from hermes.message.file_name import safe_name
-from hermes.message.parts import Media
+from hermes.message.parts import ImagePart, Media
 from hermes.message.sound_length import sound_seconds
 from hermes.ports.channel import Channel, MediaChannel, MediaKind
 from hermes.ports.media import LocalMedia, MediaOwner
@@ -68,6 +68,10 @@ class TurnMedia:
         async with self._places:
             data = await self._cache.open(path, owner=owner)
             return await self._cache.put(data, owner=owner, name=name, is_checked=False)
+
+    def located(self, picture: ImagePart) -> ImagePart:
+        """Return a picture with the whole path of its file."""
+        return self._cache.located(picture)
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
         """Return the kinds of attachments that a platform accepts."""

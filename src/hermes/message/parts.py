@@ -27,6 +27,7 @@ ImageDetail = Literal["low", "high", "original"]
 class Media(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the bytes of an attachment are: a cached file, or an address, and their type.
 
+    `path` is that inside the media folder; in older messages, and once it was located, the whole one.
     `ref` is the platform's own name for it, with which its channel can fetch the bytes.
     """
 

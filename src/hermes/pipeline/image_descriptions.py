@@ -8,6 +8,7 @@ was. What a model saw is quoted line by line, so that nothing in a picture passe
 import asyncio
 import base64
 import binascii
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -65,12 +66,20 @@ class ImageDescription(msgspec.Struct, frozen=True):
     seen: int = 0
 
 
-async def describe(turn: Turn, looker: VisionCaller, *, most: int) -> ImageDescription:
-    """Return the pictures of a turn in words, or why there are none."""
+Pictures = tuple[ImagePart, ...]
+
+
+async def describe(
+    turn: Turn, looker: VisionCaller, *, most: int, locate: Callable[[Pictures], Pictures]
+) -> ImageDescription:
+    """Return the pictures of a turn in words, or why there are none.
+
+    `locate` returns them with the paths of their files.
+    """
     shown = _shown(turn)
     if not shown:
         return ImageDescription(NOTHING)
-    problems = await problems_of(tuple(one.part for one in shown))
+    problems = await problems_of(locate(tuple(one.part for one in shown)))
     groups = [
         _Group(pictures=(one,), why=why)
         for one, why in zip(shown, problems, strict=True)

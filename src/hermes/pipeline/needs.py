@@ -15,7 +15,7 @@ from hermes.calls.model_caller import CallSpec
 from hermes.config import Settings
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import DeliveryState
-from hermes.message.parts import Media, ToolCallPart
+from hermes.message.parts import ImagePart, Media, ToolCallPart
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.turn import PreparedTurn, Turn
 from hermes.ports.approvals import NewApproval
@@ -211,6 +211,19 @@ class MediaFetcher(Protocol):
     """Makes files of attachments."""
 
     async def bring(self, media: Media, *, platform: str, owner: MediaOwner) -> LocalMedia: ...
+
+
+class PictureFinder(Protocol):
+    """Knows where the files of pictures are."""
+
+    def located(self, picture: ImagePart) -> ImagePart: ...
+
+
+class HasPictureFiles(Protocol):
+    """The files of pictures, where there are any."""
+
+    @property
+    def media(self) -> PictureFinder | None: ...
 
 
 class MediaServices(HasSettings, Protocol):

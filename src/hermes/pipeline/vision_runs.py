@@ -11,7 +11,6 @@ import structlog
 
 from hermes.errors import ProviderError, TryLater
 from hermes.message.parts import ImagePart
-from hermes.pipeline.pending_images import own_pictures
 from hermes.pipeline.turn import Turn
 from hermes.pipeline.vision_calls import VisionCaller, VisionContext
 from hermes.ports.vision import VisionPipeline, VisionRequest
@@ -39,9 +38,11 @@ class VisionRun:
         self._ctx = ctx
         self._wanted: asyncio.Queue[_Wanted] = asyncio.Queue()
 
-    async def answer(self, turn: Turn) -> str:
-        """Return what the pipeline answers; nothing when it leaves the message to the model."""
-        shown = own_pictures(turn.event.parts)
+    async def answer(self, turn: Turn, shown: tuple[ImagePart, ...]) -> str:
+        """Return what the pipeline answers to the pictures that are `shown`.
+
+        Nothing when it leaves the message to the model.
+        """
 
         async def look(prompt: str, *, pictures: tuple[ImagePart, ...] | None = None) -> str:
             said: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -38,13 +38,17 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class CronOrigin(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The owner of a job and where it was made: its turns run on `lane`, as if they wrote there."""
+    """The owner of a job and where it was made: its turns run on `lane`, as if they wrote there.
+
+    `was_person` is whose it was before it went to another person with its channel.
+    """
 
     person_id: str
     source: Source
     account: str
     lane: str
     agent: str | None = None
+    was_person: str = ""
 
 
 class CronTask(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

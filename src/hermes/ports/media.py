@@ -3,12 +3,16 @@
 Between the pipeline, which asks, and the media cache and the channels, which it must not know.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
-from hermes.message.parts import Media
+from hermes.message.parts import ImagePart, Media
 from hermes.ports.channel import MediaKind
+
+# Returns a picture with the whole path of its file.
+LocatePicture = Callable[[ImagePart], ImagePart]
 
 
 class MediaOwner(msgspec.Struct, frozen=True):
@@ -40,6 +44,10 @@ class Attachments(Protocol):
 
         Raises a `Refused` whose text says why it is not sent.
         """
+        ...
+
+    def located(self, picture: ImagePart) -> ImagePart:
+        """Return a picture with the whole path of its file, as programs open it."""
         ...
 
     def takes(self, platform: str) -> tuple[MediaKind, ...]:

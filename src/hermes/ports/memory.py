@@ -222,7 +222,10 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is due; `covered` is how much of the session was dealt with before."""
+    """A job that is due; `covered` is how much of the session was dealt with before.
+
+    `latest_at` is when it was to run at the latest, before it failed.
+    """
 
     kind: str
     key: str
@@ -232,6 +235,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int
     touched: int
     covered: int
+    latest_at: float
 
 
 class ReadExchange(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,9 +278,18 @@ class JobStore(Protocol):
         ...
 
     async def put_off(
-        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[SpendEntry]
+        self,
+        job: Job,
+        *,
+        due_at: float | None,
+        reason: str,
+        spent: Sequence[SpendEntry],
+        counts: bool = True,
     ) -> None:
-        """Delay a failed job; without a time it is parked until the session continues."""
+        """Delay a failed job; without a time it is parked until the session continues.
+
+        `counts` uses up one of its attempts.
+        """
         ...
 
     async def parked(self) -> int:

@@ -53,7 +53,8 @@ class ChannelAccess(msgspec.Struct, frozen=True):
 class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
     """A channel that went from one person to another; the same one twice if nothing changed.
 
-    `credits` are those that went along, because their person had no channel left.
+    `credits` are those that went along, because their person had no channel left; `jobs` is how many
+    scheduled jobs went along, or back.
     """
 
     platform: str
@@ -61,6 +62,7 @@ class ChannelMove(msgspec.Struct, frozen=True, kw_only=True):
     before: str
     after: str
     credits: int = 0
+    jobs: int = 0
 
 
 class OwnerJoin(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ stops anybody.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import msgspec
@@ -21,7 +22,14 @@ class PersonRow(msgspec.Struct, frozen=True):
 
 
 class PersonRowReader(Protocol):
-    """Reads what is kept of a person beside their facts and the messages of their sessions."""
+    """Reads what is kept of a person beside the messages of their sessions."""
+
+    def moment(self) -> AbstractContextManager[None]:
+        """Return a block in which everything is read as it is when the block begins.
+
+        Only for a reader that nobody else uses meanwhile.
+        """
+        ...
 
     def person_rows(self, person_id: str) -> Iterator[PersonRow]:
         """Yield everything, kind by kind; a body that cannot be opened is None."""

@@ -1,7 +1,8 @@
 """Runs the jobs that turns and dreams left behind, and ends each with its changes.
 
 A crash repeats a job. A job that fails is delayed, and after five failures it waits until its
-session continues or the next dream is due. The platform pays for the calls, under its cap and the
+session continues or the next dream is due. For a day, it is no failure if no service is called
+because a circuit breaker is open. The platform pays for the calls, under its cap and the
 kill switch.
 """
 
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 import structlog
 
 from hermes.calls.call_charge import SpendLog
-from hermes.errors import Conflict, HermesError, NoSummaryModel, TryLater
+from hermes.errors import Conflict, HermesError, NoSummaryModel, ProviderCooling, TryLater
 from hermes.memory.dream import dream_request, facts_for, read_dream
 from hermes.memory.extraction import ExtractedFacts, extraction_request, read_extraction
 from hermes.ports.compaction import COMPACT
@@ -25,6 +26,9 @@ from hermes.sessions.compaction_rules import is_on_anywhere
 
 _MOST_FAILURES = 5
 _RETRY_S = 60.0
+# Refusals by an open breaker count as failures after this time, and are repeated no later than this.
+_COOLING_S = 86_400.0
+_LONGEST_REST_S = 3_600.0
 _EXCHANGES_AT_ONCE = 50
 # A shorter pause is checked for as often as it is long.
 LOOK_S = 5.0
@@ -125,17 +129,15 @@ class JobWorker:
             await self._learn(job, receipt)
 
     async def _failed(self, job: Job, error: HermesError, *, spent: tuple[SpendEntry, ...]) -> None:
-        """Delay a job; a kill switch or a used-up budget does not count as its failure."""
+        """Delay a job; a kill switch or a used-up budget does not park it."""
         shop, reason = self._shop, f"{error.code}: {error}"[:500]
-        due_at: float | None = shop.clock.now() + _RETRY_S * 2 ** min(job.attempts, _MOST_FAILURES)
-        if job.attempts + 1 >= _MOST_FAILURES and not isinstance(error, TryLater):
-            due_at = None
+        due_at, counts = _next_try(job, error, now=shop.clock.now())
         if isinstance(error, NoSummaryModel):
             self._tell_once(reason)
         else:
             event = "job_failed" if due_at else "job_parked"
             _log.warning(event, kind=job.kind, person_id=job.person_id, problem=reason)
-        await shop.jobs.put_off(job, due_at=due_at, reason=reason, spent=spent)
+        await shop.jobs.put_off(job, due_at=due_at, reason=reason, spent=spent, counts=counts)
 
     def _tell_once(self, reason: str) -> None:
         """Log that jobs wait for a setting: every job does, and none of them is news."""
@@ -167,6 +169,15 @@ class JobWorker:
             kept=len(change.put),
             forgotten=len(change.forget),
         )
+
+
+def _next_try(job: Job, error: HermesError, *, now: float) -> tuple[float | None, bool]:
+    """Return when a job is tried again (None: not by itself), and whether this uses up an attempt."""
+    if isinstance(error, ProviderCooling) and now < job.latest_at + _COOLING_S:
+        return now + min(_LONGEST_REST_S, max(_RETRY_S, error.retry_after or 0.0)), False
+    if job.attempts + 1 >= _MOST_FAILURES and not isinstance(error, TryLater):
+        return None, True
+    return now + _RETRY_S * 2 ** min(job.attempts, _MOST_FAILURES), True
 
 
 _DAY_S = 86_400.0

@@ -1,6 +1,7 @@
 """W17, W20: attachments become files before the turn, and what an answer names is attached to it."""
 
 import asyncio
+import shutil
 import struct
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,10 +26,12 @@ from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, Te
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Capabilities, Channel, Delivery, Receipt
 from hermes.ports.store import Store
+from hermes.ports.vision import VisionRequest
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.model_script import ScriptedTurn, SeenConversation
-from tests.contract.journal.rig import Rig, RunTool, equals, open_rig
+from tests.contract.journal.rig import Rig, RunTool, equals, open_rig, settings_of
+from tests.contract.journal.test_pictures import BLIND, SEEN_BY_EYE, Scan, eye
 
 QUICK = {"BUSY__PHOTO_BURST_S": "0.2"}
 LINKS = {"MEDIA__LINK_HOSTS": '["example.com"]'}
@@ -484,3 +487,69 @@ async def test_thoughts_and_code_send_nothing(tmp_path: Path) -> None:
         message = await rig.say("how", platform="push")
         assert await rig.outcome(message) == "answered"
         assert (await rig.timeline(message)).deliveries[0].parts == (TextPart(text),)
+
+
+@pytest.mark.req("W17", "W20")
+async def test_a_home_at_another_path_shows_and_sends_the_files_that_it_has(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "dog.png").write_bytes(png(9))
+    settings = {"MEDIA__FOLDERS": f'["{files}"]'}
+    script = said_by(f"Here:\nMEDIA: {files}/dog.png")
+    channel = Pictures({"cat": png()})
+    async with opened(here, channel, script=script, settings=settings, sending=False) as rig:
+        first = await rig.say("look", platform="push", attached=(ref("cat"),))
+        assert await rig.outcome(first) == "answered"
+    async with opened(here, channel, settings=settings, start=False, sending=False) as rig:
+        waiting = await rig.say("and this?", platform="push", attached=(ref("cat"),))
+    shutil.move(here, there)
+
+    channel = Pictures({"cat": png()})
+    async with opened(there, channel, settings=settings) as rig:
+        assert await rig.outcome(waiting) == "answered"
+        await rig.until(lambda: any(isinstance(one.parts[0], ImagePart) for one in channel.sent))
+
+        request = rig.model.calls[-1].request
+        seen = [part for message in request.messages for part in message.parts]
+        pictures = [part.media for part in seen if isinstance(part, ImagePart)]
+        (sent,) = [one.parts[0] for one in channel.sent if isinstance(one.parts[0], ImagePart)]
+        assert len(pictures) == 2
+        assert [held(one) for one in pictures] == [png(), png()]
+        assert all(Path(one.path or "").is_relative_to(there) for one in pictures)
+        client = HttpClient(HttpSettings())
+        shelf = make_media_cache(
+            there, settings_of(there, settings), client=client, store=rig.store, clock=rig.clock
+        )
+        assert await shelf.read(sent.media, limit=1_000) == png(9)
+
+
+@pytest.mark.req("W17", "A16")
+async def test_a_picture_is_described_from_its_file(tmp_path: Path) -> None:
+    channel, sees = Pictures({"cat": png()}), eye()
+    async with opened(tmp_path, channel, blind=True, beside={"eye": sees}, settings=BLIND) as rig:
+        message = await rig.say("look", platform="push", attached=(ref("cat"),))
+        assert await rig.outcome(message) == "answered"
+
+        parts = [part for one in sees.calls[0].request.messages for part in one.parts]
+        (picture,) = [part for part in parts if isinstance(part, ImagePart)]
+        assert held(picture.media) == png()
+        assert "A red bicycle" in str(shown(rig))
+
+
+@pytest.mark.req("W17", "A16")
+async def test_a_plugin_gets_the_whole_path_of_a_picture(tmp_path: Path) -> None:
+    async def measure(asked: VisionRequest) -> str:
+        said = await asked.look("What is it?")
+        return f"{said}, {len(held(asked.pictures[0].media))} bytes"
+
+    channel, sees = Pictures({"cat": png()}), eye(said_by("rice"))
+    async with opened(
+        tmp_path, channel, visions=(Scan(measure),), beside={"eye": sees}, settings=SEEN_BY_EYE
+    ) as rig:
+        message = await rig.say("how many calories?", platform="push", attached=(ref("cat"),))
+        assert await rig.outcome(message) == "answered"
+        result = await rig.store.inbox.result(message)
+        assert result is not None
+        assert result.text == f"rice, {len(png())} bytes"

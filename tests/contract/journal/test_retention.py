@@ -7,11 +7,16 @@ import pytest
 from hermes.control.users import UserOrder
 from hermes.errors import GuardFailed
 from hermes.message.owner import OWNER_CHANNELS
+from hermes.message.source import Source
+from hermes.ports.cron import CronOrigin
 from hermes.ports.wallet import NewGrant
 from hermes.schedule.retention import Erase, Retention
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 from tests.contract.journal.test_places import desk_of
 from tests.contract.journal.test_pruning import DAY, NEVER, damage, names, pruning
+
+MANY = {**NEVER, "INBOX__MAX_WAITING_EACH": "2000"}
 
 
 def retention(
@@ -160,3 +165,112 @@ async def test_people_who_were_let_in_or_have_credits_are_not_silent(tmp_path: P
         assert await silent() == {"started"}
         rig.clock.advance(31 * DAY)
         assert await silent() == {"started", "let_in", "spent"}
+
+
+@pytest.mark.parametrize(("command", "ended"), [("/memory", 1), ("/status", 1), ("/credits", 0)])
+async def test_a_command_keeps_its_person_and_a_conversation_only_if_it_waits_in_it(
+    tmp_path: Path, command: str, ended: int
+) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("my secret is xylophone", chat="ann")
+        for _ in range(4):
+            rig.clock.advance(10 * DAY)
+            await rig.answer(command, chat="ann")
+
+        assert await retention(rig, conversations=30, people=30).round() == (ended, 0)
+        rig.clock.advance(31 * DAY)
+        assert await retention(rig, people=30).round() == (0, 1)
+
+
+async def test_a_command_keeps_a_person_for_longer_than_messages_are_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("hello", chat="ann")
+        rig.clock.advance(31 * DAY)
+        await rig.answer("/status", chat="ann")
+        rig.clock.advance(29 * DAY)
+        await rig.core.maintenance.upkeep.round()
+
+        assert await retention(rig, people=30).round() == (0, 0)
+
+
+async def test_people_with_a_job_that_is_still_to_run_are_kept(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        people = {}
+        for user in ("daily", "paused", "once"):
+            await rig.answer("hello", chat=user)
+            people[user] = await scheduled(rig, user)
+        jobs = {user: (await rig.store.cron.of_person(one))[0] for user, one in people.items()}
+        daily, paused, once = jobs["daily"], jobs["paused"], jobs["once"]
+        await rig.store.cron.set(paused, next_at=paused.next_at, paused_at=1.0, reason="asked")
+        # as after its only run
+        await rig.store.cron.set(once, next_at=None)
+        rig.clock.advance(31 * DAY)
+
+        assert await rig.store.users.silent(rig.clock.now() - 30 * DAY, 9) == (people["once"],)
+        assert await retention(rig, people=30).round() == (0, 1)
+        kept = [await rig.store.cron.get(job.id) for job in (daily, paused)]
+        assert [None if job is None else job.person_id for job in kept] == [
+            people["daily"],
+            people["paused"],
+        ]
+        assert await rig.store.cron.get(once.id) is None
+
+
+async def test_a_job_that_was_made_between_the_look_and_the_erasure_keeps_its_person(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, settings=NEVER) as rig:
+        await rig.answer("hello", chat="ann")
+        rig.clock.advance(31 * DAY)
+
+        async def erase_late(person_id: str, silent_since: float) -> None:
+            await scheduled(rig, "ann")
+            await desk_of(rig).users.erase(UserOrder(user=person_id), silent_since=silent_since)
+
+        assert await retention(rig, people=30, erase=erase_late).round() == (0, 0)
+
+
+async def scheduled(rig: Rig, user: str) -> str:
+    """Make a daily job of somebody; return the person."""
+    person = await rig.store.people.find("rest", user)
+    assert person is not None
+    origin = CronOrigin(
+        person_id=person.id,
+        source=Source(platform="rest", chat_id=user, user_id=user),
+        account="default",
+        lane=rig.lane(user),
+    )
+    await rig.core.cron.schedules.add(origin, when="every day at 9", text="the news")
+    return person.id
+
+
+async def test_more_conversations_than_one_page_are_ended_in_one_round(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, settings=MANY) as rig:
+        await answer_all(rig, [f"chat{number}" for number in range(501)])
+        rig.clock.advance(31 * DAY)
+
+        assert await retention(rig, conversations=30).round() == (501, 0)
+
+
+async def test_a_page_of_conversations_that_cannot_end_does_not_keep_the_next(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+    busy = [f"chat{number}" for number in range(500)]
+    async with open_rig(tmp_path, clock=clock, settings=MANY) as rig:
+        for at in (0, 250):
+            await answer_all(rig, busy[at : at + 250])
+            clock.advance(1)
+        await rig.answer("hello", chat="last")
+
+    async with open_rig(tmp_path, clock=clock, settings=MANY, start=False) as rig:
+        for chat in busy:
+            await rig.say("and this?", chat=chat)
+        clock.advance(31 * DAY)
+
+        assert await retention(rig, conversations=30).round() == (1, 0)
+
+
+async def answer_all(rig: Rig, chats: list[str]) -> None:
+    messages = [await rig.say("hello", chat=chat) for chat in chats]
+    assert {await rig.outcome(message_id) for message_id in messages} == {"answered"}

@@ -1,6 +1,7 @@
 """W17, W20: the shelf of attachments: what it takes, whose it is, what may be sent, and what goes."""
 
 import os
+import shutil
 import stat
 import struct
 import zipfile
@@ -9,13 +10,14 @@ from functools import partial
 from io import BytesIO
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TooLarge
 from hermes.media.cache import CacheRules, MediaCache, erase_files
 from hermes.media.eviction import Tenants
 from hermes.media.turn_media import TurnMedia
-from hermes.message.parts import Media
+from hermes.message.parts import ImagePart, Media
 from hermes.net.client import HttpClient, HttpSettings
 from hermes.ports.channel import Capabilities
 from hermes.ports.media import MediaOwner
@@ -80,16 +82,16 @@ class Home:
         return {str(one.relative_to(self.media)) for one in found if one.is_file()}
 
 
-def held(media: Media) -> bytes:
-    return Path(media.path or "").read_bytes()
+def held(home: Home, media: Media) -> bytes:
+    return (home.media / (media.path or "")).read_bytes()
 
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def lose(media: Media) -> None:
-    Path(media.path or "").unlink()
+def lose(home: Home, media: Media) -> None:
+    (home.media / (media.path or "")).unlink()
 
 
 @pytest.fixture
@@ -101,7 +103,7 @@ def home(tmp_path: Path) -> Home:
 async def test_a_file_is_private_named_by_its_bytes_and_of_their_type(home: Home) -> None:
     media = await home.media_cache.put(png(), owner=ANN, name="../evil.exe")
 
-    path = Path(media.path or "")
+    path = home.media / (media.path or "")
     assert (media.mime, media.name, media.size) == ("image/png", "evil.exe", len(png()))
     assert path.parent == home.media / "p_ann" / "m_1"
     assert len(path.stem) == 64
@@ -154,13 +156,13 @@ async def test_what_a_channel_kept_goes_to_the_turn_that_uses_it(home: Home) -> 
     name = Path(ann.path or "").name
     assert home.kept() == {f"p_ann/m_1/{name}", f"p_bob/m_2/{name}", f"p_ann/m_9/{name}"}
     assert again == ann
-    assert held(later) == png() == held(bob)
+    assert held(home, later) == png() == held(home, bob)
 
 
 @pytest.mark.req("W17")
 async def test_what_was_kept_and_is_gone_is_not_found(home: Home) -> None:
     kept = await home.media_cache.keep(png(), mime="image/png")
-    lose(kept)
+    lose(home, kept)
     with pytest.raises(NotFound):
         await home.desk.bring(kept, platform="push", owner=ANN)
 
@@ -331,7 +333,7 @@ async def test_erasing_a_person_removes_their_files_alone(home: Home) -> None:
 
     await home.media_cache.erase("p_ann")
 
-    assert home.kept() == {str(Path(theirs.path or "").relative_to(home.media))}
+    assert home.kept() == {theirs.path}
 
 
 @pytest.mark.req("J24")
@@ -459,3 +461,77 @@ async def test_who_has_exactly_their_share_may_use_the_last_tenth(tmp_path: Path
     await home.media_cache.put(bytes(300), owner=MediaOwner("p_bob", "m_3"))
 
     assert "p_bob" in {one.split("/")[0] for one in home.kept()}
+
+
+def moved(home: Home, to: Path) -> Home:
+    """Return the home as it is after it was restored elsewhere; the old one is gone."""
+    to.mkdir()
+    shutil.move(home.path, to / "home")
+    return Home(to)
+
+
+@pytest.mark.req("W17")
+async def test_files_are_found_again_in_a_home_at_another_path(home: Home, tmp_path: Path) -> None:
+    kept = await home.media_cache.put(png(), owner=ANN)
+    arrived = await home.media_cache.keep(png(more=b"2"), mime="image/png")
+
+    there = moved(home, tmp_path / "there")
+    brought = (await there.desk.bring(arrived, platform="push", owner=BOB)).media
+
+    assert not Path(kept.path or "/").is_absolute()
+    assert await there.media_cache.read(kept, limit=1_000) == png()
+    assert held(there, brought) == png(more=b"2")
+    assert shown(there, kept) == png()
+
+
+@pytest.mark.req("W17")
+async def test_whole_paths_of_older_messages_are_read_here_and_elsewhere(
+    home: Home, tmp_path: Path
+) -> None:
+    kept = as_it_was(home, await home.media_cache.put(png(), owner=ANN))
+    arrived = as_it_was(home, await home.media_cache.keep(png(more=b"2"), mime="image/png"))
+    assert await home.media_cache.read(kept, limit=1_000) == png()
+
+    there = moved(home, tmp_path / "there")
+    brought = (await there.desk.bring(arrived, platform="push", owner=BOB)).media
+
+    assert await there.media_cache.read(kept, limit=1_000) == png()
+    assert brought.path == str(Path(brought.path or "/").relative_to("."))
+    assert held(there, brought) == png(more=b"2")
+    assert shown(there, kept) == png()
+
+
+@pytest.mark.req("W17")
+async def test_a_path_that_leads_out_of_the_folder_finds_nothing(home: Home) -> None:
+    await home.media_cache.put(png(), owner=ANN)
+    secret = home.path / "media.key"
+    secret.write_bytes(b"SECRET")
+    for place in ("../media.key", "p_ann/../../media.key", "/other/media/../media.key"):
+        media = Media("image/png", path=place)
+        with pytest.raises((Forbidden, NotFound)):
+            await home.media_cache.read(media, limit=1_000)
+        assert shown(home, media) is None
+
+
+@pytest.mark.req("W20")
+async def test_a_place_inside_the_cache_is_lent_to_its_own_person_alone(home: Home) -> None:
+    kept = await home.media_cache.put(png(), owner=ANN)
+    await home.media_cache.put(png(), owner=BOB)
+    whole = as_it_was(home, kept)
+    for place in (kept.path, whole.path, f"p_bob/../{kept.path}"):
+        assert place is not None
+        lent = await home.desk.lend(place, owner=ANN)
+        assert held(home, lent) == png()
+        with pytest.raises(Forbidden):
+            await home.desk.lend(place, owner=BOB)
+
+
+def shown(home: Home, media: Media) -> bytes | None:
+    """Return the bytes of a picture as programs open it that are given a path."""
+    file = Path(home.desk.located(ImagePart(media)).media.path or "")
+    return file.read_bytes() if file.exists() else None
+
+
+def as_it_was(home: Home, media: Media) -> Media:
+    """Return an attachment as older versions kept it, with the whole path."""
+    return msgspec.structs.replace(media, path=str(home.media / (media.path or "")))

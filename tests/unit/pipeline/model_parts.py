@@ -9,6 +9,7 @@ from hermes.calls.model_caller import CallSpec
 from hermes.config import Settings
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Usage
+from hermes.pipeline.needs import PictureFinder
 from hermes.ports.channel import Target
 from hermes.ports.keys import CallerKey
 from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
@@ -166,3 +167,4 @@ class ModelServices:
     tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
     previewer: Previews = field(default_factory=Previews)
     visions: Mapping[str, VisionPipeline] = field(default_factory=dict)
+    media: PictureFinder | None = None

@@ -11,11 +11,17 @@ import msgspec
 
 from hermes.errors import NoCredits, ProviderError, ProviderUnavailable, TryLater, TurnInterrupted
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import TextPart
+from hermes.message.parts import ImagePart, TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.candidates import choose_model, freeze
 from hermes.pipeline.image_descriptions import describe
-from hermes.pipeline.needs import HasVisions, ModelJournal, ModelServices, StoppableContext
+from hermes.pipeline.needs import (
+    HasPictureFiles,
+    HasVisions,
+    ModelJournal,
+    ModelServices,
+    StoppableContext,
+)
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.pending_images import NOTHING, own_pictures, without_pending_images
 from hermes.pipeline.replies import no_model, stopped_reply
@@ -28,8 +34,8 @@ _encode = msgspec.json.Encoder().encode
 _LOOKING = "Looking at the picture"
 
 
-class ImageServices(ModelServices, HasVisions, Protocol):
-    """What `see_images` uses: models, and the plugins that answer pictures."""
+class ImageServices(ModelServices, HasVisions, HasPictureFiles, Protocol):
+    """What `see_images` uses: models, the plugins that answer pictures, and the files of these."""
 
 
 _Context = StoppableContext[ImageServices, ModelJournal]
@@ -118,11 +124,18 @@ async def _answered(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> ChatM
     pipeline = ctx.services.visions.get(intent)
     if pipeline is None:
         return None
-    answer = await VisionRun(pipeline, looker, ctx=ctx).answer(turn)
+    pictures = _located(own_pictures(turn.event.parts), ctx)
+    answer = await VisionRun(pipeline, looker, ctx=ctx).answer(turn, pictures)
     if not answer.strip():
         return None
     ctx.journal.note("vision_answered", pipeline=intent, model=looker.model)
     return ChatMessage("assistant", (TextPart(answer),))
+
+
+def _located(pictures: tuple[ImagePart, ...], ctx: _Context) -> tuple[ImagePart, ...]:
+    """Return pictures with the whole paths of their files."""
+    media = ctx.services.media
+    return pictures if media is None else tuple(map(media.located, pictures))
 
 
 async def _asked(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> str:
@@ -143,7 +156,12 @@ async def _asked(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> str:
 
 async def _described(turn: Turn, ctx: _Context, *, looker: VisionCaller) -> ChatMessage:
     """Return the pictures in words."""
-    described = await describe(turn, looker, most=ctx.services.settings.vision.max_pictures)
+    described = await describe(
+        turn,
+        looker,
+        most=ctx.services.settings.vision.max_pictures,
+        locate=lambda pictures: _located(pictures, ctx),
+    )
     ctx.journal.note(
         "described",
         count=described.count,

@@ -171,15 +171,47 @@ def forget_cron(tx: Tx, person_id: str) -> None:
     tx.put(_SQL["forget_person"], person_id)
 
 
-async def hand_over_jobs(tx: Tx, before: str, after: str, *, sealer: Sealer) -> None:
-    """Give a person's jobs to another one, under their key, inside a transaction."""
-    for job_id, sealed in await tx.rows(_SQL["sealed_of"], before):
-        place = job_place(job_id)
-        content = await sealer.open(tx, before, sealed, place=place)
-        if content is None:
-            continue
-        task = _decode(content)
-        origin = msgspec.structs.replace(task.origin, person_id=after)
-        task = msgspec.structs.replace(task, origin=origin)
-        resealed = await sealer.seal(tx, after, encode(task), place=place)
-        tx.put(_SQL["hand_over"], job_id, after, resealed)
+async def hand_over_jobs(tx: Tx, before: str, after: str, *, sealer: Sealer) -> int:
+    """Give a person's jobs to another one, inside a transaction; return how many."""
+    tasks = await _tasks_of(tx, before, sealer=sealer)
+    for job_id, task in tasks.items():
+        first = task.origin.was_person or before
+        await _give(
+            tx, job_id, task, person_id=after, was="" if first == after else first, sealer=sealer
+        )
+    return len(tasks)
+
+
+async def return_jobs(
+    tx: Tx, channel: tuple[str, str], *, before: str, after: str, sealer: Sealer
+) -> int:
+    """Give jobs back that were made on a channel, with which they had come; return how many."""
+    tasks = await _tasks_of(tx, before, sealer=sealer)
+    own = {
+        job_id: task
+        for job_id, task in tasks.items()
+        if task.origin.was_person == after
+        and (task.origin.source.platform, task.origin.source.user_id) == channel
+    }
+    for job_id, task in own.items():
+        await _give(tx, job_id, task, person_id=after, was="", sealer=sealer)
+    return len(own)
+
+
+async def _tasks_of(tx: Tx, person_id: str, *, sealer: Sealer) -> dict[str, CronTask]:
+    found: dict[str, CronTask] = {}
+    for job_id, sealed in await tx.rows(_SQL["sealed_of"], person_id):
+        content = await sealer.open(tx, person_id, sealed, place=job_place(job_id))
+        if content is not None:
+            found[job_id] = _decode(content)
+    return found
+
+
+async def _give(
+    tx: Tx, job_id: str, task: CronTask, *, person_id: str, was: str, sealer: Sealer
+) -> None:
+    """Make a job another person's, under their key."""
+    origin = msgspec.structs.replace(task.origin, person_id=person_id, was_person=was)
+    given = encode(msgspec.structs.replace(task, origin=origin))
+    sealed = await sealer.seal(tx, person_id, given, place=job_place(job_id))
+    tx.put(_SQL["hand_over"], job_id, person_id, sealed)

@@ -71,6 +71,7 @@ class SqlDreams:
                 attempts=row[0],
                 touched=row[1],
                 covered=row[2],
+                latest_at=at,
             )
 
         return await self._engine.writer.run("begin_dream", unit)

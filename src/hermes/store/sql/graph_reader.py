@@ -1,6 +1,7 @@
 """Reads the message graphs of a database; writes nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from hermes.errors import StoreError
@@ -73,6 +74,18 @@ class SqlGraphReader:
     def salt(self) -> bytes:
         """Return the secret that hides names in exports; constant for this store."""
         return self._sealer.digest(_SALT)
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Read everything in the block as it is when the block begins."""
+        self._connection.execute("BEGIN")
+        try:
+            # SQLite takes the state with the first read.
+            self._connection.one("PRAGMA schema_version")
+            yield
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     def person_rows(self, person_id: str) -> Iterator[PersonRow]:
         """Yield all rows of a person, a page at a time."""

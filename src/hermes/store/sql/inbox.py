@@ -52,6 +52,19 @@ class _Denial(NamedTuple):
     tool: str
 
 
+class _Lane(NamedTuple):
+    """A lane's row, as the query `lane` has it; `waiting_on` is the approval that it waits for."""
+
+    fence: int
+    epoch: int
+    head: int
+    waiting_on: str | None
+    used_at: float
+    end_reason: EndReason | None
+    choices: str | None
+    temporary: int
+
+
 class SqlInbox:
     """Implements `ports.inbox.InboxStore`."""
 
@@ -108,21 +121,20 @@ class SqlInbox:
         if group is not None and group.is_kept:
             return await self._overhear(tx, message, group, person_id=person_id, digest=digest)
         # Locked first: the messages of a lane are then numbered in the order of their commits.
-        lane = await tx.locked(_TURNS["lane"], message.lane)
+        row = await tx.locked(_TURNS["lane"], message.lane)
         busy_with = await tx.row(_SQL["under_way"], message.lane)
         event = await self._with_missed(
             tx, message, for_other=busy_with not in (None, (person_id,))
         )
-        if lane is None:
-            lane = await _add_lane(tx, message, person_id)
+        lane = _Lane(*row) if row is not None else await _add_lane(tx, message, person_id)
         _check_temporary(message, lane)
         content = encode(event)
         body = await self._engine.sealer.put(tx, person_id, content, place=event_place(message.id))
-        row = (message.id, *name, digest, message.lane, message.control, message.busy.value)
-        came = (person_id, body, message.received_at, lane[1], _came_by(event))
+        new = (message.id, *name, digest, message.lane, message.control, message.busy.value)
+        came = (person_id, body, message.received_at, lane.epoch, _came_by(event))
         key = event.content_key or None
-        seq = await tx.one(_SQL["accept"], *row, *came, key)
-        denied = await self._deny(tx, message, person_id, approval_id=lane[3])
+        seq = await tx.one(_SQL["accept"], *new, *came, key)
+        denied = await self._deny(tx, message, person_id, approval_id=lane.waiting_on)
         result = AcceptResult(
             message_id=message.id,
             duplicate=False,
@@ -145,11 +157,14 @@ class SqlInbox:
         """
         if not message.denies:
             return []
+        source = message.event.source
+        # By the channel, too: what was asked before it was linked to this person is theirs to decide.
+        who = (person_id, f"{source.platform}:{source.user_id}")
         if approval_id is None:
-            rows = await tx.rows(_APPROVALS["asked_below"], message.lane, person_id)
+            rows = await tx.rows(_APPROVALS["asked_below"], message.lane, *who)
             asked = [_Denial(*row) for row in rows if is_below(row[1], ancestor=message.lane)]
         else:
-            rows = await tx.rows(_APPROVALS["asked_by"], approval_id, person_id)
+            rows = await tx.rows(_APPROVALS["asked_by"], approval_id, *who)
             asked = [_Denial(*row) for row in rows]
         return [one for one in asked if await self._is_denied(tx, message, one)]
 
@@ -290,11 +305,6 @@ def _share_of(message: NewMessage, person_id: str) -> Share | None:
     return None if share is None else Share(share.account, person_id, share.is_command)
 
 
-# A lane's row: fence, epoch, head, the approval that it waits on, when it was used, why it ended, what was
-# chosen for it, and whether it is temporary.
-_Lane = tuple[int, int, int, str | None, float, EndReason | None, str | None, int]
-
-
 async def _add_lane(tx: Tx, message: NewMessage, person_id: str) -> _Lane:
     source, at = message.event.source, message.received_at
     is_temporary = message.event.is_temporary and not message.control
@@ -308,12 +318,12 @@ async def _add_lane(tx: Tx, message: NewMessage, person_id: str) -> _Lane:
         int(is_temporary),
         root_lane(message.lane),
     )
-    return 0, 0, 0, None, at, None, None, int(temporary)
+    return _Lane(0, 0, 0, None, at, None, None, int(temporary))
 
 
 def _check_temporary(message: NewMessage, lane: _Lane) -> None:
     """Raise `Conflict` for a conversation that has begun with memory and shall go on without."""
-    if message.event.is_temporary and not message.control and not lane[7]:
+    if message.event.is_temporary and not message.control and not lane.temporary:
         raise Conflict(
             "This conversation has begun with memory, and a temporary one has none from its first "
             "message on: start another conversation."
@@ -324,7 +334,6 @@ def _view(
     message: NewMessage, lane: _Lane, *, person_id: str, seq: int, content: bytes
 ) -> LaneView:
     """Return what a read of the lane would find, with the event as its body decodes."""
-    fence, epoch, head, waiting_on, used_at, end_reason, choices, temporary = lane
     record = MessageRecord(
         id=message.id,
         seq=seq,
@@ -341,15 +350,15 @@ def _view(
     )
     return LaneView(
         lane=message.lane,
-        fence=fence,
-        epoch=epoch,
-        head=head,
+        fence=lane.fence,
+        epoch=lane.epoch,
+        head=lane.head,
         message=record,
-        waiting_on=waiting_on,
-        used_at=used_at,
-        end_reason=end_reason,
-        choices=read_choices(choices),
-        is_temporary=bool(temporary),
+        waiting_on=lane.waiting_on,
+        used_at=lane.used_at,
+        end_reason=lane.end_reason,
+        choices=read_choices(lane.choices),
+        is_temporary=bool(lane.temporary),
     )
 
 

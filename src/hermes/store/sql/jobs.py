@@ -49,6 +49,7 @@ class SqlJobs:
                 attempts=row[5],
                 touched=row[6],
                 covered=row[7],
+                latest_at=row[8],
             )
             for row in await self._engine.reads.rows(_SQL["due_jobs"], now, limit, wanted)
         )
@@ -102,13 +103,22 @@ class SqlJobs:
         return await self._engine.writer.run("finish_job", unit, after=after)
 
     async def put_off(
-        self, job: Job, *, due_at: float | None, reason: str, spent: Sequence[SpendEntry]
+        self,
+        job: Job,
+        *,
+        due_at: float | None,
+        reason: str,
+        spent: Sequence[SpendEntry],
+        counts: bool = True,
     ) -> None:
-        """Delay a failed job; without a time it is parked until the session continues."""
+        """Delay a failed job; without a time it is parked until the session continues.
+
+        `counts` uses up one of its attempts.
+        """
 
         async def unit(tx: Tx) -> None:
             add_spent(tx, spent)
-            tx.put(_SQL["put_off_job"], job.key, job.touched, due_at, reason)
+            tx.put(_SQL["put_off_job"], job.key, job.touched, due_at, reason, int(counts))
 
         await self._engine.writer.run("put_off_job", unit)
 

@@ -121,7 +121,7 @@ class SqlPeople:
 
 
 async def _check_silent(tx: Tx, person_id: str, *, since: float) -> None:
-    if await tx.row(_USERS["is_silent"], person_id, since) is None:
+    if await tx.row(_USERS["silent"], since, 1, "", person_id) is None:
         raise GuardFailed(f"{person_id} has written meanwhile")
 
 

@@ -12,7 +12,15 @@ import structlog
 
 from hermes.errors import StoreError
 from hermes.ports.person_rows import PersonRow
-from hermes.store.sql.places import Place, chat_place, event_place, job_place
+from hermes.store.sql.places import (
+    DREAM_PLACE,
+    Place,
+    chat_place,
+    event_place,
+    fact_place,
+    job_place,
+    name_place,
+)
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Rows
@@ -81,19 +89,67 @@ LEFT_OUT: Mapping[str, str] = {
 class _Kind(msgspec.Struct, frozen=True, kw_only=True):
     """A kind of rows: its columns after the one that it is read by, and which of them are bodies.
 
-    A body is a number in `blobs`, or sealed in the row itself; `place` says where it belongs.
+    A body is a number in `blobs`, or sealed in the row itself; `place` says where it belongs. With
+    `is_text` it is plain text, otherwise JSON, of which the fields are the row's if it is `spread`.
+    `flags` are numbers that say yes or no.
     """
 
     name: str
     columns: tuple[str, ...]
     bodies: tuple[str, ...] = ()
     is_sealed: bool = False
-    first: str | int = ""
+    is_text: bool = False
+    spread: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    first: str | int | bytes = ""
     # Any: SQLite's values, by column.
     place: Callable[[Mapping[str, Any]], Place | None] = lambda _row: None
 
 
 _KINDS = (
+    _Kind(name="person", columns=("state", "tier", "created_at")),
+    _Kind(name="consent", columns=("may_train", "at"), flags=("may_train",)),
+    _Kind(
+        name="channel",
+        columns=(
+            *("platform", "user_id", "added_at", "activated_at", "activated_how", "was_person"),
+            "name",
+        ),
+        bodies=("name",),
+        is_sealed=True,
+        is_text=True,
+        place=lambda row: name_place(row["platform"], row["user_id"]),
+    ),
+    _Kind(name="pairing", columns=("platform", "user_id", "asked_at", "expires_at", "state")),
+    _Kind(
+        name="link_code",
+        columns=("made_at", "expires_at", "is_used"),
+        flags=("is_used",),
+        first=b"",
+    ),
+    _Kind(
+        name="fact",
+        columns=("fact",),
+        bodies=("fact",),
+        is_sealed=True,
+        spread=("key", "value", "source", "at", "updated_at", "is_structural", "earlier"),
+        place=lambda row: fact_place(row["_row"]),
+    ),
+    _Kind(
+        name="dream",
+        columns=("dream",),
+        bodies=("dream",),
+        is_sealed=True,
+        spread=("at", "insights", "gaps"),
+        place=lambda _row: DREAM_PLACE,
+    ),
+    _Kind(
+        name="wallet",
+        columns=(
+            *("balance", "held", "is_limited", "had_start", "code", "referred_by", "referred"),
+        ),
+        flags=("is_limited", "had_start"),
+    ),
     _Kind(
         name="credit",
         columns=("booked", "amount", "message_id", "at", "note"),
@@ -178,7 +234,12 @@ _KINDS = (
     ),
 )
 # By what the rows of these are read is no id of theirs.
-_UNNAMED = frozenset({"credit", "accepted", "delivery", "spending", "chat", "overheard"})
+_UNNAMED = frozenset(
+    {
+        *("consent", "channel", "pairing", "link_code", "fact", "dream", "wallet"),
+        *("credit", "accepted", "delivery", "spending", "chat", "overheard"),
+    }
+)
 _NAMES = {"hold": "message_id", "session": "session", "interaction": "message_id"}
 
 
@@ -192,6 +253,8 @@ def person_rows(db: Rows, person_id: str, *, sealer: Sealer) -> Iterator[PersonR
                 _open(db, kind, fields, person_id=person_id, sealer=sealer)
                 if kind.name in _UNNAMED:
                     del fields[_name(kind)]
+                for name in kind.flags:
+                    fields[name] = bool(fields[name])
                 yield PersonRow(kind.name, fields)
             after = rows[-1][0]
 
@@ -213,10 +276,19 @@ def _open(db: Rows, kind: _Kind, fields: dict[str, Any], *, person_id: str, seal
                 if kind.is_sealed
                 else sealer.get_at_once(db, held, owner=person_id, place=place)
             )
-            body = None if content is None else msgspec.json.decode(content)
-            fields[name] = _own_words(body) if name == "event" else body
+            body = None if content is None else _read(content, kind)
+            if kind.spread and isinstance(body, dict):
+                fields.update({one: body[one] for one in kind.spread if one in body})
+                del fields[name]
+            else:
+                fields[name] = _own_words(body) if name == "event" else body
         except (StoreError, msgspec.DecodeError) as error:
             _log.error("body_not_exported", kind=kind.name, problem=str(error))
+
+
+# Any: JSON of any shape.
+def _read(content: bytes, kind: _Kind) -> Any:
+    return content.decode() if kind.is_text else msgspec.json.decode(content)
 
 
 def _own_words(event: Any) -> Any:

@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.errors import Conflict, NotFound
 from hermes.message.ids import MakeId
-from hermes.message.session_key import base_lane, depth_of
+from hermes.message.session_key import base_lane, depth_of, unescape
 from hermes.ports.people import (
     ActivatedHow,
     ChannelAccess,
@@ -23,11 +23,11 @@ from hermes.ports.people import (
     UserChannel,
     UserState,
 )
-from hermes.store.sql.cron import hand_over_jobs
-from hermes.store.sql.engine import Engine
+from hermes.store.sql.cron import hand_over_jobs, return_jobs
+from hermes.store.sql.engine import Engine, decode_event
 from hermes.store.sql.keys import KEYS_PLATFORM
 from hermes.store.sql.newcomers import add_person, find_or_add_person
-from hermes.store.sql.places import Place, name_place
+from hermes.store.sql.places import Place, event_place, name_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
 from hermes.store.sql.tx import Row, Tx
@@ -88,7 +88,7 @@ class SqlUsers:
 
         They are ordered by id, from the first one above `above`.
         """
-        rows = await self._engine.reads.rows(_SQL["silent"], before, limit, above)
+        rows = await self._engine.reads.rows(_SQL["silent"], before, limit, above, "")
         return tuple(str(row[0]) for row in rows)
 
     async def paired(self, *, limit: int) -> tuple[UserChannel, ...]:
@@ -202,9 +202,8 @@ class SqlUsers:
                 was = await add_person(tx, sealer=self._engine.sealer, make_id=self._make_id, at=at)
             moved = ChannelMove(platform=platform, user_id=user_id, before=before, after=was)
             tx.put(_SQL["unlink"], platform, user_id, was)
-            await _hand_over(tx, moved)
             self._engine.feed.put(tx, "people", before)
-            return moved
+            return await _hand_over(tx, moved, sealer=self._engine.sealer)
 
         return await self._engine.writer.run("unlink_channel", unit, after=self.moved)
 
@@ -282,14 +281,15 @@ async def link_channel(
     tx.put(_SQL["link"], platform, user_id, person_id, kept)
     if lets_in:
         tx.put(_SQL["activate"], platform, user_id, "linked", at)
-    await _hand_over(tx, moved)
+    moved = await _hand_over(tx, moved, sealer=sealer)
     if await tx.rows(_SQL["channels"], before):
         return moved
     # Nobody could use them any more.
-    await hand_over_jobs(tx, before, person_id, sealer=sealer)
+    jobs = await hand_over_jobs(tx, before, person_id, sealer=sealer)
+    tx.put(_SQL["move_link_codes"], before, person_id)
     name = f"{before}:{person_id}:{at:.6f}"
     amount = await move_credits(tx, before, person_id, name=name, at=at)
-    return msgspec.structs.replace(moved, credits=amount)
+    return msgspec.structs.replace(moved, credits=amount, jobs=moved.jobs + jobs)
 
 
 def forget_codes(tx: Tx, person_id: str) -> None:
@@ -308,13 +308,33 @@ async def _owner(tx: Tx, platform: str, user_id: str) -> tuple[str, str | None]:
     return row[0], row[1]
 
 
-async def _hand_over(tx: Tx, moved: ChannelMove) -> None:
-    """Move what belongs to the channel: its keys, and its lanes without their messages."""
+async def _hand_over(tx: Tx, moved: ChannelMove, *, sealer: Sealer) -> ChannelMove:
+    """Move what belongs to the channel: its keys, its lanes without their messages, and jobs that had
+    come with it from the person to whom it returns."""
     if moved.platform == KEYS_PLATFORM:
         tx.put(_SQL["move_keys"], moved.user_id, moved.after)
+    kept = await tx.rows(_SQL["channels"], moved.before)
+    others = {row[1] for row in kept if row[0] == moved.platform}
     for (lane,) in await tx.rows(_SQL["lanes_of"], moved.platform, moved.before):
-        if _is_personal(lane):
-            tx.put(_SQL["hand_over_lane"], lane, moved.after)
+        if not _is_personal(lane):
+            continue
+        if others and await _writer_of(tx, lane, moved.before, sealer=sealer) in others:
+            continue
+        tx.put(_SQL["hand_over_lane"], lane, moved.after)
+    channel = (moved.platform, moved.user_id)
+    jobs = await return_jobs(tx, channel, before=moved.before, after=moved.after, sealer=sealer)
+    return msgspec.structs.replace(moved, jobs=jobs)
+
+
+async def _writer_of(tx: Tx, lane: str, person_id: str, *, sealer: Sealer) -> str:
+    """Return the user id with which a person writes in a lane of theirs, as far as it is known."""
+    row = await tx.row(_SQL["last_said"], lane, person_id)
+    if row is not None:
+        content = await sealer.get(tx, row[1], owner=person_id, place=event_place(row[0]))
+        if content is not None:
+            return decode_event(content).source.user_id
+    # The lane of a group ends with its user, and most direct chats have the name of their person.
+    return unescape(lane.rpartition(":")[2])
 
 
 def _is_personal(lane: str) -> bool:

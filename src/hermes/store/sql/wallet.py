@@ -158,6 +158,15 @@ async def end_hold(tx: Tx, message_id: str, *, charge: Charge | None, at: float)
         )
     if back:
         tx.put(_SQL["give"], person_id, back)
+    if back > 0:
+        await _pass_on(tx, person_id, name=message_id, at=at)
+
+
+async def _pass_on(tx: Tx, person_id: str, *, name: str, at: float) -> None:
+    """Move what came back to a person without channels to whoever has these channels now."""
+    row = await tx.row(_SQL["heir"], person_id)
+    if row is not None:
+        await move_credits(tx, person_id, row[0], name=name, at=at)
 
 
 async def _book(
@@ -238,6 +247,7 @@ class SqlWallets:
                 await _book(
                     tx, person_id, name=name, amount=amount, at=refund.at, kind="refund", note=note
                 )
+                await _pass_on(tx, person_id, name=f"refund:{name}", at=refund.at)
             return await self._booked(tx, name, kind="refund", changed=changed)
 
         return await self._engine.writer.run("refund_credits", unit)
@@ -254,9 +264,9 @@ class SqlWallets:
                 name, at = f"referral:{person_id}", referral.at
                 await _grant(tx, person_id, name=name, amount=referral.bonus, at=at)
                 if referred <= referral.most:
-                    await _grant(
-                        tx, owner, name=f"referred:{person_id}", amount=referral.bonus, at=at
-                    )
+                    name = f"referred:{person_id}"
+                    await _grant(tx, owner, name=name, amount=referral.bonus, at=at)
+                    await _pass_on(tx, owner, name=name, at=at)
             return True
 
         return await self._engine.writer.run("refer", unit)

@@ -20,17 +20,17 @@ SELECT id, message_id, lane, ordinal, tool, arguments_hash, requester, chat_type
 FROM approvals WHERE id = ?1;
 
 -- name: asked_by
--- An approval with its lane, the message whose turn asked, and the tool, if that is a person's message.
+-- An approval with its lane, the message whose turn asked, and the tool, if a person or their channel sent that.
 SELECT approvals.id, approvals.lane, message_id, tool
 FROM approvals JOIN inbox ON inbox.id = message_id
-WHERE approvals.id = ?1 AND inbox.person_id = ?2;
+WHERE approvals.id = ?1 AND (inbox.person_id = ?2 OR requester = ?3);
 
 -- name: asked_below
--- What waits below a lane for a person's messages, but for questions of running tools, the oldest first.
+-- What waits below a lane for messages of a person or their channel, but for questions of running tools, the oldest first.
 SELECT approvals.id, approvals.lane, message_id, tool
 FROM approvals JOIN inbox ON inbox.id = message_id
 WHERE approvals.lane > ?1 || '/' AND approvals.lane < ?1 || '0' AND approvals.state = 'waiting'
-    AND approvals.id < 'q_' AND inbox.person_id = ?2
+    AND approvals.id < 'q_' AND (inbox.person_id = ?2 OR requester = ?3)
 ORDER BY asked_at, approvals.id LIMIT 20;
 
 -- name: untold

@@ -75,5 +75,5 @@ DELETE FROM cron_jobs WHERE person_id = ?1;
 SELECT id, sealed FROM cron_jobs WHERE person_id = ?1;
 
 -- name: hand_over
--- A job that belongs to another person from now on.
-UPDATE cron_jobs SET person_id = ?2, sealed = ?3 WHERE id = ?1;
+-- A job that belongs to another person from now on; what its last run answered stays the former one's.
+UPDATE cron_jobs SET person_id = ?2, sealed = ?3, last_message = NULL WHERE id = ?1;

@@ -66,7 +66,7 @@ ON CONFLICT (key) DO UPDATE SET
 
 -- name: due_jobs
 -- Jobs of some kinds, or of all, that are due, the longest first.
-SELECT key, kind, lane, epoch, person_id, attempts, touched, covered FROM jobs
+SELECT key, kind, lane, epoch, person_id, attempts, touched, covered, latest_at FROM jobs
 WHERE due_at IS NOT NULL AND due_at <= ?1
     AND (?3 IS NULL OR kind IN (SELECT value FROM json_each(?3)))
 ORDER BY due_at LIMIT ?2;
@@ -82,8 +82,8 @@ UPDATE jobs SET covered = ?3, attempts = 0, failure = NULL,
 WHERE key = ?1 AND covered = ?4;
 
 -- name: put_off_job
--- A job that failed and waits, for a time or for the session to go on.
-UPDATE jobs SET due_at = ?3, attempts = attempts + 1, failure = ?4
+-- A job that failed, or was refused, and waits, for a time or for the session to go on.
+UPDATE jobs SET due_at = ?3, attempts = attempts + ?5, failure = ?4
 WHERE key = ?1 AND touched = ?2;
 
 -- name: parked_jobs

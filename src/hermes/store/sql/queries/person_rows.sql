@@ -1,3 +1,52 @@
+-- name: person
+-- Who a person is.
+SELECT id, CASE
+        WHEN erased_at IS NOT NULL THEN 'erased'
+        WHEN blocked_at IS NOT NULL THEN 'blocked'
+        WHEN id = (SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person') THEN 'owner'
+        WHEN EXISTS (
+            SELECT 1 FROM user_channels WHERE person_id = id AND activated_at IS NOT NULL
+        ) THEN 'active' ELSE 'guest'
+    END, tier, created_at
+FROM people WHERE id = ?1 AND id > ?2 LIMIT ?3;
+
+-- name: consent
+-- Whether a person's conversations may be trained on, and since when.
+SELECT id, may_train, consent_at FROM people WHERE id = ?1 AND id > ?2 LIMIT ?3;
+
+-- name: channel
+-- A person's channels.
+SELECT platform || ' ' || user_id AS place, platform, user_id, added_at, activated_at, activated_how,
+    was_person, name
+FROM user_channels WHERE person_id = ?1 AND platform || ' ' || user_id > ?2 ORDER BY place LIMIT ?3;
+
+-- name: pairing
+-- A person's requests to be let in.
+SELECT platform || ' ' || user_id AS place, platform, user_id, asked_at, expires_at, state
+FROM pairings WHERE person_id = ?1 AND platform || ' ' || user_id > ?2 ORDER BY place LIMIT ?3;
+
+-- name: link_code
+-- The codes that a person had to link another channel with, without the codes.
+SELECT digest, made_at, expires_at, used_by IS NOT NULL FROM link_codes
+WHERE person_id = ?1 AND digest > ?2 ORDER BY digest LIMIT ?3;
+
+-- name: fact
+-- What is known of a person.
+SELECT id, sealed FROM facts WHERE person_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3;
+
+-- name: dream
+-- What the last weekly look at a person added up to.
+SELECT person_id, sealed FROM dreams WHERE person_id = ?1 AND person_id > ?2 LIMIT ?3;
+
+-- name: wallet
+-- What a person has left.
+SELECT person_id, balance,
+    (SELECT coalesce(sum(amount), 0) FROM holds WHERE holds.person_id = wallets.person_id),
+    is_limited,
+    EXISTS (SELECT 1 FROM ledger WHERE message_id = 'start:' || ?1 AND kind = 'grant'),
+    code, referred_by, referred
+FROM wallets WHERE person_id = ?1 AND person_id > ?2 LIMIT ?3;
+
 -- name: credit
 -- Lines of a person's ledger after one.
 SELECT id, kind, amount, message_id, at, note FROM ledger

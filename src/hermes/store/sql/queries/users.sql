@@ -71,15 +71,18 @@ SELECT id, created_at, tier, may_train, blocked_at, erased_at, 0 FROM people IND
 WHERE erased_at IS NOT NULL ORDER BY id DESC LIMIT ?1;
 
 -- name: silent
--- People of whom nothing came since then, and whom nothing else keeps (docs/settings.md says what).
+-- People, or one, of whom nothing came since then, and whom nothing else keeps (docs/settings.md says what).
 SELECT people.id FROM people
     LEFT JOIN (
-        SELECT person_id, max(used_at) AS at FROM lanes GROUP BY person_id
+        SELECT person_id, max(used_at) AS at FROM lanes
+        WHERE ?4 = '' OR person_id = ?4 GROUP BY person_id
     ) AS used ON used.person_id = people.id
     LEFT JOIN (
-        SELECT person_id, max(at) AS at FROM interactions GROUP BY person_id
+        SELECT person_id, max(at) AS at FROM interactions
+        WHERE ?4 = '' OR person_id = ?4 GROUP BY person_id
     ) AS answered ON answered.person_id = people.id
-WHERE erased_at IS NULL AND blocked_at IS NULL
+WHERE people.id > ?3 AND (?4 = '' OR people.id = ?4)
+    AND erased_at IS NULL AND blocked_at IS NULL
     AND created_at < ?1 AND coalesce(used.at, 0) < ?1 AND coalesce(answered.at, 0) < ?1
     AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
     AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
@@ -108,42 +111,7 @@ WHERE erased_at IS NULL AND blocked_at IS NULL
     AND NOT EXISTS (
         SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
     )
-    AND people.id > ?3
 ORDER BY people.id LIMIT ?2;
-
--- name: is_silent
--- Whether a person is one of those that the query above finds.
-SELECT 1 FROM people
-WHERE people.id = ?1 AND erased_at IS NULL AND blocked_at IS NULL AND created_at < ?2
-    AND people.id <> coalesce((SELECT CAST(value AS TEXT) FROM meta WHERE key = 'owner_person'), '')
-    AND EXISTS (SELECT 1 FROM user_channels WHERE user_channels.person_id = people.id)
-    AND NOT EXISTS (SELECT 1 FROM lanes WHERE lanes.person_id = people.id AND used_at >= ?2)
-    AND NOT EXISTS (SELECT 1 FROM interactions WHERE interactions.person_id = people.id AND at >= ?2)
-    AND NOT EXISTS (
-        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND control = 0 AND received_at >= ?2
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM user_channels AS own
-        WHERE own.person_id = people.id AND (own.added_at >= ?2 OR own.activated_at >= ?2)
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM ledger WHERE ledger.person_id = people.id AND ledger.at >= ?2
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM wallets JOIN ledger AS given ON given.person_id = wallets.person_id
-        WHERE wallets.person_id = people.id AND balance > 0
-            AND given.kind = 'grant' AND given.message_id <> 'start:' || people.id
-            AND substr(given.message_id, 1, 8) <> 'opening:'
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM inbox WHERE inbox.person_id = people.id AND state <> 'done'
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM caller_keys WHERE caller_keys.person_id = people.id AND revoked_at IS NULL
-    )
-    AND NOT EXISTS (
-        SELECT 1 FROM cron_jobs WHERE cron_jobs.person_id = people.id AND next_at IS NOT NULL
-    );
 
 -- name: paired
 -- The channels that were let in by a code.
@@ -227,6 +195,15 @@ SELECT key FROM lanes WHERE platform = ?1 AND person_id = ?2;
 -- name: hand_over_lane
 -- A lane belongs to another person, with a conversation of its own.
 UPDATE lanes SET person_id = ?2, epoch = epoch + 1 WHERE key = ?1;
+
+-- name: last_said
+-- The newest message of a person in a lane.
+SELECT id, body FROM inbox INDEXED BY inbox_lane
+WHERE lane = ?1 AND person_id = ?2 AND control = 0 ORDER BY seq DESC LIMIT 1;
+
+-- name: move_link_codes
+-- The open codes of somebody who has no channel left link to whoever has it now.
+UPDATE link_codes SET person_id = ?2 WHERE person_id = ?1 AND used_by IS NULL;
 
 -- name: drop_link_codes
 -- The codes of somebody who is erased lead to nobody.

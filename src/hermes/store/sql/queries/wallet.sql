@@ -49,6 +49,12 @@ UPDATE wallets SET balance = balance + ?2 WHERE person_id = ?1;
 -- What a person has left.
 SELECT balance FROM wallets WHERE person_id = ?1;
 
+-- name: heir
+-- Who has the channels of a person by now who has none left, if that is one.
+SELECT max(person_id) FROM user_channels
+WHERE was_person = ?1 AND NOT EXISTS (SELECT 1 FROM user_channels AS own WHERE own.person_id = ?1)
+HAVING count(DISTINCT person_id) = 1;
+
 -- name: get
 -- A person's wallet, and what is held of it.
 SELECT person_id, balance,
