@@ -150,6 +150,9 @@ class Slow:
     async def lend(self, place: str, *, owner: MediaOwner) -> Media:
         raise AssertionError(f"nobody attaches {place} here")
 
+    def located(self, picture: ImagePart) -> ImagePart:
+        return picture
+
     def takes(self, platform: str) -> tuple[MediaKind, ...]:
         return ()
 
