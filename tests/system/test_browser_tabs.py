@@ -1,10 +1,11 @@
 """Two tabs of one person, and their terminal: each tab shows what the others do, without a reload."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from hermes.testing.gateway_api import Ask, Hold
 from tests.system.chromium import CHROMIUM
@@ -65,6 +66,37 @@ async def test_another_tab_shows_the_question_and_the_answer_as_it_streams(
     for each in (page, tab):
         await expect_order(each, "hello", "tell", "and then?")
         await expect(each.locator(".facts")).to_have_count(3)
+
+
+@pytest.mark.req("J1")
+async def test_a_message_that_is_kept_and_not_yet_confirmed_is_on_the_page_once(
+    browser: Browser, gateway: Gateway
+) -> None:
+    page = await open_page(browser, gateway)
+    await send(page, "hello")
+    await expect(page.locator(".facts")).to_have_count(1)
+    kept, confirmed = asyncio.Event(), asyncio.Event()
+
+    async def hold_back(route: Route) -> None:
+        answer = await route.fetch()
+        kept.set()
+        await confirmed.wait()
+        await route.fulfill(response=answer)
+
+    await page.route("**/web/messages", hold_back)
+    await send(page, "tell")
+    await kept.wait()
+    # when the page has looked and found it there
+    for _ in range(2):
+        async with page.expect_response(re.compile(r"limit=20"), timeout=SOON):
+            pass
+    await expect(page.locator(".mine")).to_have_text(["hello", "tell"])
+
+    confirmed.set()
+    await expect_replies(page, "You said: hello", "You said: tell")
+    tab = await other_tab(page)
+    await send(tab, "next")
+    await expect_replies(page, "You said: hello", "You said: tell", "You said: next")
 
 
 async def test_a_new_conversation_fills_in_every_tab_and_the_focus_of_the_list_stays(
@@ -128,6 +160,23 @@ async def test_undo_and_new_of_another_tab_fold_and_divide(
         await send(tab, "three")
         await expect(page.locator(".mine").last).to_have_text("three", timeout=SOON)
         await expect_order(page, "one", "two", "/undo", "/new", DIVIDER, "three")
+
+
+async def test_all_that_another_tab_takes_out_is_folded(browser: Browser, tmp_path: Path) -> None:
+    texts = [f"number {count}" for count in range(24)]
+    async with first_week(tmp_path / "home") as live:
+        page = await open_live(browser, live)
+        for count, text in enumerate(texts, start=1):
+            await send(page, text)
+            await expect(page.locator(".facts")).to_have_count(count)
+        tab = await other_tab(page)
+        await expect(tab.locator(".facts")).to_have_count(24)
+
+        await send(page, "/undo 23")
+
+        for each in (page, tab):
+            await expect(each.locator("details.taken-out")).to_have_count(23, timeout=SOON)
+            await expect(each.locator(".mine:visible")).to_have_text(["number 0", "/undo 23"])
 
 
 async def test_what_the_terminal_sends_appears_in_an_open_tab(
