@@ -1,7 +1,7 @@
 """The chat page of a real gateway as its owner meets it in the first week: each row as a person does it."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def write_tool(home: Path) -> None:
 
 @asynccontextmanager
 async def first_week(
-    home: Path, *, script: Script = answer_by_text, **more: str
+    home: Path, more: Mapping[str, str] | None = None, *, script: Script = answer_by_text
 ) -> AsyncIterator[Live]:
     write_tool(home)
     async with ModelServer(script) as model:
@@ -49,7 +49,7 @@ async def first_week(
             "HERMES_TOOLS__MODULES": '["shop.py"]',
             "HERMES_AGENTS__MAIN__TOOLS": '["pay"]',
             "HERMES_ROUTING__RETRY_S": "0",
-            **more,
+            **(more or {}),
         }
         async with live_gateway(home, settings) as live:
             yield live
@@ -213,7 +213,7 @@ async def test_a_cut_answer_says_once_that_it_was_cut_and_how_to_go_on(
     says: str,
     does: bool,
 ) -> None:
-    async with first_week(tmp_path / "home", **settings) as live:
+    async with first_week(tmp_path / "home", settings) as live:
         page = await open_live(browser, live)
         await send(page, said)
         for _ in range(2):
@@ -228,7 +228,7 @@ async def test_a_cut_answer_says_once_that_it_was_cut_and_how_to_go_on(
 
 @pytest.mark.req("A6")
 async def test_a_refused_connection_is_told_apart(browser: Browser, tmp_path: Path) -> None:
-    async with first_week(tmp_path / "home", OPENAI_BASE_URL=NEW_PORT) as live:
+    async with first_week(tmp_path / "home", {"OPENAI_BASE_URL": NEW_PORT}) as live:
         page = await open_live(browser, live)
         await send(page, "hello")
         await expect(page.locator(".problem-card .note").first).to_contain_text(
