@@ -43,7 +43,7 @@ FLAGS = [
     "--disable-sync",
     "--hide-scrollbars",
 ]
-SIZES = {"wide": (1180, 850), "phone": (390, 844)}
+SIZES = {"wide": (1180, 900), "phone": (390, 844)}
 OTHERS: tuple[tuple[str, str, Scheme], ...] = (
     ("dark", "wide", "dark"),
     ("phone", "phone", "light"),

@@ -1,7 +1,7 @@
 """The chat page of a real gateway as its owner meets it in the first week: each row as a person does it."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -40,7 +40,7 @@ def write_tool(home: Path) -> None:
 
 @asynccontextmanager
 async def first_week(
-    home: Path, *, script: Script = answer_by_text, **more: str
+    home: Path, more: Mapping[str, str] | None = None, *, script: Script = answer_by_text
 ) -> AsyncIterator[Live]:
     write_tool(home)
     async with ModelServer(script) as model:
@@ -49,7 +49,7 @@ async def first_week(
             "HERMES_TOOLS__MODULES": '["shop.py"]',
             "HERMES_AGENTS__MAIN__TOOLS": '["pay"]',
             "HERMES_ROUTING__RETRY_S": "0",
-            **more,
+            **(more or {}),
         }
         async with live_gateway(home, settings) as live:
             yield live
@@ -71,7 +71,7 @@ async def test_an_approval_says_what_it_waits_for_and_the_answer_stands_under_it
         await expect(card).to_contain_text("May I run pay?")
         await expect(card.locator(".detail")).to_have_text('{"to":"bob"}')
         await expect(card).to_contain_text(re.compile(r"It waits until \d\d:\d\d, then it counts"))
-        await expect(page.locator("#conversations a")).to_have_text(PAY)
+        await expect(page.locator("#conversations a .name")).to_have_text(PAY)
 
         await page.reload()
         await expect(card).to_contain_text("May I run pay?")
@@ -133,6 +133,27 @@ async def test_what_undo_and_retry_took_out_is_folded_at_once_and_after_a_reload
         await expect(page.locator(".mine", has_text="two")).to_be_visible()
 
 
+@pytest.mark.req("W23")
+async def test_a_retry_that_says_the_same_folds_the_answer_before_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text="the same")
+
+    async with first_week(tmp_path / "home", script=script) as live:
+        page = await open_live(browser, live)
+        for number, text in enumerate(["one", "/retry"], start=1):
+            await send(page, text)
+            await expect(page.locator(".facts")).to_have_count(number)
+        for _ in range(2):
+            await expect(page.locator("details.taken-out > summary")).to_have_text(
+                [re.compile("An earlier answer")]
+            )
+            await expect(exchange(page, 0).locator(".reply")).to_be_hidden()
+            await expect(exchange(page, 1).locator(".reply .body")).to_be_visible()
+            await page.reload()
+
+
 @pytest.mark.req("A6")
 async def test_the_owner_sees_why_an_answer_failed_and_reads_its_story(
     browser: Browser, tmp_path: Path
@@ -151,25 +172,63 @@ async def test_the_owner_sees_why_an_answer_failed_and_reads_its_story(
         await expect(story.locator("#answer")).to_contain_text("500")
         await expect(story.locator("dd").first).to_have_text(re.compile(r"^m_\w+$"))
         await expect(story.get_by_role("region", name="Timeline")).to_contain_text("accepted")
+        address = story.url
+        await story.get_by_role("link", name="Back to the chat").click()
+        await expect(story.locator(".mine").last).to_have_text("[[fail:500]] number 1")
+        assert story.url == page.url
         stranger = await (await browser.new_context()).new_page()
-        await stranger.goto(story.url)
+        await stranger.goto(address)
         await expect(stranger.locator("h1")).to_have_text("Welcome to Hermes")
 
 
+CUT = re.compile(
+    "cut off|not complete|broke|failed|stopped here|stops here|time limit", re.IGNORECASE
+)
+
+
 @pytest.mark.req("A6")
-async def test_a_refused_connection_is_told_apart_and_a_cut_answer_is_no_problem(
-    browser: Browser, tmp_path: Path
+@pytest.mark.parametrize(
+    ("said", "settings", "says", "does"),
+    [
+        ("[[deltas:4]] [[cut:2]] a long story", {}, "was cut off here. Please ask again.", True),
+        (
+            "[[deltas:4]] [[hang:2]] a long story",
+            {"HERMES_TURNS__LIMIT_S": "2"},
+            "I stopped here: this took longer than I may work on one message. Please ask for less",
+            True,
+        ),
+        (
+            "[[stops:length]] a long story",
+            {"HERMES_TURNS__CONTINUATIONS": "0"},
+            'Say "continue" and I go on.',
+            False,
+        ),
+    ],
+)
+async def test_a_cut_answer_says_once_that_it_was_cut_and_how_to_go_on(
+    browser: Browser,
+    tmp_path: Path,
+    said: str,
+    settings: dict[str, str],
+    says: str,
+    does: bool,
 ) -> None:
-    async with first_week(tmp_path / "home") as live:
+    async with first_week(tmp_path / "home", settings) as live:
         page = await open_live(browser, live)
-        await send(page, "[[deltas:4]] [[cut:2]] a longer story about the sea")
-        card = page.locator(".cut-card")
-        await expect(card).to_contain_text("This answer is not complete")
-        await expect(page.locator(".problem-card")).to_have_count(0)
-        await expect(page.locator(".reply .body")).to_contain_text("#1")
-        await page.reload()
-        await expect(card).to_contain_text("This answer is not complete")
-    async with first_week(tmp_path / "other", OPENAI_BASE_URL=NEW_PORT) as live:
+        await send(page, said)
+        for _ in range(2):
+            await expect(page.locator(".facts")).to_be_visible()
+            reply = await page.locator(".reply").inner_text()
+            assert (reply.count("#1"), reply.count(says)) == (1, 1), reply
+            assert len(CUT.findall(reply)) == 1
+            assert await page.get_by_role("button", name="Try again").count() == does
+            await expect(page.get_by_role("link", name="Why?")).to_have_count(1)
+            await page.reload()
+
+
+@pytest.mark.req("A6")
+async def test_a_refused_connection_is_told_apart(browser: Browser, tmp_path: Path) -> None:
+    async with first_week(tmp_path / "home", {"OPENAI_BASE_URL": NEW_PORT}) as live:
         page = await open_live(browser, live)
         await send(page, "hello")
         await expect(page.locator(".problem-card .note").first).to_contain_text(

@@ -291,8 +291,9 @@ async def test_the_story_of_a_message_is_the_owners_and_only_of_this_page(
     )
     other = (await rest.json())["id"]
 
-    story = await http.get(f"/web/messages/{own}/why", headers=cookie)
-    assert (story.status, (await story.json())["id"]) == (200, own)
+    answer = await http.get(f"/web/messages/{own}/why", headers=cookie)
+    found = await answer.json()
+    assert (answer.status, found["story"]["id"], found["conversation"]) == (200, own, "c1")
     assert (await http.get(f"/web/messages/{other}/why", headers=cookie)).status == 404
     operator = await gateway.access.make_token("op", role="operator")
     bearer = {"authorization": f"Bearer {operator}"}

@@ -44,16 +44,30 @@ def spans(log: Log, version: int, *, length: int, to_origins: bool = True) -> It
     Messages that came back from an earlier state belong to the versions that first added them or,
     without `to_origins`, to the version that brought them back.
     """
+    owners = spans_and_repeats(log, version, length=length, to_origins=to_origins)
+    return (span for span in owners if span.start < span.stop)
+
+
+def spans_and_repeats(
+    log: Log, version: int, *, length: int, to_origins: bool = True
+) -> Iterator[Span]:
+    """Iterate like `spans`; an empty span is a retry that ended at its messages and added none.
+
+    Such a retry repeated what was there, or only the beginning of it.
+    """
     moves, limit = log(version), length
     while limit > 0:
         move = next(moves, None)
         if move is None:
             return
+        edit = move.edit
         if to_origins and move.content != move.number:
             moves = log(move.content)
-        elif move.edit.added and move.edit.start < limit:
-            yield Span(move.edit.start, limit, move)
-            limit = move.edit.start
+        elif edit.added and edit.start < limit:
+            yield Span(edit.start, limit, move)
+            limit = edit.start
+        elif edit.kind == "retry" and not edit.added and edit.start == limit:
+            yield Span(limit, limit, move)
 
 
 def marks_from(start: int, tip: Tip, *, log: Log, calls: Iterable[Call]) -> bytes:

@@ -164,7 +164,10 @@ def _out_of_time(turn: Turn, partial: str) -> Reply:
     if not partial:
         text = "This took longer than I may work on one message, so I stopped. Please ask for less at once."
         return _tool_output(turn, cause) or failed(text, cause)
-    note = "\n\n(I stopped here: this took longer than I may work on one message.)"
+    note = (
+        "\n\n(I stopped here: this took longer than I may work on one message. Please ask for less "
+        "at once.)"
+    )
     parts = (TextPart(partial + note),)
     return Reply(parts=parts, outcome=Outcome.FAILED, reason=cause, earned=True)
 
@@ -262,7 +265,7 @@ def _cut_mark(turn: Turn) -> tuple[str, str | None]:
         )
     if turn.stop_reason == "refusal":
         return (
-            "My model refused to go on here.",
+            "My model refused to go on here. Other words may help.",
             "the model, or its service's content filter, ended the answer (stop reason: refusal)",
         )
     return "", None

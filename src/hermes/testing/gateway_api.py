@@ -254,7 +254,7 @@ class MemoryGatewayApi:
         found = [
             ConversationMessage(turn.record, turn.result, epoch=turn.epoch)
             for turn in self._turns.values()
-            if turn.record.lane == lane and turn.record.seq < newest and turn.event.text != NEW
+            if turn.record.lane == lane and turn.record.seq < newest and not turn.record.control
         ]
         shown = found[-limit:]
         earlier = str(shown[0].record.seq) if len(shown) < len(found) else None
@@ -271,6 +271,10 @@ class MemoryGatewayApi:
         begun = [turn for turn in self._turns.values() if turn.record.lane == lane]
         return any(turn.event.is_temporary for turn in begun[:1])
 
+    def _is_waiting(self, lane: str) -> bool:
+        turns = [turn.record for turn in self._turns.values() if turn.record.lane == lane]
+        return any(record.state is MessageState.PARKED for record in turns)
+
     # Any: the rows are printed, each with the keys that its store knows.
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""
@@ -283,6 +287,7 @@ class MemoryGatewayApi:
                     "title": turn.event.text[:80],
                 }
                 row["is_temporary"] = self._is_temporary(turn.record.lane)
+                row["is_waiting"] = self._is_waiting(turn.record.lane)
                 rows[source.chat_id] = {**row, "used_at": turn.record.received_at}
         return tuple(reversed(rows.values()))[:limit]
 

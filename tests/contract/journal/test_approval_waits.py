@@ -34,6 +34,12 @@ async def lines(rig: Rig, message_id: str) -> list[str]:
     return [line.what for line in report.lines]
 
 
+async def marked(rig: Rig) -> list[bool]:
+    """Return which conversations are listed as waiting for an approval."""
+    rows = await rig.core.gateway_api.conversations("rest", limit=9)
+    return [row["is_waiting"] for row in rows]
+
+
 async def text_of(rig: Rig, message_id: str) -> str:
     result = await rig.store.inbox.result(message_id)
     assert result is not None
@@ -61,6 +67,19 @@ async def test_j9_a_message_of_the_web_chat_denies_what_waits_and_is_answered(
         # The model knows of both: what was asked before, and that it was not done.
         seen = rig.model.calls[-1].request.messages
         assert any("I did not run pay" in message.text for message in seen)
+
+
+@pytest.mark.req("J9")
+async def test_j9_the_list_of_conversations_marks_what_waits_until_it_is_decided(
+    tmp_path: Path,
+) -> None:
+    async with open_rig(tmp_path, tools=(RunTool("pay", traits=ASKING),)) as rig:
+        await rig.answer("hello", chat="other")
+        await park(rig)
+        assert sorted(await marked(rig)) == [False, True]
+
+        await rig.answer("/approve")
+        assert await marked(rig) == [False, False]
 
 
 @pytest.mark.req("J9")
@@ -247,6 +266,7 @@ async def test_j9_a_new_message_denies_what_a_subagent_waits_for_and_the_turn_go
             if progress.kind == "status":
                 assert "May I run danger" in progress.text
                 break
+        assert await marked(rig) == [True]
 
         following = await rig.say("never mind", denies=True)
 

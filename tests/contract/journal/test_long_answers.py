@@ -246,7 +246,7 @@ async def test_a_refused_answer_says_so(tmp_path: Path) -> None:
         cut, none = await rig.store.inbox.result(first), await rig.store.inbox.result(second)
         assert cut is not None
         assert none is not None
-        assert cut.text == "I would\n\n(My model refused to go on here.)"
+        assert cut.text == "I would\n\n(My model refused to go on here. Other words may help.)"
         assert cut.stop_reason == "refusal"
         assert none.text == "My model refused to answer that. Please ask in other words."
         assert none.reason == "the model, or its service's content filter, refused to answer"

@@ -55,6 +55,51 @@ async def test_retry_takes_out_the_answer_and_then_its_own(tmp_path: Path) -> No
 
 
 @pytest.mark.req("W9", "W23")
+async def test_a_retry_that_says_the_same_again_takes_out_the_answer_before_it(
+    tmp_path: Path,
+) -> None:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text="the same")
+
+    async with open_rig(tmp_path, script=script) as rig:
+        await talk(rig, "zero", "one", "/retry")
+        assert await marks(rig) == [("zero", ""), ("one", "reply"), ("/retry", "")]
+
+        await talk(rig, "/retry", "two")
+        now = [("zero", ""), ("one", "reply"), ("/retry", "all"), ("/retry", ""), ("two", "")]
+        assert await marks(rig) == now
+
+        await talk(rig, "/undo", "/undo")
+        assert [mark for _, mark in await marks(rig)] == ["", *["all"] * 4, "", ""]
+
+
+@pytest.mark.req("W9", "W23")
+async def test_of_several_retries_only_the_last_is_left_also_if_it_says_what_was_said_before(
+    tmp_path: Path,
+) -> None:
+    said = iter(("ok", "ok", "no", "ok"))
+
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text=next(said))
+
+    async with open_rig(tmp_path, script=script) as rig:
+        await talk(rig, "one", "/retry", "/retry", "/retry")
+        assert [mark for _, mark in await marks(rig)] == ["reply", "all", "all", ""]
+
+
+@pytest.mark.req("W9", "W23")
+async def test_an_answer_is_whole_again_when_the_retry_that_said_the_same_is_left(
+    tmp_path: Path,
+) -> None:
+    def script(_seen: SeenConversation, _number: int) -> ScriptedTurn:
+        return ScriptedTurn(text="the same")
+
+    async with open_rig(tmp_path, script=script) as rig:
+        await talk(rig, "one", "/branch before", "/retry", "two", "/branch to before")
+        assert [mark for _, mark in await marks(rig)] == ["", "", "all", "all", ""]
+
+
+@pytest.mark.req("W9", "W23")
 async def test_what_a_branch_brings_back_belongs_to_the_conversation_again(
     tmp_path: Path,
 ) -> None:

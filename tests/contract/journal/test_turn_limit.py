@@ -54,7 +54,8 @@ async def test_the_partial_text_is_kept_and_charged(tmp_path: Path) -> None:
 
         assert (outcome, reason) == ("failed", _CAUSE)
         assert text.endswith(
-            "\n\n(I stopped here: this took longer than I may work on one message.)"
+            "\n\n(I stopped here: this took longer than I may work on one message. Please ask for "
+            "less at once.)"
         )
         assert text.startswith("one ")
         assert await ledger(rig, message_id) == [("capture", -1)]

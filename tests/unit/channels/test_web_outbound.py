@@ -94,13 +94,19 @@ def test_an_erased_message_has_no_text() -> None:
 @pytest.mark.req("W9")
 def test_the_list_of_conversations_keeps_its_order() -> None:
     rows: list[dict[str, Any]] = [
-        {"chat_id": "b", "title": "About b", "used_at": 2.0, "is_temporary": True},
+        {
+            "chat_id": "b",
+            "title": "About b",
+            "used_at": 2.0,
+            "is_temporary": True,
+            "is_waiting": True,
+        },
         {"chat_id": "a"},
     ]
     assert as_json(conversations_json(rows)) == {
         "conversations": [
-            {"id": "b", "title": "About b", "at": 2.0, "temporary": True},
-            {"id": "a", "title": "", "at": 0.0, "temporary": False},
+            {"id": "b", "title": "About b", "at": 2.0, "temporary": True, "waiting": True},
+            {"id": "a", "title": "", "at": 0.0, "temporary": False, "waiting": False},
         ]
     }
 

@@ -35,6 +35,7 @@ from hermes.message.ids import MakeId
 from hermes.ports.channel import Accept, Acceptance, Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi, MessageStatus, owner_only
+from hermes.ports.turns import MessageRecord
 
 # Any: printed as it is; the page reads `demo` and `model`. Read every time: operators change
 # models.
@@ -161,8 +162,9 @@ class _Chat:
 
         async def tell_story(exchange: HttpExchange) -> Answer:
             await self._enter(exchange)
-            status = await self._own_message(exchange)
-            return json_response(await story(status.record.id))
+            record = (await self._own_message(exchange)).record
+            found = await story(record.id)
+            return json_response({"conversation": _conversation_of(record), "story": found})
 
         return (
             Route("/web/messages", Endpoint({"POST": self._post})),
@@ -211,8 +213,8 @@ class _Chat:
     async def _events(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)
         record = (await self._own_message(exchange)).record
-        chat_id = "" if record.event is None else record.event.source.chat_id
-        return self._stream(Ticket(id=record.id, conversation=chat_id, duplicate=True), exchange)
+        ticket = Ticket(id=record.id, conversation=_conversation_of(record), duplicate=True)
+        return self._stream(ticket, exchange)
 
     async def _own_message(self, exchange: HttpExchange) -> MessageStatus:
         """Return the message that a path names; messages of other channels are other people's."""
@@ -242,6 +244,10 @@ class _Chat:
             keep_alive_s=self._settings.keep_alive_s,
             may_go_on=partial(is_still_known, self._gateway_api, exchange.headers),
         )
+
+
+def _conversation_of(record: MessageRecord) -> str:
+    return "" if record.event is None else record.event.source.chat_id
 
 
 def _check_type(exchange: HttpExchange) -> None:

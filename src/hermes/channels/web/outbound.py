@@ -22,12 +22,13 @@ class PageMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversationView(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation in the list of conversations."""
+    """A conversation in the list of conversations; one that is `waiting` waits for an approval."""
 
     id: str
     title: str
     at: float
     temporary: bool
+    waiting: bool
 
 
 def conversation_json(conversation: str, page: ConversationPage) -> dict[str, object]:
@@ -75,4 +76,5 @@ def _conversation(row: Mapping[str, Any]) -> ConversationView:
         title=str(row.get("title") or ""),
         at=float(row.get("used_at") or 0.0),
         temporary=bool(row.get("is_temporary")),
+        waiting=bool(row.get("is_waiting")),
     )

@@ -14,7 +14,7 @@ import structlog
 
 from hermes.errors import BadRequest, NotFound, StoreError
 from hermes.graph.records import Move
-from hermes.graph.rewind import Log, spans
+from hermes.graph.rewind import Log, spans, spans_and_repeats
 from hermes.message.chat import ChatMessage
 from hermes.message.continuations import answer_text
 from hermes.message.event import MessageEvent
@@ -264,25 +264,45 @@ def removed_parts(
 ) -> dict[str, TakenOut]:
     """Return what a version lacks of what turns have added since a time, by their messages.
 
-    A turn of which nothing is left was taken out whole; one that lacks its end lost its reply.
+    A turn of which nothing is left was taken out whole; one that lacks its end lost its reply. A
+    retry takes the place of the reply before it also where it says the same again.
     """
-    left: dict[str, int] = {}
-    for span in takewhile(
-        lambda span: not _is_before(span.move, since), spans(log, version, length=length)
-    ):
-        reason = span.move.edit.reason
-        left[reason] = left.get(reason, 0) + span.stop - span.start
+    left, repeated = _left_since(log, version, length=length, since=since)
     moves = takewhile(lambda move: not _is_before(move, since), islice(log(version), looks))
     added = {
         move.edit.reason: move.edit.added
         for move in moves
-        if move.edit.added and move.content == move.number
+        if (move.edit.added or move.edit.kind == "retry") and move.content == move.number
     }
     return {
         reason: "reply" if left.get(reason) else "all"
         for reason, count in added.items()
-        if left.get(reason, 0) < count
+        if left.get(reason, -1) < count or reason in repeated
     }
+
+
+def _left_since(
+    log: Log, version: int, *, length: int, since: float
+) -> tuple[dict[str, int], set[str]]:
+    """Return how many messages are left of each turn, and the turns whose reply a retry repeats.
+
+    An earlier retry of the same reply is not among them: nothing is left of it.
+    """
+    left: dict[str, int] = {}
+    repeated: set[str] = set()
+    is_retried = False
+    for span in takewhile(
+        lambda span: not _is_before(span.move, since),
+        spans_and_repeats(log, version, length=length),
+    ):
+        reason, is_retry = span.move.edit.reason, span.move.edit.kind == "retry"
+        if not (is_retried and is_retry):
+            left[reason] = left.get(reason, 0) + span.stop - span.start
+        # A turn's first message is what was said.
+        if is_retried and not is_retry and left[reason] > 1:
+            repeated.add(reason)
+        is_retried = is_retry
+    return left, repeated
 
 
 def _is_before(move: Move, since: float) -> bool:

@@ -314,6 +314,7 @@ class SqlTranscripts:
                     "used_at": row[6],
                     "title": await self._safe_title(row[0], row[3], first=row[7]),
                     "is_temporary": bool(row[8]),
+                    "is_waiting": bool(row[9]),
                 }
                 for row in rows
             ]

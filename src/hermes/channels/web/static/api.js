@@ -9,10 +9,11 @@ export class ServerError extends Error {
   }
 }
 
-async function call(path, options = {}) {
+// The page stays where it is if a request in the background finds that the browser is signed out.
+async function call(path, { isBackground = false, ...options } = {}) {
   const answer = await fetch(path, { cache: "no-store", ...options });
   if (answer.ok) return answer;
-  if (answer.status === 401) leave();
+  if (answer.status === 401 && !isBackground) leave();
   const body = await answer.json().catch(() => null);
   throw new ServerError(answer.status, body?.error, Number(answer.headers.get("retry-after")));
 }
@@ -41,11 +42,14 @@ export const getInfo = async () => (await call("/web/info")).json();
 export const getStory = async (id) =>
   (await call(`/web/messages/${encodeURIComponent(id)}/why`)).json();
 
-export const getConversations = async () => (await call("/web/conversations")).json();
+export const getConversations = async (options) =>
+  (await call("/web/conversations", options)).json();
 
 // `page` may have `limit` and `before`, the `earlier` of another page.
-export const getConversation = async (id, page = {}) =>
-  (await call(`/web/conversations/${encodeURIComponent(id)}?${new URLSearchParams(page)}`)).json();
+export const getConversation = async (id, page = {}, options = {}) => {
+  const path = `/web/conversations/${encodeURIComponent(id)}?${new URLSearchParams(page)}`;
+  return (await call(path, options)).json();
+};
 
 export const stopConversation = async (conversation) => post("/web/stop", { conversation });
 

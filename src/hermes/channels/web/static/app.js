@@ -1,345 +1,87 @@
 // The chat page: which conversation is open, what is being written, and every key and button.
 
-import { getConversation, getConversations, getInfo, stopConversation } from "./api.js";
-import { showApproval, showFailure } from "./cards.js";
-import { CHANGES_PAST, Exchange } from "./exchange.js";
-import { resetMemory, setUpMemory, showMemory, showSwitch } from "./memory.js";
-import { announce, find, newId, setTitle, showLink } from "./page.js";
+import { getConversations, getInfo } from "./api.js";
+import { Conversation } from "./conversation.js";
+import { catchUp, load, loadEarlier } from "./history.js";
+import { resetMemory, setUpMemory, showSwitch } from "./memory.js";
+import { find, newId, setTitle, showLink } from "./page.js";
+import { setUpScroll } from "./scroll.js";
 import { closeOverlay, drawConversations, setUpSidebar } from "./sidebar.js";
-import { Turn } from "./turn.js";
 import { keepUnsent, noteSignOut, takeUnsent } from "./unsent.js";
-import { dividerNode, FRESH_START, ReplyView } from "./view.js";
 
+// How often a visible page looks for what other tabs and people at the terminal have done.
+const LOOK_MS = 3000;
 const text = find("text");
-const scroll = find("scroll");
-const messages = find("messages");
 const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
-
-// State of the conversation: its epoch once loaded, the epoch of the oldest message shown, the messages on
-// the page by id, the key of the page before them, what an open approval does when it is decided, by its
-// id, and whether the conversation is temporary.
-const nothingShown = () => ({
-  epoch: null,
-  oldest: 0,
-  shown: new Map(),
-  earlier: null,
-  approvals: new Map(),
-  isTemporary: false,
-});
-const state = { conversation: "", turns: new Set(), sticks: true, ...nothingShown() };
+let conversation = null;
 
 // Conversations
 
 async function open(id) {
-  for (const turn of state.turns) turn.leave();
-  state.turns.clear();
-  Object.assign(state, { conversation: id, ...nothingShown() });
-  find("earlier").hidden = true;
-  find("earlier-problem").textContent = "";
-  messages.replaceChildren();
+  conversation?.leave();
   resetMemory();
   setTitle("");
-  showEmpty();
+  const opened = new Conversation(id, {
+    turns: update,
+    listed: refreshList,
+    reopen: () => open(id),
+    ended: (exchange) => {
+      catchUp(opened, exchange);
+      // An operator may have changed the model in the meantime.
+      showInfo();
+    },
+  });
+  conversation = opened;
   update();
   closeOverlay();
   text.focus();
-  await loadConversation(id);
-}
-
-async function loadConversation(id) {
-  try {
-    const page = await getConversation(id);
-    if (state.conversation !== id) return;
-    state.epoch = page.epoch;
-    if (page.messages.length) state.isTemporary = page.temporary;
-    showMemory(page);
-    showPage(page, page.epoch);
-    if (!messages.childElementCount) await loadEarlier();
-    toEnd();
-    refreshList();
-  } catch (problem) {
-    if (state.conversation === id) showLoadProblem(id, problem);
-  }
-}
-
-async function loadEarlier() {
-  const id = state.conversation;
-  const button = find("earlier");
-  // A disabled button would lose the focus.
-  if (button.ariaBusy === "true") return;
-  button.ariaBusy = "true";
-  find("earlier-problem").textContent = "";
-  try {
-    // A page may hold only messages that are already shown.
-    const first = messages.firstElementChild;
-    while (state.earlier && messages.firstElementChild === first) {
-      const page = await getConversation(id, { before: state.earlier });
-      if (state.conversation !== id) return;
-      const top = topOf(first);
-      showPage(page, first ? state.oldest : state.epoch);
-      scroll.scrollTop += topOf(first) - top;
-    }
-  } catch {
-    if (state.conversation === id) {
-      find("earlier-problem").textContent = "Earlier messages could not be loaded. Try again.";
-    }
-  } finally {
-    button.ariaBusy = "false";
-    if (button.hidden) text.focus({ preventScroll: true });
-  }
-}
-
-const topOf = (node) => node?.getBoundingClientRect().top ?? 0;
-
-// Inserts a page's messages above the shown ones; `epoch` is that of the message after them.
-function showPage({ messages: kept, earlier }, epoch) {
-  const above = document.createDocumentFragment();
-  const fresh = kept.filter(({ turn }) => !state.shown.has(turn.id));
-  if (!messages.childElementCount && fresh.length) setTitle(fresh[0].text);
-  fresh.forEach((one, number) => {
-    showKept(one, above);
-    if (one.epoch !== (fresh[number + 1]?.epoch ?? epoch)) above.append(dividerNode());
-  });
-  messages.prepend(above);
-  if (fresh.length) state.oldest = fresh[0].epoch;
-  state.earlier = earlier;
-  find("earlier").hidden = !earlier;
-  showEmpty();
-}
-
-function showKept({ text: said, turn, taken_out: takenOut }, holder) {
-  const exchange = new Exchange(said);
-  state.shown.set(turn.id, exchange);
-  holder.append(exchange.node);
-  const view = addReply(exchange);
-  if (turn.state !== "done") follow(view, { messageId: turn.id }, exchange);
-  else endTurn(view, turn, exchange);
-  exchange.fold(takenOut);
-}
-
-// What `/undo` and `/retry` took out of the conversation is folded.
-async function refold() {
-  const id = state.conversation;
-  const page = await getConversation(id).catch(() => null);
-  if (!page || state.conversation !== id) return;
-  for (const { turn, taken_out: takenOut } of page.messages) state.shown.get(turn.id)?.fold(takenOut);
-  stick();
-}
-
-// After a command the divider goes below its reply; on a new day, above the day's first message.
-async function showFreshStart(exchange, turn) {
-  const id = state.conversation;
-  const page = await getConversation(id, { limit: 5 }).catch(() => null);
-  if (!page || state.conversation !== id || state.epoch === null) return;
-  showMemory(page);
-  if (page.epoch === state.epoch) return;
-  state.epoch = page.epoch;
-  const isFirst = page.messages.some((one) => one.turn.id === turn.id && one.epoch === page.epoch);
-  if (isFirst) exchange.node.before(dividerNode());
-  else exchange.node.after(dividerNode());
-  announce(FRESH_START);
-  stick();
-}
-
-function showLoadProblem(id, problem) {
-  const view = new ReplyView(announce);
-  messages.append(view.node);
-  view.settle();
-  view.card("problem-card", {
-    title: "This conversation could not be loaded",
-    text: problem instanceof TypeError ? "Cannot reach the server." : problem.message,
-    buttons: [["Try again", () => open(id)]],
-  });
-  showEmpty();
+  await load(opened);
 }
 
 function newConversation() {
   location.hash = `/${newId()}`;
 }
 
-async function refreshList() {
+function openFromAddress() {
+  const named = /^#\/(.+)$/.exec(location.hash);
+  const id = named ? decodeURIComponent(named[1]) : newId();
+  if (!named) history.replaceState(null, "", `#/${id}`);
+  open(id);
+}
+
+async function drawList(options) {
+  const { conversations } = await getConversations(options);
+  drawConversations(conversations, conversation.id);
+  const own = conversations.find(({ id }) => id === conversation.id);
+  if (own?.title) setTitle(own.title);
+}
+
+// The list is not essential: the next message requests it again.
+const refreshList = () => drawList().catch(() => {});
+
+// What other tabs do
+
+async function look() {
+  if (document.hidden || !navigator.onLine) return;
+  await drawList({ isBackground: true });
+  await catchUp(conversation);
+}
+
+async function lookAgainAndAgain() {
   try {
-    const { conversations } = await getConversations();
-    drawConversations(conversations, state.conversation);
-    const own = conversations.find(({ id }) => id === state.conversation);
-    if (own?.title) setTitle(own.title);
-  } catch {
-    // The list is not essential: the next message requests it again.
+    await look();
+  } catch (problem) {
+    // Signed out: the next thing that the person does shows the sign-in page.
+    if (problem.status === 401) return;
   }
-}
-
-// Turns
-
-function say(said) {
-  const exchange = new Exchange(said);
-  messages.append(exchange.node);
-  if (messages.childElementCount === 1) setTitle(said);
-  showEmpty();
-  ask(exchange);
-}
-
-function ask(exchange) {
-  follow(addReply(exchange), { message: newMessage(exchange.text) }, exchange);
-  toEnd();
-}
-
-function newMessage(said) {
-  const message = { conversation: state.conversation, text: said, id: newId() };
-  return state.isTemporary ? { ...message, temporary: true } : message;
-}
-
-function addReply(exchange) {
-  const view = new ReplyView(announce);
-  view.onDraw = stick;
-  exchange.node.append(view.node);
-  return view;
-}
-
-function follow(view, what, exchange) {
-  const turn = new Turn(what, {
-    accepted: ({ id, denied }) => {
-      state.shown.set(id, exchange);
-      // What this message has denied ends now, under its own question.
-      const end = state.approvals.get(denied?.approval);
-      if (end) end();
-      else if (denied) view.card("notice-card", { text: `${denied.tool} was not run.`, buttons: [] });
-      // A new conversation is listed with its first message.
-      if (what.message) refreshList();
-    },
-    restart: () => view.restart(),
-    event: (event, data) => showEvent(view, event, data),
-    link: showLink,
-    failed: (problem) => {
-      forget(turn);
-      showProblem(view, problem.message, () => ask(exchange));
-    },
-    end: (event, data) => {
-      forget(turn);
-      if (event === "parked") showQuestion(view, data, exchange);
-      else {
-        endTurn(view, data, exchange, true);
-        showFreshStart(exchange, data);
-        if (CHANGES_PAST.test(exchange.text)) refold();
-      }
-      if (what.message) refreshList();
-      // An operator may have changed the model in the meantime.
-      showInfo();
-      stick();
-    },
-  });
-  state.turns.add(turn);
-  update();
-  turn.follow();
-}
-
-function forget(turn) {
-  state.turns.delete(turn);
-  update();
-}
-
-function showEvent(view, event, data) {
-  if (event === "delta") view.add(data.text);
-  else if (event === "snapshot") view.replace(data.text);
-  else if (event === "status") view.tell(data.text);
-  else if (event === "tool") view.tell(`Using ${data.name}`);
-  else if (event === "question") askPerson(view, data.text);
-  else if (event === "settled") view.clear("asked-card");
-  stick();
-}
-
-// A tool asks and waits: the person's next message is the answer.
-function askPerson(view, asked) {
-  view.clear("asked-card");
-  view.card("asked-card question-card", {
-    title: "A question",
-    text: asked,
-    buttons: [["Decline", () => say("/deny")]],
-  });
-  announce(asked);
-  text.focus();
-}
-
-function endTurn(view, turn, exchange, isLive = false) {
-  view.end(turn, { isLive });
-  for (const notice of turn.notices ?? []) view.card("notice-card", { text: notice, buttons: [] });
-  if (turn.outcome === "failed") showFailure(view, turn, () => retryIn(view, () => ask(exchange)));
-}
-
-function showProblem(view, problem, retry) {
-  view.settle();
-  view.card("problem-card", {
-    title: "That did not work",
-    text: problem,
-    buttons: [["Try again", () => retryIn(view, retry)]],
-  });
-  stick();
-}
-
-function retryIn(view, retry) {
-  view.node.remove();
-  retry();
-  text.focus();
-}
-
-function showQuestion(view, turn, exchange) {
-  const again = () => {
-    state.approvals.delete(turn.approval);
-    if (!view.node.isConnected) return;
-    view.node.remove();
-    follow(addReply(exchange), { messageId: turn.id }, exchange);
-  };
-  state.approvals.set(turn.approval, again);
-  showApproval(view, turn, (command) => {
-    // By its id: another approval may be pending in this conversation.
-    const word = turn.approval ? `${command} ${turn.approval}` : command;
-    const decided = (_event, decision) => {
-      if (decision.outcome === "refused") announce(decision.reply);
-      again();
-    };
-    new Turn({ message: newMessage(word) }, { ...silent, end: decided, failed: again }).follow();
-  });
-  announce(turn.reply ?? "");
-}
-
-const nothing = () => {};
-const silent = { accepted: nothing, restart: nothing, event: nothing, link: nothing };
-
-async function stop() {
-  if (!state.turns.size) return;
-  try {
-    await stopConversation(state.conversation);
-  } catch {
-    announce("The reply could not be stopped.");
-    showLink(false);
-  }
+  setTimeout(lookAgainAndAgain, LOOK_MS);
 }
 
 // Page state
 
-function showEmpty() {
-  const isEmpty = messages.childElementCount === 0;
-  find("empty").hidden = !isEmpty;
-  messages.hidden = isEmpty;
-}
-
 function update() {
-  find("stop").hidden = state.turns.size === 0;
+  find("stop").hidden = !conversation?.turns.size;
   find("send").disabled = text.value.trim() === "";
-}
-
-function stick() {
-  if (state.sticks) scroll.scrollTop = scroll.scrollHeight;
-}
-
-function toEnd() {
-  state.sticks = true;
-  find("jump").hidden = true;
-  stick();
-}
-
-function onScroll() {
-  state.sticks = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 60;
-  find("jump").hidden = state.sticks;
 }
 
 function grow() {
@@ -354,15 +96,15 @@ function submit() {
   text.value = "";
   find("unsent").hidden = true;
   grow();
-  say(said);
+  conversation.say(said);
   text.focus();
 }
 
 function keepWhatIsUnsent() {
   noteSignOut();
-  const waiting = [...state.turns].filter((turn) => turn.message && !turn.messageId);
-  const said = [...waiting.map((turn) => turn.message.text), text.value.trim()].filter(Boolean);
-  if (said.length) keepUnsent(state.conversation, said.join("\n\n"));
+  const waiting = conversation.unconfirmed.map(({ message }) => message.text);
+  const said = [...waiting, text.value.trim()].filter(Boolean);
+  if (said.length) keepUnsent(conversation.id, said.join("\n\n"));
 }
 
 function putUnsentBack() {
@@ -382,7 +124,7 @@ function onTextKey(event) {
 
 function onPageKey(event) {
   if (event.key === "Escape") {
-    if (!closeOverlay()) stop();
+    if (!closeOverlay()) conversation.stop();
   } else if (event.key.toLowerCase() === "k" && (event.metaKey || event.ctrlKey)) {
     event.preventDefault();
     newConversation();
@@ -401,11 +143,10 @@ async function showInfo() {
   }
 }
 
-function openFromAddress() {
-  const named = /^#\/(.+)$/.exec(location.hash);
-  const id = named ? decodeURIComponent(named[1]) : newId();
-  if (!named) history.replaceState(null, "", `#/${id}`);
-  open(id);
+function closeNotice() {
+  sessionStorage.setItem("notice", "hidden");
+  find("notice").hidden = true;
+  text.focus();
 }
 
 function useIdea(event) {
@@ -413,6 +154,12 @@ function useIdea(event) {
   if (!idea) return;
   text.value = idea.textContent;
   grow();
+  text.focus();
+}
+
+function useSwitch(isTemporary) {
+  conversation.isTemporary = isTemporary;
+  find("temporary-chip").hidden = !isTemporary;
   text.focus();
 }
 
@@ -424,34 +171,27 @@ function setUp() {
   });
   text.addEventListener("keydown", onTextKey);
   text.addEventListener("input", grow);
-  scroll.addEventListener("scroll", onScroll, { passive: true });
   addEventListener("keydown", onPageKey);
   addEventListener("hashchange", openFromAddress);
   addEventListener("signed-out", keepWhatIsUnsent);
-  addEventListener("offline", () => state.turns.size && showLink(false));
-  find("stop").addEventListener("click", stop);
+  addEventListener("offline", () => conversation.turns.size && showLink(false));
+  document.addEventListener("visibilitychange", () => look().catch(() => {}));
+  find("stop").addEventListener("click", () => conversation.stop());
   find("new").addEventListener("click", newConversation);
-  find("jump").addEventListener("click", toEnd);
-  find("earlier").addEventListener("click", loadEarlier);
+  find("earlier").addEventListener("click", () => loadEarlier(conversation));
   find("empty").addEventListener("click", useIdea);
-  find("close-notice").addEventListener("click", () => {
-    sessionStorage.setItem("notice", "hidden");
-    find("notice").hidden = true;
-    text.focus();
-  });
+  find("close-notice").addEventListener("click", closeNotice);
   document.querySelector(".skip").addEventListener("click", (event) => {
     event.preventDefault();
     text.focus();
   });
+  setUpScroll();
   setUpSidebar();
-  setUpMemory((isTemporary) => {
-    state.isTemporary = isTemporary;
-    find("temporary-chip").hidden = !isTemporary;
-    text.focus();
-  });
+  setUpMemory(useSwitch);
 }
 
 setUp();
 putUnsentBack();
 showInfo();
 openFromAddress();
+setTimeout(lookAgainAndAgain, LOOK_MS);

@@ -1,9 +1,9 @@
-// Cards under a reply: an approval that waits, and an answer that failed or was cut off.
+// Cards under a reply: a question or an approval that waits, an answer that failed or was cut off.
+
+import { storyOf } from "./view.js";
 
 const TODAY = { hour: "2-digit", minute: "2-digit" };
 const LATER = { ...TODAY, weekday: "short", day: "numeric", month: "short" };
-
-export const storyOf = (id) => `/why/${encodeURIComponent(id)}`;
 
 // `decide` takes "/approve" or "/deny".
 export function showApproval(view, turn, decide) {
@@ -27,14 +27,37 @@ function untilText({ expires_at: at }) {
   return `It waits until ${when}, then it counts as denied. Writing anything else also denies it.`;
 }
 
-// An answer that was cut off is shown as it is, with a note; a failure is a problem.
+// A tool asks and waits: the person's next message is the answer.
+export function showQuestion(view, asked, decline) {
+  view.clear("asked-card");
+  view.card("asked-card question-card", {
+    title: "A question",
+    text: asked,
+    buttons: [["Decline", decline]],
+  });
+}
+
+export function showNotice(view, text) {
+  view.card("notice-card", { text, buttons: [] });
+}
+
+// An answer that was cut off says so at its end: only what can be done is added.
 export function showFailure(view, turn, retry) {
-  const more = {
-    note: turn.reason ? `Reason: ${turn.reason}` : "No reason was given.",
-    buttons: [["Try again", retry]],
-    link: ["Why?", storyOf(turn.id)],
-    id: turn.id,
-  };
-  if (turn.partial) view.card("cut-card", { title: "This answer is not complete", ...more });
-  else view.card("problem-card", { title: "That did not work", text: turn.reply, ...more });
+  const actions = { buttons: [["Try again", retry]], link: ["Why?", storyOf(turn.id)] };
+  if (turn.partial) view.card("cut-card", actions);
+  else {
+    view.card("problem-card", {
+      title: "That did not work",
+      text: turn.reply,
+      note: turn.reason ? `Reason: ${turn.reason}` : "No reason was given.",
+      id: turn.id,
+      ...actions,
+    });
+  }
+}
+
+// A request failed before Hermes had an answer.
+export function showProblem(view, title, text, again) {
+  view.settle();
+  view.card("problem-card", { title, text, buttons: [["Try again", again]] });
 }

@@ -26,6 +26,7 @@ export function resetMemory() {
 }
 
 let earlierMessages = 0;
+let shown = "";
 
 export function showSwitch(info = null) {
   earlierMessages = info?.earlier_messages ?? earlierMessages;
@@ -41,6 +42,9 @@ function beginsWith() {
 // `page` is a conversation as the server reports it.
 export function showMemory({ temporary, contributions }) {
   find("temporary-chip").hidden = !temporary;
+  // What is drawn anew loses the focus.
+  if (shown === JSON.stringify(contributions)) return;
+  shown = JSON.stringify(contributions);
   const holder = find("memory");
   holder.hidden = !contributions.length;
   holder.replaceChildren();

@@ -43,8 +43,29 @@ function remembered() {
   return localStorage.getItem("sidebar") === "hidden";
 }
 
+let drawn = "";
+
+// What has not changed is not drawn again: it would lose the focus.
 export function drawConversations(conversations, current) {
+  const now = JSON.stringify([conversations, current, new Date().toDateString()]);
+  if (drawn === now) return;
+  drawn = now;
   const holder = find("conversations");
+  const focused = holder.contains(document.activeElement) ? document.activeElement.href : null;
+  draw(holder, conversations, current);
+  [...holder.querySelectorAll("a")].find(({ href }) => href === focused)?.focus();
+  showWaiting(conversations.filter(({ waiting }) => waiting).length);
+}
+
+// The button that opens the hidden list has the mark, too.
+function showWaiting(count) {
+  const button = find("open-sidebar");
+  const verb = count === 1 ? "waits" : "wait";
+  button.classList.toggle("waiting", count > 0);
+  button.ariaLabel = count ? `Show conversations: ${count} ${verb} for approval` : "Show conversations";
+}
+
+function draw(holder, conversations, current) {
   const groups = new Map();
   for (const conversation of conversations) {
     const day = dayOf(conversation.at);
@@ -58,16 +79,22 @@ export function drawConversations(conversations, current) {
 
 function listOf(items, current) {
   const list = element("ul");
-  for (const { id, title, temporary } of items) {
+  for (const conversation of items) {
     const item = element("li");
-    const link = element("a", "", title || "Conversation");
-    link.href = `#/${encodeURIComponent(id)}`;
-    if (id === current) link.setAttribute("aria-current", "page");
-    if (temporary) link.append(element("span", "mark", "temporary"));
-    item.append(link);
+    item.append(linkTo(conversation, conversation.id === current));
     list.append(item);
   }
   return list;
+}
+
+function linkTo({ id, title, temporary, waiting }, isCurrent) {
+  const link = element("a");
+  link.href = `#/${encodeURIComponent(id)}`;
+  if (isCurrent) link.setAttribute("aria-current", "page");
+  link.append(element("span", "name", title || "Conversation"));
+  if (waiting) link.append(" ", element("span", "mark waiting", "waits for approval"));
+  if (temporary) link.append(" ", element("span", "mark", "temporary"));
+  return link;
 }
 
 function dayOf(at) {

@@ -23,6 +23,8 @@ export function saidNode(text) {
   return node;
 }
 
+export const storyOf = (id) => `/why/${encodeURIComponent(id)}`;
+
 export const FRESH_START = "Hermes starts fresh here: it no longer sees the messages above.";
 
 export const dividerNode = () => element("p", "divider", FRESH_START);
@@ -144,7 +146,8 @@ function linkNode(label, address) {
 
 function factsNode(turn) {
   const node = element("div", "facts");
-  const facts = [ENDINGS[turn.outcome], turn.model];
+  // A part of an answer says itself that it is one.
+  const facts = [turn.partial ? "" : ENDINGS[turn.outcome], turn.model];
   if (turn.tool_calls.length) {
     facts.push(`used ${[...new Set(turn.tool_calls.map((tool) => tool.name))].join(", ")}`);
   }
@@ -154,7 +157,7 @@ function factsNode(turn) {
   node.append(...facts.filter(Boolean).map((fact) => element("span", "", fact)));
   // The card of a failure has this link.
   if (turn.outcome === "failed") return node;
-  const why = linkNode("Why?", `/why/${encodeURIComponent(turn.id)}`);
+  const why = linkNode("Why?", storyOf(turn.id));
   why.setAttribute("aria-label", "Why? The story of this reply");
   node.append(why);
   return node;

@@ -7,7 +7,8 @@ import { element } from "./view.js";
 async function show() {
   const id = decodeURIComponent(location.pathname.replace(/^\/why\//, ""));
   try {
-    const story = await getStory(id);
+    const { conversation, story } = await getStory(id);
+    find("back").href = `/#/${encodeURIComponent(conversation)}`;
     find("answer").textContent = story.answer;
     for (const [name, value] of factsOf(story)) {
       find("facts").append(element("dt", "", name), element("dd", "", value));

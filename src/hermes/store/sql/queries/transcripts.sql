@@ -1,19 +1,27 @@
 -- name: sessions
--- Sessions of every platform, the most recently used first.
+-- Sessions of every platform with whether an approval waits in them, the most recently used first.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
         AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
-    temporary
+    temporary, EXISTS (
+        SELECT 1 FROM approvals WHERE state = 'waiting' AND approvals.id < 'q_' AND (
+            lane = lanes.key OR (lane > lanes.key || '/' AND lane < lanes.key || '0')
+        )
+    )
 FROM lanes
 WHERE head > 0
 ORDER BY used_at DESC LIMIT ?1;
 
 -- name: sessions_of_platform
--- Sessions of one platform, also those whose first message waits, the most recently used first, along its index.
+-- As `sessions`, of one platform, also those whose first message waits, along its index.
 SELECT key, platform, chat_id, person_id, epoch, head, used_at,
     (SELECT id FROM inbox INDEXED BY inbox_lane WHERE inbox.lane = lanes.key
         AND inbox.person_id = lanes.person_id AND inbox.control = 0 ORDER BY seq LIMIT 1),
-    temporary
+    temporary, EXISTS (
+        SELECT 1 FROM approvals WHERE state = 'waiting' AND approvals.id < 'q_' AND (
+            lane = lanes.key OR (lane > lanes.key || '/' AND lane < lanes.key || '0')
+        )
+    )
 FROM lanes
 WHERE platform = ?1 AND (head > 0 OR (key NOT LIKE '%/%' AND EXISTS (
     SELECT 1 FROM inbox INDEXED BY inbox_lane
