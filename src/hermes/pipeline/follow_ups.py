@@ -36,12 +36,6 @@ def takes_more(message: MessageRecord, services: FollowUpServices) -> bool:
     return event.source.platform in services.merging or starts_burst(event, services)
 
 
-def is_gathering(message: MessageRecord, services: FollowUpServices) -> bool:
-    """Return whether the turn of a message without any work yet may be waiting for others."""
-    event = message.event
-    return event is not None and takes_more(message, services) and may_join(event, services)
-
-
 def starts_burst(event: MessageEvent, services: FollowUpServices) -> bool:
     """Return whether more photos may follow: in an album, or by their time where replies are sent.
 

@@ -50,7 +50,7 @@ _log = structlog.get_logger(__name__)
 class _Running:
     """The message that a lane's task works on now."""
 
-    __slots__ = ("asker", "ctx", "is_stuck", "message_id", "view")
+    __slots__ = ("asker", "ctx", "early_stop", "is_stuck", "message_id", "view")
 
     def __init__(self, asker: ShareHolder | None) -> None:
         # As whose the lane has its place; None if it needs none.
@@ -59,6 +59,8 @@ class _Running:
         self.ctx: TurnContext | None = None
         self.view: LaneView | None = None
         self.is_stuck = False
+        # The message that is to stop and by what, if its turn was only about to begin.
+        self.early_stop: tuple[str, str] | None = None
 
     def is_part(self, message_id: str) -> bool:
         """Return whether a message is the turn's own or has joined it, or if nothing runs.
@@ -143,7 +145,10 @@ class Lanes:
     def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
         """Stop the turn of `message_id`, if it still runs on the lane, and its subagents."""
         running = self._running.get(lane)
-        if running is None or running.ctx is None or running.message_id != message_id:
+        if running is None or message_id is None:
+            return
+        if running.ctx is None or running.message_id != message_id:
+            running.early_stop = message_id, by
             return
         running.ctx.interrupt.press(by)
         for name, below in self._running.items():
@@ -307,6 +312,8 @@ class Lanes:
         current_turn.set(view.message.id)
         running.ctx = ctx = self._runner.context(view, after_stop=after_stop)
         self._inherit_stop(view.lane, ctx)
+        if running.early_stop is not None and running.early_stop[0] == view.message.id:
+            ctx.interrupt.press(running.early_stop[1])
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
         except ApprovalWait:

@@ -163,7 +163,7 @@ async def test_reasoning_reaches_the_model_from_the_next_message_on(tmp_path: Pa
         await rig.answer("one")
         assert "high" in await rig.answer("/reasoning HIGH")
         await rig.answer("two")
-        assert "none of low" in await rig.answer("/reasoning extreme")
+        assert "use low, medium" in await rig.answer("/reasoning extreme")
         await rig.answer("/reasoning off")
         await rig.answer("three")
 

@@ -346,3 +346,28 @@ def test_they_survive_a_kill_at_every_step(tmp_path: Path, case: str) -> None:
     told = re.search(r"(\d+) kills", done.stdout)
     assert told is not None
     assert int(told[1]) >= 20
+
+
+@pytest.mark.req("W16")
+async def test_a_stop_right_behind_a_message_stops_it_before_it_has_begun(tmp_path: Path) -> None:
+    slow = Slow()
+    shown = ImagePart(Media("image/png", url="https://pictures.example/a"))
+    async with open_rig(tmp_path, media=lambda *_: slow) as rig:
+        first = await rig.say("look", attached=(shown,))
+        await rig.until(lambda: slow.asked == 1)
+
+        assert await rig.answer("/stop") == "Stopped."
+        slow.here.set()
+        assert await rig.outcome(first) == "interrupted"
+        assert rig.model.calls == []
+
+
+@pytest.mark.req("W16")
+async def test_a_stop_stops_a_message_whose_lane_is_only_being_looked_at(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, start=False) as rig:
+        first = await rig.say("look")
+        stop = await rig.say("/stop")
+        await rig.start()
+
+        outcomes = [await rig.outcome(one) for one in (first, stop)]
+        assert outcomes in (["interrupted", "answered"], ["answered", "answered"])

@@ -323,4 +323,5 @@ async def test_j11_a_stop_before_the_first_word_costs_no_credit_and_counts_as_sp
         spent = await rig.store.spend.total(Meter("person", person.person_id, "tokens", "2023-11"))
         assert ((await wallet(rig)).balance, (await wallet(rig)).held) == (5, 0)
 
-    assert spent > 1024
+    # What was sent, and no answer: the model had written none.
+    assert 0 < spent < 1024

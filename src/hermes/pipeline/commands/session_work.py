@@ -6,7 +6,6 @@ from hermes.message.outcome import MessageState
 from hermes.message.session_key import base_lane
 from hermes.pipeline.background import tasks_of, title_of
 from hermes.pipeline.commands.effect import Effect
-from hermes.pipeline.follow_ups import is_gathering
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.turn import Turn
@@ -25,7 +24,7 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     So do background tasks, unless `all` is stopped.
     """
     lane = base_lane(turn.lane)
-    running = await _about_to_run(await ctx.services.store.turns.view(lane), ctx.services)
+    running = _under_way(await ctx.services.store.turns.view(lane))
     tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
     sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
@@ -53,7 +52,7 @@ async def start_afresh(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """End the conversation, and what runs in it."""
     del argument
     lane = base_lane(turn.lane)
-    running = await _about_to_run(await ctx.services.store.turns.view(lane), ctx.services)
+    running = _under_way(await ctx.services.store.turns.view(lane))
     return Effect(text="Started a new conversation.", interrupts=running, reset_lane=lane)
 
 
@@ -109,12 +108,9 @@ def _running(view: LaneView) -> str | None:
     return message.id if message is not None and message.state in _UNDER_WAY else None
 
 
-async def _about_to_run(view: LaneView, services: Services) -> str | None:
-    """Return what runs, or what may be waiting for others to follow it, or for a place."""
-    message = view.message
-    if message is not None and is_gathering(message, services):
-        return message.id
-    return _running(view) or await _without_place(view, services)
+def _under_way(view: LaneView) -> str | None:
+    """Return what runs, or what is about to: a message that was just sent, or waits for a place."""
+    return None if view.message is None else view.message.id
 
 
 async def _without_place(view: LaneView, services: Services) -> str | None:
