@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from hermes.agents.secret_mask import SecretMask
 from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
@@ -62,10 +63,12 @@ def make_model_layer(
     facts: ModelFacts | None = None,
     circuits: CircuitStates | None = None,
     draw: Draw = random.random,
+    mask: SecretMask | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process.
 
     So are the failures of model services without `circuits`. `draw` returns random numbers.
+    `mask` masks secrets in answers.
     """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
@@ -99,6 +102,7 @@ def make_model_layer(
         sleep=asyncio.sleep,
         meter=meter,
         clock=clock,
+        mask=mask,
     )
     planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes.ports.graph_reader import GraphReader
+from hermes.ports.secrets import SecretReader
 
 
 class PersonRow(msgspec.Struct, frozen=True):
@@ -32,5 +33,5 @@ class PersonRowReader(Protocol):
         ...
 
 
-class HomeReader(GraphReader, PersonRowReader, Protocol):
+class HomeReader(GraphReader, PersonRowReader, SecretReader, Protocol):
     """The files of a home, read beside its gateway."""

@@ -7,11 +7,13 @@ from hermes.errors import StoreError
 from hermes.graph import MessageGraph, Problem
 from hermes.ports.graph_reader import GraphEntry
 from hermes.ports.person_rows import PersonRow
+from hermes.ports.secrets import SecretValues
 from hermes.store.sql.graph_audit import check_rows, find_orphans
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.person_rows import LEFT_OUT, person_rows
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
+from hermes.store.sql.secrets import secret_values
 from hermes.store.sqlite.connection import Database, newest_version, open_reader
 
 _SQL = load("graph")
@@ -73,6 +75,10 @@ class SqlGraphReader:
     def salt(self) -> bytes:
         """Return the secret that hides names in exports; constant for this store."""
         return self._sealer.digest(_SALT)
+
+    def secret_values(self) -> SecretValues:
+        """Return every stored secret with its value."""
+        return secret_values(self._connection, self._sealer)
 
     def person_rows(self, person_id: str) -> Iterator[PersonRow]:
         """Yield all rows of a person, a page at a time."""
