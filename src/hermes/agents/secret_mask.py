@@ -10,6 +10,7 @@ import asyncio
 from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
@@ -79,6 +80,22 @@ class SecretMask:
         if self.is_empty or len(text) < _LONG:
             return self.text(text)
         return await asyncio.to_thread(self.text, text)
+
+    def report(self, report: object) -> object:
+        """Return a report without secrets; the report itself if it has none."""
+        if self.is_empty or not self.has_one(msgspec.json.encode(report).decode()):
+            return report
+        return self._plain(msgspec.to_builtins(report))
+
+    # Any: plain JSON values.
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(str(name)): self._plain(one) for name, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._plain(one) for one in value]
+        return value
 
     def has_one(self, text: str) -> bool:
         """Return whether a secret is in the text."""

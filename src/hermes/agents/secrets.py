@@ -132,6 +132,13 @@ class Secrets:
                 await asyncio.sleep(_RETRY_S)
 
 
+def mask_of(values: SecretValues) -> SecretMask:
+    """Return the mask of values that were read without a `Secrets`, as commands read them."""
+    mask = SecretMask()
+    mask.use(masked_pairs(values))
+    return mask
+
+
 def masked_pairs(values: SecretValues) -> Iterator[tuple[str, str]]:
     """Yield values as a mask takes them, with their names."""
     return ((name, value) for (_, name), value in values.items())

@@ -18,6 +18,9 @@ from hermes.ports.secrets import EVERY_AGENT
 
 _log = structlog.get_logger(__name__)
 Make = Callable[[str, ProviderSettings], Provider]
+# The agent, the provider and its credentials.
+_Name = tuple[str, str, tuple[tuple[str, str], ...]]
+_Made = Mapping[_Name, Provider]
 # The stored credentials of one provider, by field.
 _Given = Mapping[CredentialField, str]
 
@@ -41,7 +44,7 @@ class ProviderKeys:
         self._configured = dict(providers)
         self._make = make
         self._secrets = secrets
-        self._made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Provider] = {}
+        self._made: dict[_Name, Provider] = {}
         # Providers whose key was replaced: a call that runs may still use them.
         self._replaced: list[Provider] = []
 
@@ -58,7 +61,7 @@ class ProviderKeys:
         for one in (*self._replaced, *self._made.values()):
             await one.close()
 
-    def _shared(self, before: Mapping[object, Provider]) -> dict[str, Provider]:
+    def _shared(self, before: _Made) -> dict[str, Provider]:
         """Return the providers of every agent, in the order of the tables."""
         given = self._given(EVERY_AGENT)
         named = given.keys() | {
@@ -72,7 +75,7 @@ class ProviderKeys:
         return {**shared, **{n: one for n, one in self._configured.items() if n not in shared}}
 
     def _own(
-        self, agent: str, shared: Mapping[str, Provider], before: Mapping[object, Provider]
+        self, agent: str, shared: Mapping[str, Provider], before: _Made
     ) -> dict[str, Provider]:
         """Return the providers that an agent calls with its own key, or must not call."""
         return {
@@ -87,7 +90,7 @@ class ProviderKeys:
         table: ProviderSettings,
         given: _Given,
         *,
-        before: Mapping[object, Provider],
+        before: _Made,
     ) -> Provider:
         """Return a provider as every agent calls it; without a stored key as it is configured."""
         if not given and name in self._configured:
@@ -105,7 +108,7 @@ class ProviderKeys:
         given: _Given,
         *,
         shared: Provider,
-        before: Mapping[object, Provider],
+        before: _Made,
     ) -> Provider:
         # Its deployments have keys of the gateway.
         shares = with_credentials(self._tables[name], self._given(EVERY_AGENT).get(name, {}))
@@ -128,7 +131,7 @@ class ProviderKeys:
         table: ProviderSettings,
         *,
         given: _Given,
-        before: Mapping[object, Provider],
+        before: _Made,
     ) -> Provider:
         """Return the provider of these credentials, the one from before if they are the same."""
         own = with_credentials(table, given)

@@ -64,10 +64,13 @@ class HiddenProvider:
         """Raise the reason."""
         raise ProviderUnavailable(self._problem)
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+    async def stream(self, _request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Raise the reason: a plan from before may still name the provider."""
+        for event in self._nothing():
+            yield event
+
+    def _nothing(self) -> Iterator[ModelEvent]:
         raise ProviderRejected(f"{self.info.name}: {self._problem}")
-        yield
 
     async def close(self) -> None:
         """Release nothing."""

@@ -93,11 +93,12 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
 class _DeploymentCall:
     """`with` reports to the deployments how a call at one of them ended."""
 
-    __slots__ = ("_deployments", "_entry", "is_trial", "name", "provider", "rest_s")
+    __slots__ = ("_deployments", "_entry", "_mask", "is_trial", "name", "provider", "rest_s")
 
-    def __init__(self, deployments: Deployments, entry: CallPass) -> None:
+    def __init__(self, deployments: Deployments, entry: CallPass, *, mask: SecretMask) -> None:
         self._deployments = deployments
         self._entry = entry
+        self._mask = mask
         self.name = entry.deployment.name
         self.provider = entry.deployment.provider
         self.is_trial = entry.is_trial
@@ -121,6 +122,8 @@ class _DeploymentCall:
         if error is None:
             self._deployments.succeeded(self._entry, rest_s=self.rest_s)
         elif isinstance(error, ProviderError):
+            # A service may repeat in its error what it was sent, and the error is told to others.
+            error.args = (self._mask.text(str(error)), *error.args[1:])
             self._deployments.failed(self._entry, error)
         else:
             self._deployments.left(self._entry)
@@ -353,7 +356,7 @@ class ModelCaller:
             waited=walk.has_waited,
         )
         walk.try_at(entry.deployment.name)
-        return _DeploymentCall(self._deployments, entry)
+        return _DeploymentCall(self._deployments, entry, mask=self._mask)
 
     def _charge(
         self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog

@@ -40,9 +40,10 @@ def command(
     """
     with required_graph_reader(home) as reader:
         found = diff_calls(reader, before, after)
+        mask = mask_of(reader.secret_values())
         names = {found.before.graph, found.after.graph}
         note_shown(home, (entry for entry in reader.graphs() if entry.name in names))
-    print_report(found, _print, as_json=as_json)
+    print_report(msgspec.convert(mask.report(found), CallDiff), _print, as_json=as_json)
 
 
 def _print(found: CallDiff, out: Console) -> None:

@@ -96,6 +96,8 @@ def command(
     with required_graph_reader(home) as reader:
         entries = list(reader.graphs()) if every else find_all(reader, wanted)
         note_exported(home, entries, every=every)
+        mask = mask_of(reader.secret_values())
+        plan = msgspec.structs.replace(plan, has_secret=mask.has_one)
         report = _export(reader, entries, plan)
     if as_json:
         print_json(report)

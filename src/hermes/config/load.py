@@ -28,7 +28,7 @@ from hermes.config.layers import (
     layer_of_tree,
     layer_of_variables,
 )
-from hermes.config.named_variables import fill, has_named
+from hermes.config.named_variables import fill, has_named, server_names
 from hermes.config.presets import preset_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
@@ -61,6 +61,8 @@ class LoadedConfig:
     """Reads the same files and variables again."""
     mcp_with: Callable[[Mapping[str, str]], McpSettings] = field(repr=False, compare=False)
     """Returns the settings of the MCP servers with secrets for the names that these contain."""
+    mcp_names: Mapping[str, tuple[str, ...]] = field(repr=False, compare=False)
+    """The MCP servers that name a variable or a secret, by this name."""
     variable: Callable[[str], str | None] = field(repr=False, compare=False)
     """Returns the value of a variable of the environment or of `.env`."""
     choices: StartChoices = StartChoices()
@@ -116,6 +118,7 @@ def examine(
         mcp_with=partial(
             _mcp_with, settings.mcp, named, variables=partial(_variables, environ, folder)
         ),
+        mcp_names=server_names(named),
         variable=lambda name: _variables(environ, folder).get(name),
     )
     return ConfigExamination(loaded, (), loaded.warnings)

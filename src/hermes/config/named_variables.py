@@ -55,6 +55,16 @@ def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
                     yield ("mcp", "servers", name, field, inner), left
 
 
+def server_names(winners: Mapping[Key, LayerValue]) -> dict[str, tuple[str, ...]]:
+    """Return the MCP servers whose settings contain a name, by this name."""
+    found: dict[str, dict[str, None]] = {}
+    for key, leaf in winners.items():
+        if len(key) == 5 and may_name(key) and isinstance(leaf.value, str):
+            for name in _NAMED.findall(leaf.value):
+                found.setdefault(name, {})[key[2]] = None
+    return {name: tuple(servers) for name, servers in found.items()}
+
+
 def name_in(text: str) -> str | None:
     """Return the first name of a variable in a text."""
     found = _NAMED.search(text)

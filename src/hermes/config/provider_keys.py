@@ -60,10 +60,8 @@ def with_credentials(
     A key and a token of one service exclude each other, so a stored one replaces both.
     """
     stored = {field: SecretStr(value) for field, value in given.items() if value}
-    emptied: dict[CredentialField, SecretStr | None] = dict.fromkeys(
-        _FIELDS.values() if stored else given
-    )
-    return table.model_copy(update={**emptied, **stored})
+    replaced = _FIELDS.values() if stored else given
+    return table.model_copy(update={str(field): stored.get(field) for field in replaced})
 
 
 def _key(name: str) -> Key:

@@ -10,6 +10,7 @@ from hashlib import sha256
 import msgspec
 
 from hermes import __version__
+from hermes.agents.secrets import mask_of
 from hermes.control.person_export import Line, export_lines
 from hermes.control.person_record import PersonRecord
 from hermes.ports.person_rows import HomeReader
@@ -53,8 +54,9 @@ _ABOUT = {
 
 
 def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Iterator[bytes]:
-    """Yield the lines of an export, each with its line end."""
+    """Yield the lines of an export, each with its line end and without stored secrets."""
     counts, digest = Counter[str](), sha256()
+    mask = mask_of(reader.secret_values())
     manifest: Line = {
         "kind": "manifest",
         "format": FORMAT,
@@ -67,7 +69,7 @@ def user_export(record: PersonRecord, reader: HomeReader, *, at: float) -> Itera
         "beware": _BEWARE,
     }
     for line in _lines(manifest, record, reader):
-        content = msgspec.json.encode(line) + b"\n"
+        content = msgspec.json.encode(mask.report(line)) + b"\n"
         counts[str(line["kind"])] += 1
         digest.update(content)
         yield content
