@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.agents.secrets import mask_of
 from hermes.cli.graph_source import note_shown, required_graph_reader
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.graph_diff import CallDiff, CallSide, SettingDiff, ToolsDiff, diff_calls

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.agents.secrets import mask_of
 from hermes.cli.failure import FAILED, ending_cleanly
 from hermes.cli.graph_source import note_exported, required_graph_reader
 from hermes.cli.progress import progress_bar

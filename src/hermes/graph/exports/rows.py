@@ -19,7 +19,7 @@ from hermes.graph.exports.pairs import pair_rows
 from hermes.graph.exports.rated_answers import labelled_rows
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
-from hermes.graph.exports.shapes import FormatName, shape_of
+from hermes.graph.exports.shapes import ExportShape, FormatName, shape_of
 from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.exports.tokens import Tokenizer
 from hermes.graph.message_graph import MessageGraph
