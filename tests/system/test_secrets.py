@@ -52,6 +52,8 @@ async def parrot(received: ReceivedRequest, out: Out) -> None:
         out.frame(frame({"tool_calls": [call]}) + frame({}, "tool_calls"))
     else:
         text = f"{key} {b64encode(key.encode()).decode()} is my key, {asked}"
+        if "quiet" in asked:
+            text = "fine"
         if has_result:
             text = received.json()["messages"][-1]["content"]
         for at in range(0, len(text), 3):
@@ -273,7 +275,10 @@ async def test_a_value_is_read_back_by_no_door(tmp_path: Path) -> None:
         # Somebody writes a secret into a chat, and the service repeats what it was sent.
         said = await home.say(f"{SAID} {TOOLS}")
         refused = await home.say("refuse")
+        await home.say(f"quiet {TOOLS}", "coach")
         shown += [json.dumps(refused), json.dumps(said["reply"]), await home.stream(SAID)]
+        agreed = {"user": "rest:ann", "may_train": True}
+        assert "error" not in await home.ask("POST", "/control/consent", agreed)
         _, key = await caller_key(home)
         for stream in (False, True):
             shown.append(await completion(home, key, stream=stream))
@@ -284,28 +289,38 @@ async def test_a_value_is_read_back_by_no_door(tmp_path: Path) -> None:
         shown.append(json.dumps(await home.ask("GET", "/settings/secrets")))
         shown.append(json.dumps(await home.ask("GET", "/workspaces/coach/secrets")))
         shown.append(json.dumps(await home.ask("GET", "/openapi.json")))
-    commands = (
-        ("users", "export", "rest:ann"),
-        ("graph", "show", "agent:main:rest:dm:main"),
-        ("graph", "export", "--all", "--out", str(tmp_path / "rows.jsonl")),
-        ("why", str(said["id"]), "--text"),
-        ("secrets", "list", "--json"),
-        ("audit",),
-    )
-    for words in commands:
-        done = await run_command(tmp_path / "home", *words, is_merged=True)
-        shown.append(done.stdout)
+    rows = tmp_path / "rows.jsonl"
+    ran = [await command_output(tmp_path / "home", *words) for words in commands(said["id"], rows)]
 
     found = {
         place: text
-        for place, text in enumerate(shown)
+        for place, text in enumerate([*shown, *ran])
         for value in (GLOBAL, TOOLS)
         if value in text or b64encode(value.encode()).decode()[:-4] in text
     }
     assert found == {}
     assert "[secret OTHER_TOKEN]" in said["reply"]
     assert "[secret OPENAI_API_KEY]" in said["reply"]
+    export, drawing, rows_told, story, *_ = ran
+    assert [f"{SAID} [secret OTHER_TOKEN]" in one for one in (export, drawing, story)] == [True] * 3
+    assert "contains a secret of this gateway" in rows_told
     assert leaks(tmp_path, GLOBAL, TOOLS) == []
+
+
+def commands(message: str, rows: Path) -> tuple[tuple[str, ...], ...]:
+    """Return commands that show what was said, or what there is."""
+    return (
+        ("users", "export", "rest:ann"),
+        ("graph", "show", "agent:main:rest:dm:main:ann"),
+        ("graph", "export", "--all", "--format", "openai", "--out", str(rows)),
+        ("why", message, "--text"),
+        ("secrets", "list", "--json"),
+        ("audit",),
+    )
+
+
+async def command_output(home: Path, *words: str) -> str:
+    return str((await run_command(home, *words, is_merged=True)).stdout)
 
 
 async def caller_key(home: Home) -> tuple[str, str]:
