@@ -4,7 +4,7 @@ What may be the beginning of a secret is held back until more of the answer has 
 of tool calls stay as the model wrote them, and so do thoughts that only their service may change.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -14,6 +14,7 @@ from hermes.message.parts import Part, ReasoningPart, TextPart
 from hermes.ports.provider import CallEnd, ModelName, ReasoningDelta, TextDelta
 
 _Shown = Piece | ModelName
+_Next = Callable[[_Shown], Iterable[_Shown]]
 
 
 class MaskedAnswer:
@@ -24,14 +25,19 @@ class MaskedAnswer:
         self._text = StreamedMask(mask)
         self._thought = StreamedMask(mask)
 
-    def pieces(self, piece: _Shown) -> Iterable[_Shown]:
-        """Return what can be shown after `piece` has arrived: nearly always the piece itself."""
+    def pieces(self, piece: _Shown, then: _Next) -> Iterable[_Shown]:
+        """Return what `then` makes of what can be shown after `piece` has arrived."""
+        # Nearly always, and for every piece of every answer.
         if self._mask.is_empty:
-            return (piece,)
-        return self._masked(piece)
+            return then(piece)
+        return (one for safe in self._masked(piece) for one in then(safe))
 
-    def rest(self) -> Iterator[Piece]:
-        """Yield what was held back, after everything has arrived."""
+    def rest(self, then: _Next) -> Iterator[_Shown]:
+        """Yield what `then` makes of what was held back, after everything has arrived."""
+        for piece in self._held():
+            yield from then(piece)
+
+    def _held(self) -> Iterator[Piece]:
         if thought := self._thought.close():
             yield ReasoningDelta(thought)
         if text := self._text.close():
@@ -52,7 +58,7 @@ class MaskedAnswer:
     def _masked(self, piece: _Shown) -> Iterator[_Shown]:
         if isinstance(piece, TextDelta):
             if piece.starts_part:
-                yield from self.rest()
+                yield from self._held()
             text = self._text.feed(piece.text)
             if text == piece.text:
                 yield piece
@@ -67,7 +73,7 @@ class MaskedAnswer:
             elif text or piece.signature or piece.sealed or piece.whole:
                 yield msgspec.structs.replace(piece, text=text)
         else:
-            yield from self.rest()
+            yield from self._held()
             yield piece
 
     def _part(self, part: Part) -> Part:

@@ -275,17 +275,14 @@ class ModelCaller:
                             place.end_trial()
                         has_thought = has_thought or isinstance(event, ReasoningDelta)
                         if not fitted.hides:
-                            for piece in (
-                                one for safe in masked.pieces(event) for one in passing.pieces(safe)
-                            ):
+                            for piece in masked.pieces(event, passing.pieces):
                                 walk.show(piece)
                                 yield piece
                         timeout.start_wait()
                     else:
                         raise StreamTruncated(f"{info.name} ended its stream without an end")
         end = masked.whole(note_left_out(read(fitted, end, wanted=wanted), context))
-        held = (one for safe in masked.rest() for one in passing.pieces(safe))
-        for piece in chain(held, passing.rest(end)):
+        for piece in chain(masked.rest(passing.pieces), passing.rest(end)):
             walk.show(piece)
             yield piece
         end = drop_thoughts(end, shows_thoughts=spec.shows_thoughts)

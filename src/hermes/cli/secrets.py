@@ -55,7 +55,7 @@ _COLUMNS = (
 )
 _Name = Annotated[
     str,
-    typer.Argument(metavar="NAME", help="The name, such as ANTHROPIC_API_KEY or GITHUB_TOKEN."),
+    typer.Argument(metavar="SECRET_NAME", help="The name, such as ANTHROPIC_API_KEY or GITHUB_TOKEN."),
 ]
 _Agent = Annotated[
     str,
