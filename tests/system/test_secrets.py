@@ -363,3 +363,56 @@ async def test_what_cannot_be_a_secret_is_refused_without_repeating_it(
     assert body["key"] not in answer["error"]["message"] or body["key"].isupper()
     assert unknown["error"]["code"] == "not_found"
     assert kept == {"secrets": []}
+
+
+@pytest.mark.req("M9", "W1")
+async def test_the_command_line_reads_values_from_a_pipe_and_shows_none(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    configure(home, {}, {})
+
+    async def hermes(*words: str, text: str = "") -> tuple[int, str]:
+        done = await run_command(home, "secrets", *words, text=text, is_merged=True)
+        return done.returncode, done.stdout
+
+    offline = await hermes("set", "GEMINI_API_KEY", text=f"{GLOBAL}\n")
+    empty = await hermes("set", "OTHER", text="\n")
+    as_argument = await hermes("set", "OTHER", "--hide")
+    async with running(home, {"providers": {}}) as live:
+        hidden = await hermes("set", "GEMINI_API_KEY", "--agent", "coach", "--hide")
+        found = (await live.candidates())[0], (await live.candidates("coach"))[0]
+        listed = await hermes("list", "--json")
+        gone = await hermes("delete", "GEMINI_API_KEY")
+        again = await hermes("delete", "GEMINI_API_KEY")
+        after = (await live.candidates())[0]
+
+    assert offline[0] == hidden[0] == listed[0] == gone[0] == 0
+    assert "The secret GEMINI_API_KEY is set (hash " in offline[1]
+    assert (empty[0], "The value is empty" in empty[1]) == (1, True)
+    assert (as_argument[0], "--hide needs --agent" in as_argument[1]) == (1, True)
+    assert "is hidden from the agent coach" in hidden[1]
+    assert (found, after) == ((["gemini"], ["local"]), ["local"])
+    (line,) = json.loads(listed[1])["secrets"]
+    assert (line["key"], line["used_by"], "value" in line) == (
+        "GEMINI_API_KEY",
+        ["provider gemini"],
+        False,
+    )
+    assert "The secret GEMINI_API_KEY is deleted." in gone[1]
+    assert (again[0], "There is no secret 'GEMINI_API_KEY'" in again[1]) == (1, True)
+    assert leaks(home, GLOBAL) == []
+
+
+@pytest.mark.req("M9", "J24")
+async def test_a_backup_carries_secrets_sealed(tmp_path: Path) -> None:
+    home, archive = tmp_path / "home", tmp_path / "archive"
+    archive.mkdir()
+    async with running(home, {"providers": {}}) as live:
+        await live.put("GEMINI_API_KEY", GLOBAL)
+        made = await command_output(home, "backup", str(archive / "b.hermes"))
+    key = ("--key-file", str(home / "keys" / "store.keys"))
+    told = ("restore", str(archive / "b.hermes"), *key)
+    restored = await command_output(tmp_path / "restored", *told)
+    listed = await command_output(tmp_path / "restored", "secrets", "list", "--json")
+
+    assert "GEMINI_API_KEY" in listed, (made, restored)
+    assert leaks(archive, GLOBAL) == []

@@ -55,7 +55,9 @@ _COLUMNS = (
 )
 _Name = Annotated[
     str,
-    typer.Argument(metavar="SECRET_NAME", help="The name, such as ANTHROPIC_API_KEY or GITHUB_TOKEN."),
+    typer.Argument(
+        metavar="SECRET_NAME", help="The name, such as ANTHROPIC_API_KEY or GITHUB_TOKEN."
+    ),
 ]
 _Agent = Annotated[
     str,
@@ -66,7 +68,7 @@ _Agent = Annotated[
 
 
 def set_value(
-    name: _Name,
+    secret_name: _Name,
     *,
     agent: _Agent = "",
     hide: Annotated[
@@ -81,13 +83,13 @@ def set_value(
     """
     if hide and not agent:
         raise BadRequest("--hide needs --agent: a global secret is deleted instead.")
-    value = "" if hide else _read_value(name)
+    value = "" if hide else _read_value(secret_name)
     by = operator_name()
     if agent:
-        new = NewAgentSecret(id=agent, key=name, value=value, by=by)
+        new = NewAgentSecret(id=agent, key=secret_name, value=value, by=by)
         made = call(home, SECRETS_SET_OF_AGENT, new)
     else:
-        made = call(home, SECRETS_SET, NewSecret(key=name, value=value, by=by))
+        made = call(home, SECRETS_SET, NewSecret(key=secret_name, value=value, by=by))
     print_done(made, _set_text(made), as_json=as_json)
 
 
@@ -103,7 +105,9 @@ def list_all(
     print_report(report, _print, as_json=as_json, wide=wide)
 
 
-def delete(name: _Name, *, agent: _Agent = "", home: Home = None, as_json: AsJson = False) -> None:
+def delete(
+    secret_name: _Name, *, agent: _Agent = "", home: Home = None, as_json: AsJson = False
+) -> None:
     """Delete a secret; a running gateway stops using it at once."""
 
     def nothing() -> DroppedSecret:
@@ -111,10 +115,10 @@ def delete(name: _Name, *, agent: _Agent = "", home: Home = None, as_json: AsJso
 
     by = operator_name()
     if agent:
-        ended = AgentSecretEnd(id=agent, key=name, by=by)
+        ended = AgentSecretEnd(id=agent, key=secret_name, by=by)
         gone = call(home, SECRETS_DELETE_OF_AGENT, ended, empty=nothing)
     else:
-        gone = call(home, SECRETS_DELETE, SecretEnd(key=name, by=by), empty=nothing)
+        gone = call(home, SECRETS_DELETE, SecretEnd(key=secret_name, by=by), empty=nothing)
     whose = f" of the agent {gone.agent}" if gone.agent else ""
     print_done(gone, f"The secret {gone.key}{whose} is deleted.", as_json=as_json)
 
