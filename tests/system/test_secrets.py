@@ -230,6 +230,25 @@ async def test_a_key_makes_a_service_available_and_an_empty_one_hides_it(tmp_pat
 
 
 @pytest.mark.req("M9", "M1")
+async def test_a_turn_of_an_agent_passes_over_the_service_whose_key_is_hidden(
+    tmp_path: Path,
+) -> None:
+    async with ScriptedHttp(parrot) as first, ScriptedHttp(parrot) as second:
+        services = {
+            "openai": {"base_url": f"{first.origin}/v1"},
+            "house": {"base_url": f"{second.origin}/v1", "model": "house-1"},
+        }
+        async with running(tmp_path / "home", {"providers": services}) as home:
+            await home.put("OPENAI_API_KEY", "", agent="coach")
+            await home.say(SAID)
+            coachs = await home.say(SAID, "coach")
+            why = await home.ask("GET", f"/control/why/{coachs['id']}")
+
+    assert (len(first.requests), len(second.requests)) == (1, 1)
+    assert "the agent coach hides its key by an empty secret" in json.dumps(why)
+
+
+@pytest.mark.req("M9", "M1")
 async def test_secrets_are_used_after_a_restart(tmp_path: Path) -> None:
     async with running(tmp_path / "home", {"providers": {}}) as home:
         await home.put("GEMINI_API_KEY", GLOBAL)
@@ -281,7 +300,8 @@ async def test_a_value_is_read_back_by_no_door(tmp_path: Path) -> None:
         assert "error" not in await home.ask("POST", "/control/consent", agreed)
         _, key = await caller_key(home)
         for stream in (False, True):
-            shown.append(await completion(home, key, stream=stream))
+            shown.append(await completion(home, key, SAID, stream=stream))
+            shown.append(await completion(home, key, "refuse", stream=stream))
         for one in (said, refused):
             shown.append(json.dumps(await home.ask("GET", f"/control/why/{one['id']}?text=true")))
         for path in ("status", "models", "mcp", "audit", "search?text=please", "interactions"):
@@ -328,11 +348,11 @@ async def caller_key(home: Home) -> tuple[str, str]:
     return str(made["key"]["id"]), str(made["secret"])
 
 
-async def completion(home: Home, key: str, *, stream: bool) -> str:
+async def completion(home: Home, key: str, text: str, *, stream: bool) -> str:
     body = {
         "model": "openai:m",
         "stream": stream,
-        "messages": [{"role": "user", "content": SAID}],
+        "messages": [{"role": "user", "content": text}],
     }
     headers = {"authorization": f"Bearer {key}"}
     async with home._http.post("/v1/chat/completions", json=body, headers=headers) as answer:

@@ -151,3 +151,11 @@ def test_only_what_may_begin_a_secret_is_held_back() -> None:
     assert streamed.feed(f"and {VALUE[:9]}") == "and "
     assert streamed.feed(f"{VALUE[9:]} end") == f"{NAMED} end"
     assert streamed.close() == ""
+
+
+@pytest.mark.req("M9")
+def test_a_secret_whose_end_may_begin_another_one_waits_as_a_whole() -> None:
+    streamed = StreamedMask(mask_of(FIRST="abcdefgh", SECOND="ghijklmnop"))
+
+    assert streamed.feed("it is abcdefgh") == "it is "
+    assert streamed.feed(", and no more") == "[secret FIRST], and no more"
