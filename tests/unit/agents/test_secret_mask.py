@@ -157,5 +157,5 @@ def test_only_what_may_begin_a_secret_is_held_back() -> None:
 def test_a_secret_whose_end_may_begin_another_one_waits_as_a_whole() -> None:
     streamed = StreamedMask(mask_of(FIRST="abcdefgh", SECOND="ghijklmnop"))
 
-    assert streamed.feed("it is abcdefgh") == "it is "
-    assert streamed.feed(", and no more") == "[secret FIRST], and no more"
+    assert streamed.feed("it is abcdefghij") == "it is "
+    assert streamed.feed(", and no more") == "[secret FIRST]ij, and no more"
