@@ -47,7 +47,9 @@ class Secrets:
         self._retired: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._listeners: list[Changed] = []
         self._followers: list[Followed] = []
-        self._is_stale = True
+        # How many changes were heard of, and with which of them the values were read.
+        self._changes = 1
+        self._used = 0
         self._changed = asyncio.Event()
         self._reading = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
@@ -84,13 +86,10 @@ class Secrets:
     async def refresh(self) -> None:
         """Read the values again if they have changed."""
         async with self._reading:
-            while self._is_stale:
-                self._is_stale = False
-                try:
-                    values = await self._store.values()
-                except BaseException:
-                    self._is_stale = True
-                    raise
+            while self._used != self._changes:
+                changes = self._changes
+                values = await self._store.values()
+                self._used = changes
                 self._use(values)
 
     def start(self) -> None:
@@ -104,7 +103,7 @@ class Secrets:
             await asyncio.wait({self._task})
 
     def _hear(self, _agent: str) -> None:
-        self._is_stale = True
+        self._changes += 1
         self._changed.set()
 
     def _use(self, values: SecretValues) -> None:

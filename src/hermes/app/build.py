@@ -30,7 +30,7 @@ from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, Gateway
 from hermes.app.lifecycle import Lifecycle, stop_all
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
-from hermes.app.make_observability import make_observing, watch_core
+from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
 from hermes.app.media import make_media_cache
@@ -208,16 +208,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
-    tables = known_providers(settings.providers)
-    models = make_model_layer(
-        store,
-        settings.model_copy(update={"providers": tables}),
-        providers=adapters.providers,
-        clock=clock,
-        meter=observing.metrics,
-        facts=ModelFacts(tables, kept_lists(context.home)),
-        mask=context.stored_mask,
-    )
+    models = _models(context, store, adapters=adapters, observing=observing)
     await models.swaps.restore()
     return Storage(
         store=store,
@@ -236,6 +227,22 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
             planner=models.planner,
             deployments=models.deployments,
         ),
+    )
+
+
+def _models(
+    context: GatewayContext, store: Store, *, adapters: Adapters, observing: Observability
+) -> ModelLayer:
+    """Return the model layer, which also knows the services that only lack a key."""
+    tables = known_providers(context.settings.providers)
+    return make_model_layer(
+        store,
+        context.settings.model_copy(update={"providers": tables}),
+        providers=adapters.providers,
+        clock=context.clock,
+        meter=observing.metrics,
+        facts=ModelFacts(tables, kept_lists(context.home)),
+        mask=context.stored_mask,
     )
 
 

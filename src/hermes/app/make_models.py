@@ -24,7 +24,7 @@ from hermes.calls.model_caller import ModelCaller
 from hermes.calls.planner import Planner
 from hermes.calls.sampling import Sampling
 from hermes.calls.stream_timeout import CallTimes
-from hermes.config import Settings
+from hermes.config import Settings, TurnSettings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
@@ -81,13 +81,12 @@ def make_model_layer(
     )
     memory = AnswerMemory(store, settings=settings.cache, clock=clock)
     turns = settings.turns
-    limit = CallLimit(
-        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
-    )
+    limit = _call_limit(turns)
     facts = facts or ModelFacts(settings.providers)
     pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
-    states = circuits or MemoryCircuits()
-    deployments = _deployments(providers, settings, states=states, clock=clock, draw=draw)
+    deployments = _deployments(
+        providers, settings, states=circuits or MemoryCircuits(), clock=clock, draw=draw
+    )
     calls = ModelCaller(
         providers,
         limit=limit,
@@ -120,6 +119,12 @@ def make_model_layer(
         memory=memory,
         ledger=CallLedger(store.spend, lag_s=settings.v1.ledger_lag_s),
         calendar=calendar,
+    )
+
+
+def _call_limit(turns: TurnSettings) -> CallLimit:
+    return CallLimit(
+        turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )
 
 
