@@ -28,7 +28,7 @@ _HEAD = 4
 MOST_HELD = 1024
 _LONG = 50_000
 # How far from its end a form is searched for the characters that it is looked for by.
-_MOST_COMPARED = 256
+_MOST_COMPARED = 64
 _URL_SAFE = str.maketrans("+/", "-_")
 
 _Form = tuple[str, str]
