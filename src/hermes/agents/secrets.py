@@ -89,8 +89,14 @@ class Secrets:
             while self._used != self._changes:
                 changes = self._changes
                 values = await self._store.values()
-                self._used = changes
-                self._use(values)
+                self._retire(values)
+                # Off the event loop: a thousand values take a tenth of a second. They are used when
+                # they are masked.
+                named = (*self._retired, *masked_pairs(values))
+                await asyncio.to_thread(self.mask.use, named)
+                self._used, self._values = changes, values
+                for listener in self._listeners:
+                    listener()
 
     def start(self) -> None:
         """Follow changes from now on, also those of other processes."""
@@ -106,16 +112,13 @@ class Secrets:
         self._changes += 1
         self._changed.set()
 
-    def _use(self, values: SecretValues) -> None:
+    def _retire(self, values: SecretValues) -> None:
+        """Go on masking what these values replace."""
         gone = self._values.items() - values.items()
-        self._values = values
         for (_, name), value in gone:
             self._retired[name, value] = None
         while len(self._retired) > _MOST_RETIRED:
             self._retired.popitem(last=False)
-        self.mask.use((*self._retired, *masked_pairs(values)))
-        for listener in self._listeners:
-            listener()
 
     async def _watch(self) -> None:
         while True:
