@@ -54,6 +54,20 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "keys.list": ("GET", "keys", None),
     "keys.create": ("POST", "keys", {"user": "ann", "label": SECRET}),
     "keys.revoke": ("POST", "keys/revoke", {"id": f"hk_{SECRET}"}),
+    "secrets.list": ("GET", "/settings/secrets", None),
+    "secrets.set": ("PUT", "/settings/secrets", {"key": "GROQ_API_KEY", "value": SECRET}),
+    "secrets.delete": ("DELETE", "/settings/secrets/NOT_SET", {"key": "NOT_SET"}),
+    "secrets.list_of_agent": ("GET", "/workspaces/main/secrets", None),
+    "secrets.set_of_agent": (
+        "PUT",
+        "/workspaces/main/secrets",
+        {"key": "GROQ_API_KEY", "value": SECRET},
+    ),
+    "secrets.delete_of_agent": (
+        "DELETE",
+        "/workspaces/main/secrets/NOT_SET",
+        {"key": "NOT_SET"},
+    ),
     "kill_switch.show": ("GET", "kill-switch", None),
     "kill_switch.set": ("POST", "kill-switch", {"is_on": False, "reason": SECRET}),
     "costs.show": ("GET", "costs?by=day", {"by": "day"}),
@@ -142,7 +156,8 @@ class Ways:
     async def ask(self, action: str, token: str) -> int:
         """Give an order with a token; returns the status."""
         method, path, body = CALLS[action]
-        return (await self._send(method, f"/control/{path}", token, body))[0]
+        whole = path if path.startswith("/") else f"/control/{path}"
+        return (await self._send(method, whole, token, body))[0]
 
     async def orders(self, **narrowed: str) -> list[dict[str, Any]]:
         """Return what is on record, the oldest first."""
@@ -164,7 +179,7 @@ class Ways:
         self, method: str, path: str, token: str, body: object = None
     ) -> tuple[int, Any]:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        given = body if method == "POST" else None
+        given = body if method in ("POST", "PUT") else None
         async with self.http.request(method, path, json=given, headers=headers) as answer:
             return answer.status, await answer.json()
 

@@ -90,7 +90,14 @@ def add_built_in_tools(settings: Settings, registry: Registry, *, client: HttpCl
         registry.tool(WebFetch(PageFetch(client)))
 
 
-def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress, home: Path) -> McpServers:
+def make_mcp(
+    settings: Settings,
+    *,
+    clock: Clock,
+    tell: TellProgress,
+    home: Path,
+    mask: Callable[[str], str] = str,
+) -> McpServers:
     """Return the MCP client; nothing is started, and the SDK is not imported, before its start."""
     return McpServers(
         settings.mcp,
@@ -101,6 +108,7 @@ def make_mcp(settings: Settings, *, clock: Clock, tell: TellProgress, home: Path
         ipv4_only=settings.ipv4_only,
         home=home,
         ca_bundle=settings.net.ca_bundle,
+        mask=mask,
     )
 
 
@@ -114,7 +122,7 @@ def add_providers(
     """
     for name, table in settings.providers.items():
         if table.enabled:
-            providers[name] = _provider(name, table, registry=registry, client=client)
+            providers[name] = make_provider(name, table, registry=registry, client=client)
     if settings.memory.recall and EMBEDDER not in settings.providers:
         table = ProviderSettings(kind=EMBEDDER)
         providers[EMBEDDER] = registry.make_provider(
@@ -122,7 +130,7 @@ def add_providers(
         )
 
 
-def _provider(
+def make_provider(
     name: str, table: ProviderSettings, *, registry: Registry, client: HttpClient
 ) -> Provider:
     """Return a provider, or one over all its deployments."""

@@ -6,17 +6,20 @@ once.
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import structlog
 
 from hermes import __version__
+from hermes.agents.secrets import Secrets
 from hermes.app.adapters import (
     add_built_in_tools,
     add_providers,
     make_client,
     make_embedder,
     make_mcp,
+    make_provider,
     make_registry,
 )
 from hermes.app.connect import Connections
@@ -27,16 +30,19 @@ from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, Gateway
 from hermes.app.lifecycle import Lifecycle, stop_all
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
-from hermes.app.make_observability import make_observing, watch_core
+from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
 from hermes.app.platforms import make_push_channels, plugged_platforms
+from hermes.app.provider_keys import ProviderKeys
 from hermes.app.renewal import Renewal
 from hermes.app.store_files import open_store
+from hermes.calls.agent_providers import AgentProviders
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.config.provider_keys import known_providers
 from hermes.control.gateway_reports import (
     GatewayReports,
     ModelReports,
@@ -55,7 +61,9 @@ from hermes.pipeline.watch import WatchHub
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import WebhookChannel
 from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.media import LocatePicture
 from hermes.ports.provider import Provider
+from hermes.ports.secrets import EVERY_AGENT
 from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
@@ -151,22 +159,28 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     registry = make_registry(settings, home=context.home, on_status=tell_status)
     add_built_in_tools(settings, registry, client=client)
     hooks = GatewayHooks(make_hooks(settings, registry, home=context.home), mask=context.mask)
-    providers: dict[str, Provider] = {}
-    lifecycle.own("providers", lambda: stop_all(one.close() for one in providers.values()))
-    add_providers(providers, settings, registry=registry, client=client)
+    configured: dict[str, Provider] = {}
+    lifecycle.own("providers", lambda: stop_all(one.close() for one in configured.values()))
+    add_providers(configured, settings, registry=registry, client=client)
     embedder = make_embedder(settings)
     if embedder is not None:
         lifecycle.own("embedder", embedder.close)
-    mcp = make_mcp(settings, clock=context.clock, tell=tell_progress, home=context.home)
+    mcp = make_mcp(
+        settings,
+        clock=context.clock,
+        tell=tell_progress,
+        home=context.home,
+        mask=context.stored_mask.text,
+    )
     return Adapters(
         watch=watch,
         client=client,
         registry=registry,
         hooks=hooks,
-        providers=providers,
+        providers=AgentProviders(configured),
         embedder=embedder,
         mcp=mcp,
-        mcp_operations=McpOperations(mcp, context.read_again),
+        mcp_operations=McpOperations(mcp, context.loaded, reread=context.read_again),
     )
 
 
@@ -191,24 +205,20 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
         logs=context.logs,
     )
     context.run_state.found(await store.fleet.join(make_id("n")))
+    secrets = await _secrets(context, store, adapters=adapters, lifecycle=lifecycle)
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
     media_cache = make_media_cache(
         context.home, settings, client=adapters.client, store=store, clock=clock
     )
-    models = make_model_layer(
-        store,
-        settings,
-        providers=adapters.providers,
-        clock=clock,
-        meter=observing.metrics,
-        facts=ModelFacts(settings.providers, kept_lists(context.home)),
-        locate=media_cache.located,
+    models = _models(
+        context, store, adapters=adapters, observing=observing, locate=media_cache.located
     )
     await models.swaps.restore()
     return Storage(
         store=store,
+        secrets=secrets,
         search=search,
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
@@ -222,6 +232,59 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
             deployments=models.deployments,
         ),
     )
+
+
+def _models(
+    context: GatewayContext,
+    store: Store,
+    *,
+    adapters: Adapters,
+    observing: Observability,
+    locate: LocatePicture,
+) -> ModelLayer:
+    """Return the model layer, which also knows the services that only lack a key."""
+    tables = known_providers(context.settings.providers)
+    return make_model_layer(
+        store,
+        context.settings.model_copy(update={"providers": tables}),
+        providers=adapters.providers,
+        clock=context.clock,
+        meter=observing.metrics,
+        facts=ModelFacts(tables, kept_lists(context.home)),
+        locate=locate,
+        mask=context.stored_mask,
+    )
+
+
+async def _secrets(
+    context: GatewayContext, store: Store, *, adapters: Adapters, lifecycle: Lifecycle
+) -> Secrets:
+    """Return the stored secrets; from now on they are masked, and models and MCP servers use them."""
+    if context.logs is not None:
+        context.logs.name_stored(context.stored_mask.text)
+    secrets = Secrets(
+        store.secrets,
+        feed=store.feed,
+        mask=context.stored_mask,
+        variable=context.loaded.variable,
+    )
+    keys = ProviderKeys(
+        known_providers(context.settings.providers),
+        adapters.providers,
+        make=partial(make_provider, registry=adapters.registry, client=adapters.client),
+        secrets=secrets,
+    )
+    lifecycle.own("provider keys", keys.close)
+    secrets.on_change(keys.apply)
+    secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
+    await secrets.refresh()
+    adapters.mcp_operations.prepare()
+    secrets.follow(adapters.mcp_operations.use_secrets)
+    return secrets
+
+
+def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
+    operations.secrets = secrets.of(EVERY_AGENT)
 
 
 async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
@@ -338,6 +401,7 @@ async def _core(
         observer=storage.observing.observer,
         hooks=adapters.hooks.book,
         mask=context.mask,
+        mask_result=context.stored_mask.masked,
     )
     return await build_core(storage.store, context.settings, given=given)
 

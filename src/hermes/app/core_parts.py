@@ -32,6 +32,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
+from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.mcp.report import Diff
 
 
@@ -77,6 +78,8 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     hooks: HookBook | None = None
     # Masks secrets in texts from platforms.
     mask: Callable[[str], str] = str
+    # Masks secrets in the results of tools.
+    mask_result: MaskResult = unmasked
 
 
 class CoreBase(msgspec.Struct, frozen=True, kw_only=True):

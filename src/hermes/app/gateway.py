@@ -234,15 +234,27 @@ class Gateway:
             stop=hooks.stop,
         )
         tools = Component(name="mcp", start=mcp.start, stop=mcp.stop)
+        secrets = parts.storage.secrets
+        followed = Component(name="secrets", start=secrets.start, stop=secrets.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
         retention = make_retention(parts)
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, *core.start, *observing, platforms, told, keeping),
+            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping),
             drain=(told, *core.drain),
-            stop=(watch, keeping, *server, platforms, tools, told, *observing, *core.stop),
+            stop=(
+                watch,
+                keeping,
+                *server,
+                platforms,
+                followed,
+                tools,
+                told,
+                *observing,
+                *core.stop,
+            ),
         )
 
     async def _drain_turns(self, parts: GatewayParts) -> None:

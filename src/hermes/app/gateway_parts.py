@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 
+from hermes.agents.secret_mask import SecretMask
+from hermes.agents.secrets import Secrets
 from hermes.app.connect import Connections
 from hermes.app.core import Core
 from hermes.app.make_hooks import GatewayHooks
 from hermes.app.make_models import ModelLayer
 from hermes.app.make_observability import Observability
 from hermes.app.run_state import RunState
+from hermes.calls.agent_providers import AgentProviders
 from hermes.config import LoadedConfig, Settings
 from hermes.control.audited import AuditedActions
 from hermes.control.gateway_reports import GatewayReports, ModelReports
@@ -29,7 +32,6 @@ from hermes.pipeline.watch import WatchHub
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import Clock
-from hermes.ports.provider import Provider
 from hermes.ports.store import Store
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
@@ -41,6 +43,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a gateway: its configuration, its process, and the clock.
 
     Without `listen` it serves no HTTP. `hide` receives the secrets of a changed configuration.
+    `stored_mask` masks the secrets that operators have stored.
     """
 
     loaded: LoadedConfig
@@ -52,6 +55,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     logs: Logs | None = None
     cases: AlertCases = msgspec.field(default_factory=AlertCases)
     restart: Restart = cannot_restart
+    stored_mask: SecretMask = msgspec.field(default_factory=SecretMask)
 
     @property
     def settings(self) -> Settings:
@@ -65,8 +69,8 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def mask(self) -> Callable[[str], str]:
-        """Masks secrets in a text."""
-        return str if self.logs is None else self.logs.mask
+        """Masks secrets in a text; the logs also mask those that are stored."""
+        return self.stored_mask.text if self.logs is None else self.logs.mask
 
     def set_level(self, level: Level) -> None:
         """Set the lowest level that is logged."""
@@ -90,7 +94,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     registry: Registry
     hooks: GatewayHooks
-    providers: Mapping[str, Provider]
+    providers: AgentProviders
     embedder: TextEmbedder | None
     mcp: McpServers
     mcp_operations: McpOperations
@@ -100,6 +104,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
     """The open store, and the parts that need only it and the adapters."""
 
     store: Store
+    secrets: Secrets
     search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from hermes.agents.secret_mask import SecretMask
 from hermes.calls.budgets import Budgets
 from hermes.calls.call_charge import Pricing
 from hermes.calls.capacity import CallLimit
@@ -23,7 +24,7 @@ from hermes.calls.model_caller import ModelCaller
 from hermes.calls.planner import Planner
 from hermes.calls.sampling import Sampling
 from hermes.calls.stream_timeout import CallTimes
-from hermes.config import Settings
+from hermes.config import Settings, TurnSettings
 from hermes.control.model_swap import ModelSwaps
 from hermes.ports.circuits import CircuitStates
 from hermes.ports.clock import Clock
@@ -64,10 +65,12 @@ def make_model_layer(
     circuits: CircuitStates | None = None,
     draw: Draw = random.random,
     locate: LocatePicture | None = None,
+    mask: SecretMask | None = None,
 ) -> ModelLayer:
     """Return the model layer; without a counter, spending is counted in this process.
 
     So are the failures of model services without `circuits`. `draw` returns random numbers.
+    `mask` masks secrets in answers.
     """
     calendar = Calendar(settings.time_zone)
     budgets = Budgets(
@@ -79,11 +82,12 @@ def make_model_layer(
         clock=clock,
     )
     memory = AnswerMemory(store, settings=settings.cache, clock=clock)
-    limit = _limit(settings)
+    limit = _call_limit(settings.turns)
     facts = facts or ModelFacts(settings.providers)
     pricing = Pricing(budgets, Costs(facts, settings=settings.budgets))
-    states = circuits or MemoryCircuits()
-    deployments = _deployments(providers, settings, states=states, clock=clock, draw=draw)
+    deployments = _deployments(
+        providers, settings, states=circuits or MemoryCircuits(), clock=clock, draw=draw
+    )
     calls = ModelCaller(
         providers,
         limit=limit,
@@ -99,6 +103,7 @@ def make_model_layer(
         meter=meter,
         clock=clock,
         locate=locate,
+        mask=mask,
     )
     planner = Planner(providers, policy=policy_of(settings, facts), cooling=deployments.cooling)
     return ModelLayer(
@@ -119,8 +124,7 @@ def make_model_layer(
     )
 
 
-def _limit(settings: Settings) -> CallLimit:
-    turns = settings.turns
+def _call_limit(turns: TurnSettings) -> CallLimit:
     return CallLimit(
         turns.max_concurrent_calls, wait_s=turns.call_wait_s, each=turns.max_calls_each
     )

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 
+from hermes.agents.roster import Roster
 from hermes.app.core import Core
-from hermes.config import Settings
+from hermes.config import LoadedConfig, Settings
+from hermes.config.provider_keys import known_providers
 from hermes.control.audited import AuditedActions, audited_for
 from hermes.control.runtime import Reconnect, Restart, Rotate, RuntimeHandles
+from hermes.control.secrets import Apply, SecretOperations, apply_nothing
 from hermes.control.status import ChannelStatus
 from hermes.message.ids import MakeId
 from hermes.ports.audit import AuditLimits
@@ -23,6 +26,27 @@ def make_audited(
         retention_s=settings.audit.retention_days * _DAY_S, most_rows=settings.audit.max_rows
     )
     return audited_for(store, clock=clock, make_id=make_id, limits=limits)
+
+
+def make_secret_operations(
+    store: Store, loaded: LoadedConfig, *, clock: Clock, apply: Apply = apply_nothing
+) -> SecretOperations:
+    """Return the orders about secrets; `apply` uses what they change."""
+    settings = loaded.settings
+    roster = Roster(settings.agents, default=settings.default_agent)
+
+    def key_of(name: str) -> str | None:
+        agent = roster.find(name)
+        return None if agent is None else agent.key
+
+    return SecretOperations(
+        store.secrets,
+        agents=key_of,
+        providers=known_providers(settings.providers),
+        servers=loaded.mcp_names,
+        clock=clock,
+        apply=apply,
+    )
 
 
 def make_handles(

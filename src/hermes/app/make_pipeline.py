@@ -237,6 +237,7 @@ def make_services(
         media=given.media,
         comeback=given.comeback,
         restart=given.restart,
+        mask_result=given.mask_result,
     )
 
 

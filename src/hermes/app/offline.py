@@ -3,9 +3,14 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from typing import Any
 
+import msgspec
+
+from hermes.agents.secrets import mask_of
 from hermes.app.make_courier import make_send_operations
-from hermes.app.make_operations import make_audited
+from hermes.app.make_operations import make_audited, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
 from hermes.app.media import forgetting_files
@@ -87,10 +92,22 @@ def offline_operator(
                 store, loaded, search=SearchOperations(store, search, fills=True)
             )
             audited = make_audited(store, loaded.settings, clock=SystemClock(), make_id=make_id)
-            yield Operator(operations, local_actor(operator), audited=audited)
+            yield Operator(
+                operations,
+                local_actor(operator),
+                audited=audited,
+                mask=partial(_without_secrets, store),
+            )
         finally:
             if search is not None:
                 asyncio.run(search.close())
+
+
+# Any: reports are of many types.
+async def _without_secrets(store: Store, report: Any) -> Any:
+    mask = mask_of(await store.secrets.values())
+    masked = mask.report(report)
+    return report if masked is report else msgspec.convert(masked, type(report))
 
 
 def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations) -> Operations:
@@ -123,6 +140,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             },
         ),
         agents=AgentOperations(settings),
+        secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

@@ -11,7 +11,7 @@ from hermes import __version__
 from hermes.app.gateway_parts import GatewayParts
 from hermes.app.key_rotation import make_rotation
 from hermes.app.make_courier import make_send_operations
-from hermes.app.make_operations import make_handles
+from hermes.app.make_operations import make_handles, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
@@ -44,7 +44,12 @@ def make_server(parts: GatewayParts, listener: Listener) -> HttpServer:
         channels=tuple(parts.channels.own.values()),
         webhooks=parts.channels.webhooks,
         control=control_routes(
-            ControlGate(core.gateway_api, parts.storage.audited, origins=origins),
+            ControlGate(
+                core.gateway_api,
+                parts.storage.audited,
+                origins=origins,
+                mask=parts.storage.secrets.mask.report,
+            ),
             make_operations(parts),
         ),
         ready=lambda: _reasons_not_ready(parts),
@@ -124,6 +129,12 @@ def make_operations(parts: GatewayParts) -> Operations:
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
         agents=AgentOperations(settings),
+        secret_operations=make_secret_operations(
+            core.store,
+            context.loaded,
+            clock=context.clock,
+            apply=parts.storage.secrets.refresh,
+        ),
         sends=make_send_operations(
             core.store,
             settings,

@@ -13,6 +13,7 @@ import msgspec
 import structlog
 
 from hermes.calls import circuits
+from hermes.calls.agent_providers import providers_of
 from hermes.config import BreakerSettings
 from hermes.errors import ProviderCooling, ProviderError, ProviderRejected
 from hermes.ports.circuits import Circuit, CircuitStates
@@ -156,12 +157,13 @@ class CoolingModels(Mapping[str, CoolingPeriod]):
     Callers may name any model, so there may be many circuits, and every plan asks for a few.
     """
 
-    def __init__(self, deployments: "Deployments", provider: str) -> None:
+    def __init__(self, deployments: "Deployments", provider: str, agent: str) -> None:
         self._deployments = deployments
         self._provider = provider
+        self._agent = agent
 
     def __getitem__(self, model: str) -> CoolingPeriod:
-        found = self._deployments.cooling_of(self._provider, model)
+        found = self._deployments.cooling_of(self._provider, model, agent=self._agent)
         if found is None:
             raise KeyError(model)
         return found
@@ -203,15 +205,16 @@ class Deployments:
         candidate: Candidate,
         *,
         payer: str = "",
+        agent: str = "",
         tried: frozenset[str] = frozenset(),
         waited: bool = False,
     ) -> CallPass:
         """Return the right to call a deployment; raises `ProviderCooling` while none may be called.
 
-        A deployment that was not `tried` yet comes first. A call that has `waited` as long as it was
+        An `agent` with a key of its own has a deployment of its own. A deployment that was not `tried` yet comes first. A call that has `waited` as long as it was
         asked to is not refused again. `payer` is the person who pays, or empty for nobody's call.
         """
-        members = self.members_of(candidate.provider)
+        members = self.members_of(candidate.provider, agent)
         if not self._states.changed():
             chosen = self._choose(members, tried)
             return self._pass(candidate, chosen, payer=payer, count=len(members))
@@ -227,9 +230,11 @@ class Deployments:
             return msgspec.structs.replace(entry, is_repeat=True)
         return self._on_trial(entry, now)
 
-    def has_other(self, candidate: Candidate, tried: frozenset[str], *, payer: str = "") -> bool:
+    def has_other(
+        self, candidate: Candidate, tried: frozenset[str], *, payer: str = "", agent: str = ""
+    ) -> bool:
         """Return whether a deployment that was not tried yet may be called now."""
-        provider = self._providers.get(candidate.provider)
+        provider = providers_of(self._providers, agent).get(candidate.provider)
         if not isinstance(provider, DeployedProvider):
             return False
         now = self._now()
@@ -284,14 +289,14 @@ class Deployments:
             if seat.is_trial:
                 self._change(seat.circuit, circuits.after_trial)
 
-    def cooling(self, provider: str) -> Mapping[str, CoolingPeriod]:
+    def cooling(self, provider: str, agent: str = "") -> Mapping[str, CoolingPeriod]:
         """Return the models of a provider that no deployment may be called for now."""
-        return CoolingModels(self, provider) if self._states.changed() else _NOTHING
+        return CoolingModels(self, provider, agent) if self._states.changed() else _NOTHING
 
-    def cooling_of(self, provider: str, model: str) -> CoolingPeriod | None:
+    def cooling_of(self, provider: str, model: str, *, agent: str = "") -> CoolingPeriod | None:
         """Return how long no deployment may be called for a model; None if one may be."""
         now, found = self._now(), list[Circuit]()
-        for one in self.members_of(provider):
+        for one in self.members_of(provider, agent):
             circuit = self._states.get(_name(provider, one.name, model))
             if not circuits.is_blocked(circuit, now):
                 return None
@@ -335,9 +340,9 @@ class Deployments:
             if not (one.people and (one.provider, one.deployment, one.model) in by_all)
         ]
 
-    def members_of(self, provider: str) -> tuple[Deployment, ...]:
+    def members_of(self, provider: str, agent: str = "") -> tuple[Deployment, ...]:
         """Return the deployments of a provider; raises `ProviderRejected` if it is unknown."""
-        found = self._providers.get(provider)
+        found = providers_of(self._providers, agent).get(provider)
         if found is None:
             raise ProviderRejected(f"provider {provider} is no longer configured")
         if isinstance(found, DeployedProvider):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from hermes.calls.agent_providers import providers_of
 from hermes.calls.budgets import Payer
 from hermes.calls.call_charge import CallCharge, Pricing, SpendLog
 from hermes.calls.capacity import CallLimit
@@ -85,7 +86,7 @@ class Embeddings:
         tell: Callable[[CallEvent], None],
         dimensions: int | None,
     ) -> Embedding:
-        provider = self._providers.get(candidate.provider)
+        provider = providers_of(self._providers, payer.account.agent).get(candidate.provider)
         if provider is None or not isinstance(provider, Embedder):
             raise ProviderRejected(f"{candidate.provider} makes no embeddings")
         request = ModelRequest(

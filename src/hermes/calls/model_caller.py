@@ -6,6 +6,7 @@ listener sees every try before it is sent, and may write it down first.
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import partial
+from itertools import chain
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,7 @@ import msgspec
 import structlog
 
 from hermes import failpoints
+from hermes.agents.secret_mask import SecretMask
 from hermes.calls.answer_checks import (
     check_answer,
     check_verbatim,
@@ -30,6 +32,7 @@ from hermes.calls.deployments import CallPass, Deployments
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, SlotWait
 from hermes.calls.failover import Failover
 from hermes.calls.hedge import HedgedCall
+from hermes.calls.masked_answer import MaskedAnswer
 from hermes.calls.memory import AnswerMemory
 from hermes.calls.request_fit import FittedRequest, fit, read
 from hermes.calls.sampling import Sampling, sent_sampling, with_sampling
@@ -93,11 +96,12 @@ class CallSpec(msgspec.Struct, frozen=True, kw_only=True):
 class _DeploymentCall:
     """`with` reports to the deployments how a call at one of them ended."""
 
-    __slots__ = ("_deployments", "_entry", "is_trial", "name", "provider", "rest_s")
+    __slots__ = ("_deployments", "_entry", "_mask", "is_trial", "name", "provider", "rest_s")
 
-    def __init__(self, deployments: Deployments, entry: CallPass) -> None:
+    def __init__(self, deployments: Deployments, entry: CallPass, *, mask: SecretMask) -> None:
         self._deployments = deployments
         self._entry = entry
+        self._mask = mask
         self.name = entry.deployment.name
         self.provider = entry.deployment.provider
         self.is_trial = entry.is_trial
@@ -121,6 +125,8 @@ class _DeploymentCall:
         if error is None:
             self._deployments.succeeded(self._entry, rest_s=self.rest_s)
         elif isinstance(error, ProviderError):
+            # A service may repeat in its error what it was sent, and the error is told to others.
+            error.args = (self._mask.text(str(error)), *error.args[1:])
             self._deployments.failed(self._entry, error)
         else:
             self._deployments.left(self._entry)
@@ -146,6 +152,7 @@ class ModelCaller:
         meter: CallMeter | None = None,
         clock: Clock | None = None,
         locate: LocatePicture | None = None,
+        mask: SecretMask | None = None,
     ) -> None:
         self._providers = providers
         self._locate = locate
@@ -160,6 +167,7 @@ class ModelCaller:
         self._retry_wait = retry_wait
         self._sleep = sleep
         self._meter = meter or NoMeter()
+        self._mask = mask or SecretMask()
         self._monotonic = (clock or SystemClock()).monotonic
 
     def run(
@@ -195,7 +203,10 @@ class ModelCaller:
                     self._meter.failed(_name(candidate), spec.payer.tier)
                 self._learn(walk, error, person_id=spec.payer.account.person_id)
                 has_other = self._deployments.has_other(
-                    candidate, walk.tried, payer=spec.payer.account.person_id
+                    candidate,
+                    walk.tried,
+                    payer=spec.payer.account.person_id,
+                    agent=spec.payer.account.agent,
                 )
                 wait = walk.after(error, has_other=has_other)
                 failure = error
@@ -236,7 +247,7 @@ class ModelCaller:
         candidate = walk.candidate
         info = self._deployments.info_of(candidate.provider)
         wanted = with_sampling(walk.request(info), self._sampling(candidate))
-        passing = walk.passing(info)
+        passing, masked = walk.passing(info), MaskedAnswer(self._mask)
         found = await self._remembered(spec, wanted, candidate=candidate, receipt=receipt)
         if found is not None:
             yield CallStart(candidate)
@@ -270,14 +281,14 @@ class ModelCaller:
                             place.end_trial()
                         has_thought = has_thought or isinstance(event, ReasoningDelta)
                         if not fitted.hides:
-                            for piece in passing.pieces(event):
+                            for piece in masked.pieces(event, passing.pieces):
                                 walk.show(piece)
                                 yield piece
                         timeout.start_wait()
                     else:
                         raise StreamTruncated(f"{info.name} ended its stream without an end")
-        end = note_left_out(read(fitted, end, wanted=wanted), context)
-        for piece in passing.rest(end):
+        end = masked.whole(note_left_out(read(fitted, end, wanted=wanted), context))
+        for piece in chain(masked.rest(passing.pieces), passing.rest(end)):
             walk.show(piece)
             yield piece
         end = drop_thoughts(end, shows_thoughts=spec.shows_thoughts)
@@ -343,11 +354,12 @@ class ModelCaller:
         entry = self._deployments.enter(
             walk.candidate,
             payer=payer.account.person_id,
+            agent=payer.account.agent,
             tried=walk.tried,
             waited=walk.has_waited,
         )
         walk.try_at(entry.deployment.name)
-        return _DeploymentCall(self._deployments, entry)
+        return _DeploymentCall(self._deployments, entry, mask=self._mask)
 
     def _charge(
         self, spec: CallSpec, candidate: Candidate, *, request: ModelRequest, receipt: SpendLog

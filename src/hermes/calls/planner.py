@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from hermes.calls.agent_providers import providers_of
 from hermes.errors import BadRequest, NotFound, PromptTooLong, ProviderError, ProviderUnavailable
 from hermes.ports.options import Option
 from hermes.ports.provider import Provider
@@ -15,11 +16,11 @@ from hermes.routing.plan import CallNeeds, Candidate, CoolingPeriod, Plan, Provi
 from hermes.routing.policy import Policy
 
 _PROBE_S = 2.0
-# Returns the models of a provider that are not called now because they failed.
-FindCooling = Callable[[str], Mapping[str, CoolingPeriod]]
+# Returns the models of a provider that an agent does not call now because they failed.
+FindCooling = Callable[[str, str], Mapping[str, CoolingPeriod]]
 
 
-def _nothing_cools(_provider: str) -> Mapping[str, CoolingPeriod]:
+def _nothing_cools(_provider: str, _agent: str) -> Mapping[str, CoolingPeriod]:
     return {}
 
 
@@ -33,9 +34,7 @@ class Planner:
         policy: Policy,
         cooling: FindCooling = _nothing_cools,
     ) -> None:
-        self._providers = tuple(providers.values())
-        # A provider that only makes embeddings is not asked before every answer.
-        self._talking = tuple(one for one in self._providers if one.info.chat)
+        self._providers = providers
         self.policy = policy
         self._cooling = cooling
         # Takes the place of `models.default`, if an operator swapped it.
@@ -47,8 +46,7 @@ class Planner:
         If the call names a model, it raises `NotFound` if no provider has it, and `BadRequest` if
         the model lacks what the call needs.
         """
-        who = self._providers if ask.capability == "embeddings" else self._talking
-        return self._planned(ask, await self._offers(who))
+        return self._planned(ask, await self._offers_for(ask))
 
     def _planned(self, ask: CallNeeds, offers: Sequence[ProviderOffer]) -> Plan:
         decision = decide(ask, offers, policy=self.policy)
@@ -70,7 +68,7 @@ class Planner:
         `smaller` is planned if only the demonstration model, or no model at all, can serve `ask`. A
         call with pictures that no model can serve still raises: its pictures can be described.
         """
-        offers = await self._offers(self._talking)
+        offers = await self._offers_for(ask)
         plan = decide(ask, offers, policy=self.policy).plan
         if not plan.candidates and ask.images:
             return self._planned(ask, offers), False
@@ -82,32 +80,30 @@ class Planner:
         """Return whether a plan tries the demonstration model first."""
         first = plan.candidates[0].provider
         # Not a generator, which costs more than the few providers.
-        return first in [one.info.name for one in self._talking if one.info.demonstration]
+        return first in [one.info.name for one in self._talking() if one.info.demonstration]
 
     def sees(self, plan: Plan) -> bool:
         """Return whether the first model of a plan can read pictures."""
         first = plan.candidates[0]
         return any(
             one.info.name == first.provider and has_ability(one.info, first.model, "vision")
-            for one in self._talking
+            for one in self._talking()
         )
 
     def options_of(self, candidate: Candidate) -> frozenset[Option]:
         """Return the options that a candidate has."""
-        for one in self._providers:
-            if one.info.name == candidate.provider:
-                return one.info.options.of(candidate.model)
-        return frozenset()
+        one = self._providers.get(candidate.provider)
+        return frozenset() if one is None else one.info.options.of(candidate.model)
 
     def note_on(self, plan: Plan) -> str:
         """Return a warning about the first model of a plan if it is unknown."""
         first = plan.candidates[0]
-        info = next(one.info for one in self._providers if one.info.name == first.provider)
+        info = self._providers[first.provider].info
         return note_on(first.model, info, self.policy.providers.get(first.provider))
 
-    async def offers(self) -> list[ProviderOffer]:
-        """Ask every provider at once; return the offers in their order."""
-        return await self._offers(self._providers)
+    async def offers(self, agent: str = "") -> list[ProviderOffer]:
+        """Ask every provider that an agent may call at once; return the offers in their order."""
+        return await self._offers(tuple(providers_of(self._providers, agent).values()), agent)
 
     async def names(self) -> list[str]:
         """Return `provider:model` of every configured model that can be called now."""
@@ -119,10 +115,19 @@ class Planner:
             for model in facts.models_of(offer.info)
         ]
 
-    async def _offers(self, providers: Sequence[Provider]) -> list[ProviderOffer]:
+    def _talking(self, agent: str = "") -> list[Provider]:
+        """Return the providers that answer; those that only make embeddings need not be asked."""
+        return [one for one in providers_of(self._providers, agent).values() if one.info.chat]
+
+    async def _offers_for(self, ask: CallNeeds) -> list[ProviderOffer]:
+        if ask.capability == "embeddings":
+            return await self.offers(ask.agent)
+        return await self._offers(self._talking(ask.agent), ask.agent)
+
+    async def _offers(self, providers: Sequence[Provider], agent: str) -> list[ProviderOffer]:
         offers = await _offers(providers)
         for place, offer in enumerate(offers):
-            if cooling := self._cooling(offer.info.name):
+            if cooling := self._cooling(offer.info.name, agent):
                 offers[place] = msgspec.structs.replace(offer, cooling=cooling)
         return offers
 

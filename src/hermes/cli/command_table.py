@@ -110,6 +110,14 @@ SECTIONS = (
                 Row("list", "list_all", "LIST_EPILOG"),
             ),
             _group(
+                "secrets",
+                "secrets",
+                "Set, list and delete API keys and passwords",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("set", "set_value", "SET_EPILOG"),
+                Row("delete", "delete", "DELETE_EPILOG"),
+            ),
+            _group(
                 "config",
                 "config_change",
                 "Show, change and check the configuration",

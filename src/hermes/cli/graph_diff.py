@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hermes.agents.secrets import mask_of
 from hermes.cli.graph_source import note_shown, required_graph_reader
 from hermes.cli.terminal import AsJson, Home, clean, examples, print_report
 from hermes.control.graph_diff import CallDiff, CallSide, SettingDiff, ToolsDiff, diff_calls
@@ -40,9 +41,10 @@ def command(
     """
     with required_graph_reader(home) as reader:
         found = diff_calls(reader, before, after)
+        mask = mask_of(reader.secret_values())
         names = {found.before.graph, found.after.graph}
         note_shown(home, (entry for entry in reader.graphs() if entry.name in names))
-    print_report(found, _print, as_json=as_json)
+    print_report(msgspec.convert(mask.report(found), CallDiff), _print, as_json=as_json)
 
 
 def _print(found: CallDiff, out: Console) -> None:

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.agents.secrets import mask_of
 from hermes.cli.failure import FAILED, ending_cleanly
 from hermes.cli.graph_source import note_exported, required_graph_reader
 from hermes.cli.progress import progress_bar
@@ -96,6 +98,8 @@ def command(
     with required_graph_reader(home) as reader:
         entries = list(reader.graphs()) if every else find_all(reader, wanted)
         note_exported(home, entries, every=every)
+        mask = mask_of(reader.secret_values())
+        plan = msgspec.structs.replace(plan, has_secret=mask.has_one)
         report = _export(reader, entries, plan)
     if as_json:
         print_json(report)

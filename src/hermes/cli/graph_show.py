@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from hermes.agents.secrets import mask_of
 from hermes.cli.graph_source import any_graph_reader, note_shown, required_graph_reader
 from hermes.cli.tables import Cell, Column, print_table
 from hermes.cli.terminal import (
@@ -100,7 +101,12 @@ def show(
         entry = current(find_graphs(reader.graphs(), session))
         note_shown(home, (entry,))
         width = min(max(out.width - _BESIDE_TEXT, _NARROWEST), _WIDEST)
-        drawing = draw(branches_of(reader, entry), width=width, last=last)
+        drawing = draw(
+            branches_of(reader, entry),
+            width=width,
+            last=last,
+            mask=mask_of(reader.secret_values()).text,
+        )
     if as_json:
         print_json(GraphDrawing(graph=entry, drawing=drawing))
     elif as_mermaid:

@@ -14,7 +14,8 @@ from hermes.control.graph_access import EVERYBODY, GraphsOrder, people_of
 from hermes.control.orders import GRAPHS_EXPORT, GRAPHS_SHOW
 from hermes.errors import NotFound
 from hermes.lazy import lazy
-from hermes.ports.graph_reader import GraphEntry, GraphReader
+from hermes.ports.graph_reader import GraphEntry
+from hermes.ports.person_rows import HomeReader
 
 if TYPE_CHECKING:
     from hermes.cli.offline import open_graph_reader
@@ -23,7 +24,7 @@ else:
 
 
 @contextmanager
-def any_graph_reader(home: Home) -> Iterator[GraphReader | None]:
+def any_graph_reader(home: Home) -> Iterator[HomeReader | None]:
     """Open the graphs of a home; None if nothing is stored yet."""
     if not home_for(home).exists():
         yield None
@@ -33,7 +34,7 @@ def any_graph_reader(home: Home) -> Iterator[GraphReader | None]:
 
 
 @contextmanager
-def required_graph_reader(home: Home) -> Iterator[GraphReader]:
+def required_graph_reader(home: Home) -> Iterator[HomeReader]:
     """Open the graphs of a home; raises NotFound if nothing is stored yet."""
     with any_graph_reader(home) as reader:
         if reader is None:

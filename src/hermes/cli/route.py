@@ -66,6 +66,10 @@ def command(
     ] = None,
     tools: Annotated[bool, typer.Option("--tools", help="The call offers tools.")] = False,
     images: Annotated[bool, typer.Option("--images", help="The call contains an image.")] = False,
+    agent: Annotated[
+        str,
+        typer.Option(help="The agent that calls; it may have own keys.", show_default=False),
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Show the plan for a prompt: each candidate with its rule, each dropped model with its reason.
@@ -80,6 +84,7 @@ def command(
         task=task,
         tools=tools,
         images=images,
+        agent=agent,
     )
     report = _report(ask, home)
     print_report(report, _print, as_json=as_json)

@@ -179,6 +179,7 @@ def _warnings(settings: Settings, origin: Origin) -> Iterator[Fault]:
     yield from _unused_prompts(settings)
     yield from _half_prices(settings)
     yield from _silent_platforms(settings, origin)
+    yield from _unfilled(settings)
 
 
 def _durability(settings: Settings) -> Iterator[Fault]:
@@ -273,10 +274,15 @@ def mcp_problems(settings: Settings) -> Iterator[Fault]:
     """Yield what is wrong with the servers and the lists of the platforms."""
     for name, server in settings.mcp.servers.items():
         yield from _one_way(("mcp", "servers", name), server)
-    for key, variable in unfilled(settings):
-        text = f"but the variable {variable} is set neither in the environment nor in .env"
-        yield key, settings.mcp.servers[key[2]].env.get(key[-1], ""), text, f"set {variable}"
     yield from _unknown_servers(settings)
+
+
+def _unfilled(settings: Settings) -> Iterator[Fault]:
+    """Yield the names in settings of MCP servers that no variable has; a stored secret may have them."""
+    for key, name in unfilled(settings):
+        text = f"but the variable {name} is set neither in the environment nor in .env"
+        fix = f"set it, or store it as a secret: hermes secrets set {name}"
+        yield key, settings.mcp.servers[key[2]].env.get(key[-1], ""), text, fix
 
 
 def _one_way(key: Key, server: McpServerSettings) -> Iterator[Fault]:

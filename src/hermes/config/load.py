@@ -28,10 +28,11 @@ from hermes.config.layers import (
     layer_of_tree,
     layer_of_variables,
 )
-from hermes.config.named_variables import fill, has_named
+from hermes.config.named_variables import fill, has_named, server_names
 from hermes.config.presets import preset_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
+from hermes.config.tool_settings import McpSettings
 from hermes.config.variables import WELL_KNOWN
 from hermes.home_path import home_folder
 
@@ -62,6 +63,12 @@ class LoadedConfig:
     warnings: tuple[Finding, ...]
     reread: Callable[[], "LoadedConfig"] = field(repr=False, compare=False)
     """Reads the same files and variables again."""
+    mcp_with: Callable[[Mapping[str, str]], McpSettings] = field(repr=False, compare=False)
+    """Returns the settings of the MCP servers with secrets for the names that these contain."""
+    mcp_names: Mapping[str, tuple[str, ...]] = field(repr=False, compare=False)
+    """The MCP servers that name a variable or a secret, by this name."""
+    variable: Callable[[str], str | None] = field(repr=False, compare=False)
+    """Returns the value of a variable of the environment or of `.env`."""
     choices: StartChoices = StartChoices()
 
 
@@ -92,8 +99,9 @@ def examine(
     warnings = [replace(one, layer=layer.name) for layer in layers for one in layer.warnings]
     winners = _merge([_preset(layers), *layers])
     warnings += _shadowed(layers, winners) + _exposed(layers, folder)
+    named = {key: leaf for key, leaf in winners.items() if key[0] == "mcp"}
     if has_named(winners):
-        fill(winners, {**dotenv_values(folder), **environ})
+        fill(winners, _variables(environ, folder))
     settings, invalid = _validate(winners)
     problems += invalid
     if settings is not None:
@@ -116,6 +124,11 @@ def examine(
         MappingProxyType({dotted(key): leaf.layer for key, leaf in winners.items()}),
         tuple(_placed(one, winners) for one in warnings),
         reread=partial(load, environ, home),
+        mcp_with=partial(
+            _mcp_with, settings.mcp, named, variables=partial(_variables, environ, folder)
+        ),
+        mcp_names=server_names(named),
+        variable=lambda name: _variables(environ, folder).get(name),
     )
     return ConfigExamination(loaded, (), loaded.warnings)
 
@@ -126,6 +139,26 @@ def _placed(finding: Finding, winners: Mapping[Key, LayerValue]) -> Finding:
         return finding
     layers = (leaf.layer for key, leaf in winners.items() if dotted(key) == finding.key)
     return replace(finding, layer=next(layers, ""))
+
+
+def _variables(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    return {**dotenv_values(home), **environ}
+
+
+def _mcp_with(
+    settings: McpSettings,
+    named: Mapping[Key, LayerValue],
+    secrets: Mapping[str, str],
+    *,
+    variables: Callable[[], Mapping[str, str]],
+) -> McpSettings:
+    """Return the settings of the MCP servers with stored secrets before variables."""
+    if not (secrets and has_named(named)):
+        return settings
+    winners = dict(named)
+    fill(winners, {**variables(), **secrets})
+    filled, _ = _validate(winners)
+    return settings if filled is None else filled.mcp
 
 
 def _origins(settings: Settings, winners: Mapping[Key, LayerValue]) -> Mapping[str, str]:

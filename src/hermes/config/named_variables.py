@@ -1,5 +1,5 @@
 """`${NAME}` in the secrets of MCP servers and platforms: replaced by a variable, so that no file
-need contain the secret.
+need contain the secret. MCP servers may also name stored secrets, which come first.
 
 Part of config, between the merge and the validation in `load`; pure. Nothing else in the
 configuration is expanded. A platform's secret that names an unset variable is refused where its
@@ -13,6 +13,7 @@ from dataclasses import replace
 from hermes.config.keys import is_secret
 from hermes.config.layers import LayerValue
 from hermes.config.settings import Key, Settings
+from hermes.config.tool_settings import McpServerSettings
 
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _SECRETS = ("env", "headers")
@@ -49,9 +50,31 @@ def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
     for name, server in settings.mcp.servers.items():
         for field, table in (("env", server.env), ("headers", server.headers)):
             for inner, secret in table.items():
-                left = _NAMED.search(secret.get_secret_value())
+                left = name_in(secret.get_secret_value())
                 if left is not None:
-                    yield ("mcp", "servers", name, field, inner), left[1]
+                    yield ("mcp", "servers", name, field, inner), left
+
+
+def server_names(winners: Mapping[Key, LayerValue]) -> dict[str, tuple[str, ...]]:
+    """Return the MCP servers whose settings contain a name, by this name."""
+    found: dict[str, dict[str, None]] = {}
+    for key, leaf in winners.items():
+        if len(key) == 5 and may_name(key) and isinstance(leaf.value, str):
+            for name in _NAMED.findall(leaf.value):
+                found.setdefault(name, {})[key[2]] = None
+    return {name: tuple(servers) for name, servers in found.items()}
+
+
+def name_in(text: str) -> str | None:
+    """Return the first name of a variable in a text."""
+    found = _NAMED.search(text)
+    return None if found is None else found[1]
+
+
+def names_in(server: McpServerSettings) -> frozenset[str]:
+    """Return the names of variables and secrets that the settings of an MCP server still contain."""
+    values = [*server.env.values(), *server.headers.values()]
+    return frozenset(_NAMED.findall(" ".join(one.get_secret_value() for one in values)))
 
 
 def may_name(key: Key) -> bool:

@@ -128,7 +128,8 @@ class McpServerSettings(Section):
     """The arguments of the program. `~/` at the beginning of one is your own folder."""
     env: Headers = Field(default_factory=no_entries)
     """Environment variables of the program, in addition to PATH, HOME and the like. Their values
-    are secret; `${NAME}` in a value is replaced by a variable of the gateway or of `.env`."""
+    are secret; `${NAME}` in a value is replaced by a stored secret, or by a variable of the gateway or
+    of `.env`."""
     cwd: Path | None = None
     """The working folder of the program; default: the home folder. A relative path begins there,
     and `~/` is your own folder."""

@@ -27,7 +27,11 @@ PersonOf = Callable[[str, str], Awaitable[str | None]]
 _SAFE_TO_LOG: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}|true|false|-[0-9]{1,15}")
 # What a model looks like; only one that a provider was found for gets as far as this.
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,99}")
+# What the name of a secret looks like; only one that was found or stored gets as far as this.
+_SECRET: Final = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 _PEOPLE: Final = frozenset({"user", "channel"})
+# Any: reports are of many types; what comes back is of the same.
+MaskReport = Callable[[Any], Awaitable[Any]]
 _DIGEST_CHARS = 12
 # More of one list is not kept: a request may be large, and whoever gives it must not fill the log.
 _MOST_TARGETS: Final = 32
@@ -118,7 +122,12 @@ class AuditedActions:
         """Return what the audit row keeps of a report."""
         ids = [self._safe(str(one)) for path in order.result_targets if (one := _at(result, path))]
         names = [str(one) for path in order.result_models if (one := _at(result, path))]
-        return [*ids, *(name if _MODEL.fullmatch(name) else self._digest(name) for name in names)]
+        secrets = [str(one) for path in order.result_names if (one := _at(result, path))]
+        return [
+            *ids,
+            *(name if _MODEL.fullmatch(name) else self._digest(name) for name in names),
+            *(name if _SECRET.fullmatch(name) else self._digest(name) for name in secrets),
+        ]
 
     async def _refuse(self, actor: Actor, order: AnyOrder, request: object) -> None:
         now, key = self._clock.monotonic(), (actor.name, order.name)
@@ -194,21 +203,33 @@ def audited_for(
 
 
 class Operator:
-    """Gives orders as one actor: each order is checked, audited and run."""
+    """Gives orders as one actor: each order is checked, audited and run.
 
-    def __init__(self, operations: Operations, actor: Actor, *, audited: AuditedActions) -> None:
+    `mask` returns a report without stored secrets.
+    """
+
+    def __init__(
+        self,
+        operations: Operations,
+        actor: Actor,
+        *,
+        audited: AuditedActions,
+        mask: MaskReport | None = None,
+    ) -> None:
         self._operations = operations
         self._actor = actor
         self._audited = audited
+        self._mask = mask
 
     async def give(self, order: Order[Request, Report], request: Request) -> Report:
         """Give an order and return its report; raises `Forbidden` if the actor may not give it."""
-        return await self._audited.act(
+        report = await self._audited.act(
             self._actor,
             order,
             work=lambda: order.run(self._operations, request, self._actor),
             request=request,
         )
+        return report if self._mask is None else await self._mask(report)
 
     async def act(
         self, order: Order[Any, Report], work: Callable[[Operations], Awaitable[Report]]

@@ -97,7 +97,7 @@ class ModelReports:
         """Return the plan that a call would get now, with its reasons."""
         return route_report(
             ask,
-            await self._planner.offers(),
+            await self._planner.offers(ask.agent),
             settings=self._as_swapped(),
             facts=self._planner.policy.facts,
         )

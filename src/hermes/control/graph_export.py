@@ -57,6 +57,10 @@ class ExportReport(msgspec.Struct, frozen=True, kw_only=True):
     unopened: tuple[UnreadableGraph, ...]
 
 
+def _has_none(_text: str) -> bool:
+    return False
+
+
 class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to write: the format, the file, and how rows get into it."""
 
@@ -64,6 +68,7 @@ class GraphExportPlan(msgspec.Struct, frozen=True, kw_only=True):
     file: Path
     write: WriteRows
     tokenizer: Tokenizer | None = None
+    has_secret: Callable[[str], bool] = _has_none
 
 
 def write_rows(rows: Iterable[Row], path: Path) -> int:
@@ -96,6 +101,7 @@ def export_graphs(
         salt=reader.salt(),
         report=report,
         tokenizer=plan.tokenizer,
+        has_secret=plan.has_secret,
     )
     size = _write_whole(plan, rows)
     progress(len(entries), len(entries), report.rows)

@@ -27,6 +27,7 @@ from hermes.control.pairing import PairingOperations, Wake, wake_nobody
 from hermes.control.ratings import RatingOperations
 from hermes.control.runtime import GatewayOperations, ModelOperations, RuntimeHandles
 from hermes.control.search import SearchOperations
+from hermes.control.secrets import SecretOperations
 from hermes.control.sends import SendOperations
 from hermes.control.sessions import SessionOperations
 from hermes.control.spending import SpendingOperations
@@ -89,10 +90,12 @@ class Operations:
         handles: RuntimeHandles | None = None,
         sends: SendOperations | None = None,
         agents: AgentOperations | None = None,
+        secret_operations: SecretOperations | None = None,
     ) -> None:
         self._store = store
         self._sends = sends
         self._agents = agents
+        self._secrets = secret_operations
         self._cron = cron
         self.search = search or SearchOperations(store, None)
         self._clock = clock

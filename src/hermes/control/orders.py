@@ -28,6 +28,7 @@ from hermes.control import (
     pairing,
     ratings,
     runtime,
+    secrets,
     sends,
     sessions,
     spending,
@@ -59,6 +60,7 @@ class _Audit(TypedDict, total=False):
     targets: tuple[str, ...]
     result_targets: tuple[str, ...]
     result_models: tuple[str, ...]
+    result_names: tuple[str, ...]
 
 
 class _Row(_Audit, total=False):
@@ -245,6 +247,29 @@ KEYS_REVOKE = _row(
     "keys.revoke", "operator", keys.KeyOperations.revoke, post="/control/keys/revoke",
     changes=True, targets=("id",), result_targets=("key.id",),
     summary="Revoke a key of /v1.")
+SECRETS_LIST = _row(
+    "secrets.list", "operator", secrets.SecretOperations.list, get="/settings/secrets",
+    summary="List the global secrets, without their values.")
+SECRETS_SET = _row(
+    "secrets.set", "owner", secrets.SecretOperations.set, put="/settings/secrets",
+    changes=True, result_names=("secret.key",),
+    summary="Set a global secret; nobody can read its value back.")
+SECRETS_DELETE = _row(
+    "secrets.delete", "owner", secrets.SecretOperations.delete, delete="/settings/secrets/{key}",
+    changes=True, result_names=("key",),
+    summary="Delete a global secret.")
+SECRETS_LIST_OF_AGENT = _row(
+    "secrets.list_of_agent", "operator", secrets.SecretOperations.list_of_agent,
+    get="/workspaces/{id}/secrets",
+    summary="List the secrets of an agent, without their values.")
+SECRETS_SET_OF_AGENT = _row(
+    "secrets.set_of_agent", "operator", secrets.SecretOperations.set_of_agent,
+    put="/workspaces/{id}/secrets", changes=True, targets=("id",), result_names=("secret.key",),
+    summary="Set a secret of an agent; an empty value hides the global one from it.")
+SECRETS_DELETE_OF_AGENT = _row(
+    "secrets.delete_of_agent", "operator", secrets.SecretOperations.delete_of_agent,
+    delete="/workspaces/{id}/secrets/{key}", changes=True, targets=("id",), result_names=("key",),
+    summary="Delete a secret of an agent; the global one counts for it again.")
 KILL_SWITCH_SHOW = _row(
     "kill_switch.show", "viewer", spending.SpendingOperations.kill_switch,
     get="/control/kill-switch",

@@ -11,6 +11,7 @@ from hashlib import sha256
 import msgspec
 
 from hermes import __version__
+from hermes.agents.secrets import mask_of
 from hermes.control.person_export import Line, session_lines
 from hermes.errors import Conflict
 from hermes.ports.person_rows import HomeReader
@@ -72,6 +73,7 @@ def check_not_erased(state: object, user: str) -> None:
 
 def _export(reader: HomeReader, person_id: str, *, user: str, at: float) -> Iterator[bytes]:
     counts, digest = Counter[str](), sha256()
+    mask = mask_of(reader.secret_values())
     manifest: Line = {
         "kind": "manifest",
         "format": FORMAT,
@@ -84,7 +86,7 @@ def _export(reader: HomeReader, person_id: str, *, user: str, at: float) -> Iter
         "beware": _BEWARE,
     }
     for line in _lines(manifest, reader, person_id=person_id, user=user):
-        content = msgspec.json.encode(line) + b"\n"
+        content = msgspec.json.encode(mask.report(line)) + b"\n"
         counts[str(line["kind"])] += 1
         digest.update(content)
         yield content

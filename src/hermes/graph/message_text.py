@@ -4,7 +4,7 @@ For drawings and comparisons. It refuses nothing and never raises, because an od
 that a reader most needs to see. The printer handles control codes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -23,11 +23,11 @@ def lines_of(message: Mapping[str, Any]) -> list[str]:
     return [*found, *(f"{key}: {_json(message[key])}" for key in others)]
 
 
-def first_line(message: Mapping[str, Any], *, width: int) -> str:
+def first_line(message: Mapping[str, Any], *, width: int, mask: Callable[[str], str] = str) -> str:
     """Return the beginning of a message, in one line of at most `width` characters."""
     lines = [" ".join(line.split()) for line in lines_of(message)]
     told = [line for line in lines if line]
-    return shortened(told[0] if told else "", width=width, has_more=len(told) > 1)
+    return shortened(mask(told[0]) if told else "", width=width, has_more=len(told) > 1)
 
 
 def shortened(text: str, *, width: int, has_more: bool = False) -> str:

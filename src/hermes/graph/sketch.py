@@ -5,7 +5,7 @@ text_drawing.py and mermaid.py decide how it looks.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -96,14 +96,19 @@ class Drawing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw(
-    branches: Sequence[MessageGraph], *, width: int = WIDTH, last: int | None = None
+    branches: Sequence[MessageGraph],
+    *,
+    width: int = WIDTH,
+    last: int | None = None,
+    mask: Callable[[str], str] = str,
 ) -> Drawing:
     """Return the branches of one graph for a drawing; unreadable messages are marked.
 
-    With `last`, only that many messages at the end of each branch are read and drawn.
+    With `last`, only that many messages at the end of each branch are read and drawn. `mask` masks
+    secrets before a text is shortened.
     """
     ordered = _parents_first(branches)
-    pen = _Pen(ordered, width, last)
+    pen = _Pen(ordered, width, last, mask=mask)
     sketches = tuple(pen.sketch(graph) for graph in ordered)
     calls = {call.id for graph in ordered for call in graph.calls()}
     return Drawing(name=ordered[0].name, calls=len(calls), branches=sketches)
@@ -133,8 +138,16 @@ def _parent(graph: MessageGraph) -> str | None:
 class _Pen:
     """Draws the branches of one graph; later ones begin from those that were drawn before."""
 
-    def __init__(self, branches: Sequence[MessageGraph], width: int, last: int | None) -> None:
+    def __init__(
+        self,
+        branches: Sequence[MessageGraph],
+        width: int,
+        last: int | None,
+        *,
+        mask: Callable[[str], str],
+    ) -> None:
         self._width = width
+        self._mask = mask
         self._last = last
         self._graphs = {graph.branch_name: graph for graph in branches}
         self._lineages: dict[str, Lineage] = {}
@@ -178,7 +191,7 @@ class _Pen:
         return SketchLine(
             index=index,
             role=found.role,
-            text=found.text(self._width),
+            text=found.text(self._width, self._mask),
             by=by,
             was=tuple(map(self._former, slot.was)),
             gone=tuple(map(self._former, slot.gone)),
@@ -193,7 +206,7 @@ class _Pen:
         (found,) = _read(before, former.index, former.index + 1)
         return FormerVersion(
             role=found.role,
-            text=found.text(self._width),
+            text=found.text(self._width, self._mask),
             by=self._wrote(former.birth, found.blob),
             version=former.version,
             edit=edit.kind,
@@ -238,9 +251,11 @@ class _Found(msgspec.Struct):
         """The role, if known."""
         return str(self.message["role"]) if self.message else "?"
 
-    def text(self, width: int) -> str:
+    def text(self, width: int, mask: Callable[[str], str] = str) -> str:
         """The beginning of the text."""
-        return first_line(self.message, width=width) if self.message else f"({self.trouble})"
+        if self.message is None:
+            return f"({self.trouble})"
+        return first_line(self.message, width=width, mask=mask)
 
 
 def _read(sequence: Blobs, start: int, stop: int) -> Iterator[_Found]:

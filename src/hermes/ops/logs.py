@@ -95,6 +95,10 @@ class Logs:
         """Also mask these from now on: secrets that are generated at run time."""
         self._masker.add(secrets)
 
+    def name_stored(self, mask: Callable[[str], str]) -> None:
+        """Also mask what this function masks, from now on: the secrets that operators store."""
+        self._masker.name_stored = mask
+
     def mask(self, text: str) -> str:
         """Return a text without secrets."""
         return self._masker.line(text)

@@ -5,7 +5,7 @@ on a hit. It knows no settings: the composition root passes in the secrets.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -60,6 +60,8 @@ class Masker:
         self._whole: frozenset[str] = frozenset()
         self._pieces: tuple[str, ...] = ()
         self._beyond_cut = _BEYOND_CUT
+        # Names the secrets that operators have stored; which they are changes while it runs.
+        self.name_stored: Callable[[str], str] = str
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -89,6 +91,7 @@ class Masker:
         """Return the finished line with every known secret and everything that looks like one
         masked.
         """
+        line = self.name_stored(line)
         for piece in self._pieces:
             if piece in line:
                 line = line.replace(piece, MASK)
@@ -113,6 +116,8 @@ class Masker:
         """Return a text with its middle left out if it is too long for a log line."""
         if len(text) <= LONGEST_VALUE:
             return text
+        # As a whole: a stored secret may be longer than what is read beyond a cut.
+        text = self.name_stored(text)
         half, beyond = LONGEST_VALUE // 2, self._beyond_cut
         first, last = _token_at(text, half), _token_at(text, len(text) - half)
         left_out = f" … {len(text) - 2 * half} characters left out … "

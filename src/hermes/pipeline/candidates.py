@@ -120,6 +120,7 @@ def _ask_of(turn: Turn, ctx: ModelContext) -> CallNeeds:
         images=any(isinstance(part, ImagePart) for part in parts)
         and not (turn.pending_images is not None and turn.pending_images.blind),
         tokens=_own_tokens(turn),
+        agent=turn.agent.key,
     )
 
 

@@ -311,9 +311,7 @@ class Lanes:
         running.view = view
         current_turn.set(view.message.id)
         running.ctx = ctx = self._runner.context(view, after_stop=after_stop)
-        self._inherit_stop(view.lane, ctx)
-        if running.early_stop is not None and running.early_stop[0] == view.message.id:
-            ctx.interrupt.press(running.early_stop[1])
+        self._take_stop(view, ctx)
         try:
             return await self._runner.run(view, ctx, tell_expired=tell_expired)
         except ApprovalWait:
@@ -355,8 +353,11 @@ class Lanes:
             _log.error("failure_not_saved", message_id=message_id, problem=str(problem))
             await self._services.sleep(_RETRY_S)
 
-    def _inherit_stop(self, lane: str, ctx: TurnContext) -> None:
-        """Stop a subagent whose parent was stopped while it was on its way."""
+    def _take_stop(self, view: LaneView, ctx: TurnContext) -> None:
+        """Stop a turn that was stopped while it was on its way, as was the parent of a subagent."""
+        lane, early = view.lane, self._running[view.lane].early_stop
+        if early is not None and view.message is not None and early[0] == view.message.id:
+            ctx.interrupt.press(early[1])
         if not depth_of(lane):
             return
         for name, above in self._running.items():

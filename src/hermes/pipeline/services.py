@@ -35,6 +35,7 @@ from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
+from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
 from hermes.tools.mcp.report import Diff
@@ -98,6 +99,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     hooks: TurnHooks | None = None
     comeback: Comeback = ALL_TAKEN_UP
     restart: Restart = cannot_restart
+    mask_result: MaskResult = unmasked
 
 
 class TurnContext(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ ChangeKind = Literal[
     "kill_switch",
     "pauses",
     "people",
+    "secrets",
     "swap",
 ]
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes.ports.graph_reader import GraphReader
+from hermes.ports.secrets import SecretReader
 
 
 class PersonRow(msgspec.Struct, frozen=True):
@@ -40,5 +41,5 @@ class PersonRowReader(Protocol):
         ...
 
 
-class HomeReader(GraphReader, PersonRowReader, Protocol):
+class HomeReader(GraphReader, PersonRowReader, SecretReader, Protocol):
     """The files of a home, read beside its gateway."""

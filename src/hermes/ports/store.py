@@ -34,6 +34,7 @@ from hermes.ports.pairing import PairingStore
 from hermes.ports.people import OwnerStore, PeopleStore, UserStore
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.responses import ResponseStore
+from hermes.ports.secrets import SecretStore
 from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
 from hermes.ports.sessions import PruningStore, SessionStore
@@ -199,6 +200,11 @@ class Store(Protocol):
     @property
     def keys(self) -> KeyStore:
         """Keys of callers."""
+        ...
+
+    @property
+    def secrets(self) -> SecretStore:
+        """API keys and passwords that operators store."""
         ...
 
     @property

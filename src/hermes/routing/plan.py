@@ -86,7 +86,8 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     `model` is named for this call, `session_model` for the session, `default_model` for the agent
     or for everyone; `auto` leaves it to `tier`'s chain or to the decision tree. `options` are those
     without which the answer would not be what the caller asked for, `tokens` about how many cannot
-    be left out of the call; 0 if any model holds them.
+    be left out of the call; 0 if any model holds them. `agent` is the key of the agent that makes the
+    call, which may have keys of its own for some services; empty for the gateway itself.
     """
 
     prompt: str = ""
@@ -100,3 +101,4 @@ class CallNeeds(msgspec.Struct, frozen=True, kw_only=True):
     images: bool = False
     tokens: WholeNumber = 0
     options: tuple[Option, ...] = ()
+    agent: str = ""

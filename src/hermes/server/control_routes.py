@@ -4,7 +4,7 @@ Every row of the table of orders becomes a handler. The gate in front of them de
 the caller's role and whether the connection is safe.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -50,14 +50,23 @@ def control_routes(
 
 
 class ControlGate:
-    """Turns orders into HTTP handlers: identifies the caller, reads the request, runs the order."""
+    """Turns orders into HTTP handlers: identifies the caller, reads the request, runs the order.
+
+    `mask` returns a report without stored secrets.
+    """
 
     def __init__(
-        self, gateway_api: GatewayApi, audited: AuditedActions, *, origins: Origins
+        self,
+        gateway_api: GatewayApi,
+        audited: AuditedActions,
+        *,
+        origins: Origins,
+        mask: Callable[[object], object] = lambda report: report,
     ) -> None:
         self._gateway_api = gateway_api
         self._audited = audited
         self._origins = origins
+        self._mask = mask
 
     def handler(self, orders: Sequence[AnyOrder], operations: Operations) -> Handler:
         """Return the handler of the orders at one path; the query decides which order is meant."""
@@ -70,7 +79,7 @@ class ControlGate:
             order = next(one for one in by_variant if one.variant.items() <= query)
             request = await self._request(exchange, order, actor, apart=apart)
             operator = Operator(operations, actor, audited=self._audited)
-            return json_response(await operator.give(order, request))
+            return json_response(self._mask(await operator.give(order, request)))
 
         return handle
 

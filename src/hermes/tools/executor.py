@@ -1,7 +1,9 @@
 """Runs one tool: checks its arguments, limits its time, and reports failures to the model."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
+import msgspec
 import structlog
 
 from hermes import failpoints
@@ -14,10 +16,33 @@ from hermes.tools.result_limit import kept_text
 _log = structlog.get_logger(__name__)
 
 
+# Returns a text without secrets.
+MaskResult = Callable[[str], Awaitable[str]]
+
+
+async def unmasked(text: str) -> str:
+    """Return a text as it is: there are no secrets."""
+    return text
+
+
 async def run_tool(
+    tool: Tool,
+    call: ToolCallPart,
+    *,
+    context: ToolContext,
+    timeout_s: float,
+    mask: MaskResult = unmasked,
+) -> ToolResultPart:
+    """Run the tool and return its result as a part without secrets; a failure is a result, too."""
+    result = await _result(tool, call, context=context, timeout_s=timeout_s)
+    # Before it is cut: a part of a secret would not be found.
+    text = kept_text(await mask(result.text))
+    return result if text == result.text else msgspec.structs.replace(result, text=text)
+
+
+async def _result(
     tool: Tool, call: ToolCallPart, *, context: ToolContext, timeout_s: float
 ) -> ToolResultPart:
-    """Run the tool and return its result as a part; a failure is a result, too."""
     limit = tool.traits.timeout_s or timeout_s
     bound = asyncio.timeout(limit)
     try:
@@ -31,7 +56,7 @@ async def run_tool(
             return _failure(call, _late(tool, limit))
         _log.exception("tool_crashed", tool=call.name, message_id=context.turn_id)
         return _failure(call, f"the tool {call.name} crashed: {type(error).__name__}")
-    return ToolResultPart(call.id, call.name, kept_text(text))
+    return ToolResultPart(call.id, call.name, text)
 
 
 def outcome_unknown(call: ToolCallPart) -> ToolResultPart:
@@ -69,4 +94,4 @@ def _late(tool: Tool, limit: float) -> str:
 
 
 def _failure(call: ToolCallPart, text: str) -> ToolResultPart:
-    return ToolResultPart(call.id, call.name, kept_text(text), failed=True)
+    return ToolResultPart(call.id, call.name, text, failed=True)

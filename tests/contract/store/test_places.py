@@ -22,6 +22,8 @@ pytestmark = pytest.mark.sqlite_only
 
 # Sealed columns that no rotation binds: the digest of its row covers it.
 COVERED = {("calls", "tokens")}
+# Those that no older database has unbound.
+NEWER = {("secrets", "sealed")}
 OTHER_SEALED = {("outbox", "story"), ("user_channels", "name"), *COVERED}
 
 
@@ -181,7 +183,7 @@ async def test_a_rotation_binds_every_sealed_column(tmp_path: Path) -> None:
     found = [re.search(r"UPDATE (\w+) SET (\w+) =", text) for text in statements]
 
     assert columns >= OTHER_SEALED
-    assert {one.groups() for one in found if one is not None} == sealed - COVERED
+    assert {one.groups() for one in found if one is not None} == sealed - COVERED - NEWER
 
 
 HOMES = sorted(path.name for path in FOLDER.glob("*.tar.xz"))

@@ -46,6 +46,7 @@ TOPICS = (
     "pruning",
     "responses",
     "sealed_tables",
+    "secrets",
     "sends",
     "sessions",
     "spend",

@@ -20,10 +20,11 @@ from hermes.ops.logs import LogPlan, set_up
 from hermes.ports.clock import SystemClock
 from tests.unit.app.faulty_home import children, held, make_home
 
-TAKEN = ("listener", "client", "providers", "store", "search")
+TAKEN = ("listener", "client", "providers", "store", "provider keys", "search")
 STARTED = (
     "server",
     "mcp",
+    "secrets",
     "lanes",
     "upkeep",
     "session watch",
@@ -44,6 +45,7 @@ STOPPED = (
     "retention",
     "server",
     "connections",
+    "secrets",
     "mcp",
     "hooks",
     "alerts",
@@ -60,6 +62,7 @@ STOPPED = (
     "ledger",
     "search fill",
     "search",
+    "provider keys",
     "store",
     "providers",
     "client",

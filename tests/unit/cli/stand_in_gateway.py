@@ -187,7 +187,8 @@ async def main(home: Path) -> int:
         await store.dreams.finish(job, made, covered=0, seen=(), spent=())
         return await store.dreams.of(person_id)
 
-    mcp = McpOperations(McpServers(Settings().mcp, clock=clock), partial(load, {}, home))
+    again = partial(load, {}, home)
+    mcp = McpOperations(McpServers(Settings().mcp, clock=clock), again(), reread=again)
 
     async def status() -> StatusReport:
         return a_status(home, address)

@@ -92,7 +92,6 @@ mcp:
   servers:
     none: {timeout_s: 5}
     both: {command: x, url: "https://example.org/"}
-    unset: {command: x, env: {KEY: "${NOT_SET_ANYWHERE}"}}
   platforms: {web: [bot]}
 """
     )
@@ -101,7 +100,6 @@ mcp:
 
     assert "mcp.servers.none.command is null, expected a program to start" in text
     assert 'mcp.servers.both.command is "x", but url is set, too' in text
-    assert "the variable NOT_SET_ANYWHERE is set neither in the environment nor in .env" in text
     assert 'mcp.platforms.web is ["bot"], expected names of mcp.servers or no_mcp' in text
     assert "did you mean both?" in text
 
@@ -114,3 +112,46 @@ def test_the_same_files_can_be_read_again(write, load_home):
 
     assert list(loaded.settings.mcp.servers) == ["a"]
     assert list(loaded.reread().settings.mcp.servers) == ["b"]
+
+
+UNSET = """\
+mcp:
+  servers:
+    unset:
+      command: x
+      env: {KEY: "${NOT_SET_ANYWHERE}", BOTH: "${IN_ENV} ${NOT_SET_ANYWHERE}"}
+      headers: {Authorization: "Bearer ${IN_ENV}"}
+"""
+
+
+@pytest.mark.req("W37", "M9")
+def test_a_name_without_a_variable_may_be_a_stored_secret(write, load_home):
+    write(yaml=UNSET)
+
+    loaded = load_home(IN_ENV="variable")
+    (warning,) = [one for one in loaded.warnings if one.key.endswith(".KEY")]
+    (server,) = loaded.mcp_with(
+        {"NOT_SET_ANYWHERE": "stored", "IN_ENV": "stored-too"}
+    ).servers.values()
+    (as_read,) = loaded.mcp_with({}).servers.values()
+
+    assert "is set neither in the environment nor in .env" in warning.problem
+    assert "hermes secrets set NOT_SET_ANYWHERE" in warning.fix
+    assert {name: one.get_secret_value() for name, one in server.env.items()} == {
+        "KEY": "stored",
+        "BOTH": "stored-too stored",
+    }
+    assert server.headers["Authorization"].get_secret_value() == "Bearer stored-too"
+    assert as_read == loaded.settings.mcp.servers["unset"]
+    assert as_read.headers["Authorization"].get_secret_value() == "Bearer variable"
+    assert loaded.mcp_names == {"NOT_SET_ANYWHERE": ("unset",), "IN_ENV": ("unset",)}
+
+
+@pytest.mark.req("M9")
+def test_a_variable_of_the_environment_or_of_the_file_is_read_by_name(write, load_home):
+    write(dotenv="ONLY_HERE=from-the-file\nBOTH=from-the-file\n")
+
+    loaded = load_home(BOTH="from-the-environment")
+
+    found = {name: loaded.variable(name) for name in ("ONLY_HERE", "BOTH", "NOWHERE")}
+    assert found == {"ONLY_HERE": "from-the-file", "BOTH": "from-the-environment", "NOWHERE": None}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hermes.errors import NotFound
 from hermes.graph import MemoryStorage, MessageGraph, Problem
 from hermes.ports.graph_reader import GraphEntry
+from hermes.ports.secrets import SecretValues
 
 NOW = 1_700_000_000.0
 
@@ -73,6 +74,10 @@ class MemoryGraphReader:
 
     def close(self) -> None:
         self.is_open = False
+
+    def secret_values(self) -> SecretValues:
+        """Return none: nobody has stored a secret."""
+        return {}
 
 
 def a_graph_reader() -> MemoryGraphReader:

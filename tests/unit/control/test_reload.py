@@ -22,7 +22,8 @@ async def test_reloads_at_once_report_a_change_once(tmp_path: Path) -> None:
     file.write_text(CONFIG.format("old"))
     file.chmod(0o600)
     again = partial(load, {}, tmp_path)
-    held = again().settings
+    loaded = again()
+    held = loaded.settings
     file.write_text(CONFIG.format("new"))
 
     async def connect(platform: str, _settings: Settings) -> ChannelStatus:
@@ -34,7 +35,7 @@ async def test_reloads_at_once_report_a_change_once(tmp_path: Path) -> None:
     operations = ReloadOperations(
         held,
         reread=again,
-        mcp=McpOperations(McpServers(held.mcp, clock=ManualClock()), again),
+        mcp=McpOperations(McpServers(held.mcp, clock=ManualClock()), loaded, reread=again),
         set_level=lambda _: None,
         renew=connect,
     )

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from hermes.agents.secret_mask import SecretMask
 from hermes.ops.masker import LONGEST_VALUE, MASK, Masker, names_a_secret
 
 SECRETS = ("sk-live-abcdefgh", 'quo"ted\\secret', "pässwörd-123", "tiny")
@@ -174,3 +175,17 @@ def test_no_part_of_a_secret_is_shown_where_many_were_hidden_before_the_cut(size
         shown = masker.line(str(masker.fields({"said": text})["said"]))
 
         assert not [at for at in range(0, size - 20, 20) if secret[at : at + 20] in shown]
+
+
+@pytest.mark.req("M9", "W35")
+def test_stored_secrets_are_named_in_lines_and_across_the_cut_of_a_long_value() -> None:
+    masker, stored = Masker([]), SecretMask()
+    value = "s3cr3t~Value" * 600
+    stored.use([("TOKEN", value)])
+    masker.name_stored = stored.text
+
+    (field,) = masker.fields({"said": "x" * 7_000 + value + "y" * 60_000}).values()
+
+    assert masker.line(f'{{"said":"{value}"}}') == '{"said":"[secret TOKEN]"}'
+    assert "s3cr3t" not in str(field)
+    assert "[secret TOKEN]" in str(field)

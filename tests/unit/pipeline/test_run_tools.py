@@ -28,6 +28,7 @@ from hermes.ports.turns import LaneView, MessageRecord
 from hermes.ports.upward import Progress
 from hermes.sessions.commands import CommandBook
 from hermes.testing.manual_time import ManualClock
+from hermes.tools.executor import MaskResult, unmasked
 from tests.unit.pipeline.stage_parts import (
     LANE,
     LEASE,
@@ -152,6 +153,7 @@ class Services:
     first_state: Callable[[str], DeliveryState] = _pushed
     media: None = None
     resets: Zone = field(default_factory=Zone)
+    mask_result: MaskResult = unmasked
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:

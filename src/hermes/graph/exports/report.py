@@ -21,6 +21,7 @@ Reason = Literal[
     "weights",  # the format trains every answer, but one of these must not be trained
     "tokens",  # the tokens of an answer are not the sampled ones, or cannot be located
     "rated_down",  # people gave the answer a thumb down
+    "secret",  # a message contains a secret that is stored in this gateway
     "prompt_changed",  # an answer was edited after the messages before it had changed
 ]
 

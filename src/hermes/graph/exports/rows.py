@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from itertools import groupby
 
+import msgspec
 from msgspec.structs import replace
 
 from hermes.errors import BadRequest
@@ -18,13 +19,17 @@ from hermes.graph.exports.pairs import pair_rows
 from hermes.graph.exports.rated_answers import labelled_rows
 from hermes.graph.exports.report import Report, UnfitRow
 from hermes.graph.exports.sequences import sequence_rows
-from hermes.graph.exports.shapes import FormatName, shape_of
+from hermes.graph.exports.shapes import ExportShape, FormatName, shape_of
 from hermes.graph.exports.sheet import Row, TrainingSheet
 from hermes.graph.exports.tokens import Tokenizer
 from hermes.graph.message_graph import MessageGraph
 
 SHORTEST_SALT = 16
 _NAME_DIGITS = 12
+
+
+def _has_none(_text: str) -> bool:
+    return False
 
 
 def export_rows(
@@ -36,12 +41,14 @@ def export_rows(
     report: Report,
     tokenizer: Tokenizer | None = None,
     template: str | None = None,
+    has_secret: Callable[[str], bool] = _has_none,
 ) -> Iterator[Row]:
     """Iterate over the rows of `graphs` and count them in `report`.
 
     `may_train` is called with the name of each graph; a graph that may not be used is not read.
     Branches of one graph must be consecutive. `salt` hides the names. `template` is the chat
-    template of the models, if known; a tokenizer has its own.
+    template of the models, if known; a tokenizer has its own. A row whose messages `has_secret` finds
+    one in is refused: it could not be masked and still be what the model saw.
     """
     shape = shape_of(format_name, tokenizer)
     if format_name == "tokens" and tokenizer is None:
@@ -52,7 +59,7 @@ def export_rows(
             "Make one with os.urandom(16), and keep it if later exports should have the same ids."
         )
     template = tokenizer.template if format_name == "tokens" and tokenizer else template
-    write = partial(certified, name=format_name, shape=shape)
+    write = partial(_write, name=format_name, shape=shape, has_secret=has_secret)
     blank = TrainingSheet(graph="", model="", messages=(), seen=0, trained=(), template=template)
     if format_name == "trl-preference":
         make = partial(pair_rows, write=write, report=report)
@@ -62,6 +69,15 @@ def export_rows(
         merge = format_name != "trl-prompt-completion"
         make = partial(sequence_rows, merge=merge, write=write, report=report)
     return _rows(graphs, blank, make=make, may_train=may_train, salt=salt, report=report)
+
+
+def _write(
+    sheet: TrainingSheet, name: str, shape: ExportShape, *, has_secret: Callable[[str], bool]
+) -> Row:
+    for message in sheet.messages:
+        if has_secret(msgspec.json.encode(message).decode()):
+            raise UnfitRow("secret", "One of its messages contains a secret of this gateway.")
+    return certified(sheet, name, shape)
 
 
 def hashed_name(name: str, salt: bytes) -> str:

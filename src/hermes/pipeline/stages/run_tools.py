@@ -31,7 +31,7 @@ from hermes.ports.tool import Approver, AsksByCall, Tool, ToolContext
 from hermes.ports.turns import MessageRecord
 from hermes.ports.upward import Progress
 from hermes.tools.arguments import checked_arguments
-from hermes.tools.executor import denied, run_tool, stopped, unknown_tool
+from hermes.tools.executor import MaskResult, denied, run_tool, stopped, unknown_tool
 
 _encode = msgspec.json.Encoder().encode
 
@@ -68,6 +68,8 @@ class ToolServices(ApprovalServices, QuestionServices, ChildServices, MediaServi
 
     @property
     def store(self) -> ToolStore: ...
+    @property
+    def mask_result(self) -> MaskResult: ...
 
 
 _Context = StoppableContext[ToolServices, ToolJournal]
@@ -218,7 +220,9 @@ async def _run(
     limit = services.settings.turns.tool_timeout_s
     started = services.clock.monotonic()
     with ctx.interrupt.scope() if tool.traits.cancellable else nullcontext():
-        result = await run_tool(tool, call, context=context, timeout_s=limit)
+        result = await run_tool(
+            tool, call, context=context, timeout_s=limit, mask=services.mask_result
+        )
     return FinishedCall(call, ordinal, result, (services.clock.monotonic() - started) * 1000)
 
 

@@ -8,11 +8,13 @@ from hermes.errors import StoreError
 from hermes.graph import MessageGraph, Problem
 from hermes.ports.graph_reader import GraphEntry
 from hermes.ports.person_rows import PersonRow
+from hermes.ports.secrets import SecretValues
 from hermes.store.sql.graph_audit import check_rows, find_orphans
 from hermes.store.sql.graph_storage import SqlGraphStorage
 from hermes.store.sql.person_rows import LEFT_OUT, person_rows
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
+from hermes.store.sql.secrets import secret_values
 from hermes.store.sqlite.connection import Database, newest_version, open_reader
 
 _SQL = load("graph")
@@ -86,6 +88,10 @@ class SqlGraphReader:
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
+
+    def secret_values(self) -> SecretValues:
+        """Return every stored secret with its value."""
+        return secret_values(self._connection, self._sealer)
 
     def person_rows(self, person_id: str) -> Iterator[PersonRow]:
         """Yield all rows of a person, a page at a time."""

@@ -78,6 +78,7 @@ LEFT_OUT: Mapping[str, str] = {
     "audit": "what operators did; it names the person by id alone",
     "credentials": "sign-ins of operators",
     "paused_channels": "platforms",
+    "secrets": "API keys and passwords of the gateway and of its agents",
     "channel_state": "what a platform's connection remembers",
     "bot_turns": "how often bots answered each other in a chat",
     "nodes": "processes",

@@ -62,6 +62,11 @@ def chat_place(platform: str, chat_id: str) -> Place:
     return ("chat", platform, chat_id)
 
 
+def secret_place(agent: str, name: str) -> Place:
+    """Return the place of a secret of an agent; the gateway's own have an empty agent."""
+    return ("secret", agent, name)
+
+
 def state_place(platform: str, key: str) -> Place:
     """Return the place of what a channel remembers."""
     return ("state", platform, key)

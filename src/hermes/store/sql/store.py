@@ -37,6 +37,7 @@ from hermes.store.sql.pruning import SqlPruning, drop_message
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import SqlResponses
 from hermes.store.sql.sealed_tables import bind_all
+from hermes.store.sql.secrets import SqlSecrets
 from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
 from hermes.store.sql.souls import SqlSouls
@@ -113,6 +114,7 @@ class SqlStore:
         self.sends = SqlSends(engine, make_id=make_id)
         self.directory = SqlDirectory(engine)
         self.channel_state = SqlChannelState(engine)
+        self.secrets = SqlSecrets(engine)
         self.keys = SqlKeys(engine, make_id=make_id)
         self.people = SqlPeople(engine)
         self.users = SqlUsers(engine, make_id=make_id)

@@ -6,7 +6,7 @@ left out, and a note says so.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Any
@@ -67,12 +67,13 @@ def make_catalogue(
     settings: McpServerSettings,
     servers: Collection[str],
     ask_timeout_s: float,
+    mask: Callable[[str], str] = str,
 ) -> Catalogue:
     """Return the tools of a server's list that may be offered."""
     notes: list[str] = []
     fit = _fit(listed, settings, notes=notes)
     names = tool_names(server, fit, servers=servers)
-    scrubber = secrets_of(settings)
+    scrubber = secrets_of(settings, mask=mask)
     offers = tuple(
         _offer(tool, names[tool.name], settings=settings, scrubber=scrubber, asks_s=ask_timeout_s)
         for tool in fit.values()
@@ -85,10 +86,11 @@ def make_catalogue(
     return Catalogue(offers, tuple(_few(notes)))
 
 
-def secrets_of(settings: McpServerSettings) -> Scrubber:
-    """Return the scrubber of the secrets that a server is given."""
+def secrets_of(settings: McpServerSettings, *, mask: Callable[[str], str] = str) -> Scrubber:
+    """Return the scrubber of the secrets that a server is given, and of those that `mask` masks."""
     tables = (settings.env, settings.headers)
-    return Scrubber(secret.get_secret_value() for table in tables for secret in table.values())
+    given = (secret.get_secret_value() for table in tables for secret in table.values())
+    return Scrubber(given, mask=mask)
 
 
 def traits_of(tool: ListedTool, settings: McpServerSettings, *, timeout_s: float) -> ToolTraits:

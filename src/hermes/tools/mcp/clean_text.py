@@ -5,7 +5,7 @@ server was given are removed.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 # Control codes except tab and line feed, direction marks, invisible characters and the tag block,
 # in which whole hidden messages can be written. Joiners stay: emoji need them.
@@ -32,9 +32,10 @@ def one_line(text: str, limit: int) -> str:
 
 
 class Scrubber:
-    """Masks the secrets that a server was given in its texts."""
+    """Masks secrets in the texts of a server: those that it was given, after what `mask` masks."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Iterable[str], *, mask: Callable[[str], str] = str) -> None:
+        self._mask = mask
         # `Bearer abc` is two words: the server knows the second alone.
         words = {word for secret in secrets for word in (secret, *secret.split())}
         kept = [word for word in words if len(word) >= _SHORTEST_SECRET]
@@ -42,6 +43,7 @@ class Scrubber:
 
     def scrub(self, text: str) -> str:
         """Return text with every secret masked."""
+        text = self._mask(text)
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASK)

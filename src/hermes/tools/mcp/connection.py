@@ -56,6 +56,7 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     home: Path | None = None
     ca_bundle: Path | None = None
     probes: bool = True
+    mask: Callable[[str], str] = str
 
 
 class LinkEvents(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,6 +16,8 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
+from hermes.config import McpServerSettings
+from hermes.config.named_variables import names_in
 from hermes.tools.mcp.catalogue import secrets_of
 from hermes.tools.mcp.clean_text import Scrubber, one_line
 from hermes.tools.mcp.connection import Connect, LinkEvents, LinkLost, LinkPlan, McpConnection
@@ -38,7 +40,8 @@ def sdk_connect() -> Connect:
 @asynccontextmanager
 async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConnection]:
     """Connect to a server and negotiate the protocol; every failure is a `LinkLost`."""
-    scrubber = secrets_of(plan.settings)
+    _check_names(plan.settings)
+    scrubber = secrets_of(plan.settings, mask=plan.mask)
     ending = _Ending(events.ended, scrubber)
     wire = _wire(plan, lost=ending.tell)
     try:
@@ -49,6 +52,16 @@ async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConn
     # Boundary to the SDK: whatever it raises becomes one of our errors.
     except Exception as error:
         raise LinkLost(scrubber.scrub(explain(error, wire.epitaph()))) from error
+
+
+def _check_names(settings: McpServerSettings) -> None:
+    """Raise `LinkLost` if the settings name a secret that nobody has set."""
+    missing = sorted(names_in(settings))
+    if missing:
+        raise LinkLost(
+            f"its settings name {', '.join(missing)}, and there is no such secret or variable: store "
+            f"it with `hermes secrets set {missing[0]}`, and the server is connected"
+        )
 
 
 class _Ending:
@@ -151,7 +164,7 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
             home=plan.home,
             max_message_bytes=settings.max_message_bytes,
         )
-        return StdioWire(program, plan.pace)
+        return StdioWire(program, plan.pace, secrets_of(settings, mask=plan.mask))
     place = HttpServerAddress(
         url=settings.url,
         transport=settings.transport,

@@ -34,6 +34,7 @@ _ROUND_WAIT_S = 0.1
 _MAX_OPEN_QUESTIONS = 8
 _ERROR_CHARS = 1_000
 _TITLE_CHARS = 80
+_LONG = 50_000
 
 
 class _Session(ClientSession):
@@ -83,7 +84,8 @@ class SdkLink:
     def title(self) -> str:
         """The server's own name and version, cleaned."""
         info = self.session.server_info
-        return "" if info is None else one_line(f"{info.name} {info.version}", _TITLE_CHARS)
+        said = "" if info is None else self._scrubber.scrub(f"{info.name} {info.version}")
+        return one_line(said, _TITLE_CHARS)
 
     @property
     def follows_by_asking(self) -> bool:
@@ -137,7 +139,13 @@ class SdkLink:
         finally:
             CURRENT.reset(token)
             self._running.discard(call)
-        return McpResult(self._scrubber.scrub(result_text(result)), failed=result.is_error is True)
+        return McpResult(await self._scrubbed(result_text(result)), failed=result.is_error is True)
+
+    async def _scrubbed(self, text: str) -> str:
+        """Return a result without secrets; a long one does not block the event loop."""
+        if len(text) < _LONG:
+            return self._scrubber.scrub(text)
+        return await asyncio.to_thread(self._scrubber.scrub, text)
 
     async def _rounds(
         self, tool: str, arguments: Arguments, *, call: RunningCall

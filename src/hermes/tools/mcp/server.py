@@ -62,6 +62,7 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     ipv4_only: bool = False
     home: Path | None = None
     ca_bundle: Path | None = None
+    mask: Callable[[str], str] = str
 
 
 class McpServer:
@@ -308,6 +309,7 @@ class McpServer:
             ca_bundle=self._around.ca_bundle,
             # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
+            mask=self._around.mask,
         )
         events = LinkEvents(changed=self.look_again, ended=self._ended)
         async with AsyncExitStack() as stack:
@@ -386,6 +388,7 @@ class McpServer:
                 settings=self.settings,
                 servers=self._around.servers(),
                 ask_timeout_s=0.0 if self._around.ask is None else self._asking_s(),
+                mask=self._around.mask,
             )
         )
 

@@ -75,15 +75,17 @@ class McpServers:
         ipv4_only: bool = False,
         home: Path | None = None,
         ca_bundle: Path | None = None,
+        mask: Callable[[str], str] = str,
     ) -> None:
-        self._settings = settings
+        # As they are in use; `reload` replaces them.
+        self.settings = settings
         self._around = ServerContext(
             connect=connect,
             clock=clock,
             sleep=sleep,
             chance=chance,
-            servers=lambda: tuple(self._settings.servers),
-            platforms=lambda: self._settings.platforms,
+            servers=lambda: tuple(self.settings.servers),
+            platforms=lambda: self.settings.platforms,
             check_s=settings.check_s,
             ask=ask,
             ask_timeout_s=settings.ask_timeout_s,
@@ -92,6 +94,7 @@ class McpServers:
             ipv4_only=ipv4_only,
             home=home,
             ca_bundle=ca_bundle,
+            mask=mask,
         )
         self._servers: dict[str, McpServer] = {}
         self._tools = LiveTools()
@@ -109,28 +112,32 @@ class McpServers:
 
     def status(self) -> McpReport:
         """Return the state of every server, in the order of the configuration."""
-        servers = (self._servers[name] for name in self._settings.servers if name in self._servers)
+        servers = (self._servers[name] for name in self.settings.servers if name in self._servers)
         return McpReport(servers=tuple(server.status() for server in servers))
+
+    def prepare(self, settings: McpSettings) -> None:
+        """Use other settings for the start."""
+        self.settings = settings
 
     async def start(self) -> None:
         """Start every enabled server, and wait a little for the quick ones."""
-        for name, server in self._settings.servers.items():
+        for name, server in self.settings.servers.items():
             if server.enabled:
                 self._begin(name, server)
-        await self._settle(self._servers.values(), within_s=self._settings.start_wait_s)
+        await self._settle(self._servers.values(), within_s=self.settings.start_wait_s)
 
     async def reload(self, settings: McpSettings) -> Diff:
         """Apply other settings: only what differs is stopped and started; return what changed."""
         async with self._changing:
             if self._is_stopped:
                 raise TryLater("no MCP server is started, because the gateway is stopping")
-            old, before = self._settings, dict(self._tools.now)
+            old, before = self.settings, dict(self._tools.now)
             running = {n: s for n, s in old.servers.items() if n in self._servers}
             wanted = {n: s for n, s in settings.servers.items() if s.enabled}
             changed = [n for n in wanted if n in running and wanted[n] != running[n]]
             removed = [n for n in running if n not in wanted]
             added = [n for n in wanted if n not in running]
-            self._settings = settings
+            self.settings = settings
             # Other platforms may use them, even if no tool changes.
             self._tools.version += 1
             self._around = msgspec.structs.replace(
@@ -179,7 +186,7 @@ class McpServers:
     def _collect(self) -> None:
         """Combine the tools of all servers; the first of two with the same name keeps it."""
         before, now = self._tools.now, dict[str, McpTool]()
-        for name in self._settings.servers:
+        for name in self.settings.servers:
             server = self._servers.get(name)
             for offer in () if server is None else server.catalogue.offers:
                 assert server is not None

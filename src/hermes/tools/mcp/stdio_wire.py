@@ -50,12 +50,12 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 class StdioWire:
     """A running program and its exit."""
 
-    def __init__(self, program: Program, pace: TrafficLimit) -> None:
+    def __init__(self, program: Program, pace: TrafficLimit, secrets: Scrubber) -> None:
         self._program = program
         self._pace = pace
         self._process: asyncio.subprocess.Process | None = None
         self._said: deque[str] = deque(maxlen=_STDERR_LINES)
-        self._secrets = Scrubber(program.env.values())
+        self._secrets = secrets
         self.problem: str | None = None
 
     def epitaph(self) -> str:
