@@ -166,6 +166,32 @@ def trust_checks(settings: Settings) -> Iterator[Check]:
             )
 
 
+def terminal_checks(settings: Settings, *, problem: str | None) -> Iterator[Check]:
+    """Tell whether commands of models can run, and how far they reach; `problem` says why not."""
+    terminal = settings.terminal
+    if not terminal.enabled:
+        yield Check(name="terminal", status="ok", what="the terminal is off (terminal.enabled)")
+    elif terminal.sandbox == "unsafe":
+        yield Check(
+            name="terminal",
+            status="warn",
+            what="commands of models run without a sandbox",
+            why="they can read the keys of this gateway and everything that its user can",
+            fix="set terminal.sandbox to bubblewrap",
+        )
+    elif problem is None:
+        said = "a command ran in the sandbox of bubblewrap"
+        yield Check(name="terminal", status="ok", what=said)
+    else:
+        yield Check(
+            name="terminal",
+            status="fail",
+            what=problem,
+            why="every command of a model is refused",
+            fix="docs/terminal.md says what the sandbox needs",
+        )
+
+
 def _is_here(url: str) -> bool:
     host = urlsplit(url).hostname or ""
     try:

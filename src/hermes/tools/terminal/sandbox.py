@@ -29,8 +29,6 @@ _ETC: Final = (
     *("nsswitch.conf", "passwd", "pki/tls/certs", "protocols", "services", "ssl/certs"),
     *("ssl/openssl.cnf", "terminfo", "timezone"),
 )
-# Made before what is in them, so that "nobody" may enter them.
-_ETC_FOLDERS: Final = ("/etc", "/etc/pki", "/etc/pki/tls", "/etc/ssl")
 _OPEN_FILES: Final = 1_024
 
 
@@ -86,16 +84,16 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         yield from ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net")
         yield from ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
         yield from self._identity()
+        size = str(self.limits.file_mb * _MB)
+        yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp")
         shown = (*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *map(str, self.readable))
-        for path in _ETC_FOLDERS:
+        for path in _parents(shown):
             yield from ("--perms", "0755", "--dir", path)
         for path in shown:
             yield from ("--ro-bind-try", path, path)
         for hidden in self._seen(shown):
             yield from ("--tmpfs", str(hidden), "--remount-ro", str(hidden))
         yield from ("--proc", "/proc", "--dev", "/dev")
-        size = str(self.limits.file_mb * _MB)
-        yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp")
         yield from ("--bind", str(folder), WORK, "--chdir", WORK, "--hostname", "sandbox")
         yield from ("--remount-ro", "/")
 
@@ -124,6 +122,12 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         for path in self.hidden:
             if any(path.is_relative_to(one) for one in shown):
                 yield path
+
+
+def _parents(shown: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders above the shown ones, which "nobody" must be able to enter."""
+    above = {str(one) for path in shown for one in Path(path).parents}
+    return tuple(sorted(above - {"/", "/tmp", *shown}))
 
 
 def missing_tools() -> tuple[str, ...]:

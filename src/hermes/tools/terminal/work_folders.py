@@ -58,7 +58,8 @@ class WorkFolders:
         """Return the folder of a session, made if it is missing, and note that it is used."""
         work = self.of(person_id, lane)
         try:
-            work.records.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self._root, work.records.parent, work.records):
+                folder.mkdir(mode=0o700, exist_ok=True)
             if self._shared is None:
                 self._make_files(work.files)
             (work.records / _MARK).write_text(work.lane)
