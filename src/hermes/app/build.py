@@ -96,7 +96,6 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         started_at=started_at,
     )
     adapters.hooks.count_in(storage.observing.metrics)
-    answers = await storage.model_reports.who_answers()
     connections = _connections(context, adapters, channels=channels, core=core)
     storage.observing.metrics.include(*connections.readers())
     address = "" if listener is None else address_of(listener)
@@ -126,7 +125,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         public_address=public_address,
         listener=listener,
         started_at=started_at,
-        answers=answers,
+        answers=await storage.model_reports.who_answers(),
     )
 
 

@@ -117,6 +117,9 @@ def _called(settings: Settings) -> Iterator[str]:
     for name, server in settings.mcp.servers.items():
         if server.enabled and server.url is not None:
             yield f"{_shown(str(server.url))} (mcp.servers.{name}.url)"
+    search = settings.web_search
+    if search.engine != "none" and search.url is not None:
+        yield f"{_shown(str(search.url))} (web_search.url)"
     if settings.otel.endpoint is not None:
         yield f"{_shown(str(settings.otel.endpoint))} (otel.endpoint)"
     if settings.proxy is not None:
