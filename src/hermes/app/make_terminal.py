@@ -135,8 +135,9 @@ async def sandbox_problem(settings: Settings, *, home: Path, folder: Path) -> st
 
 def _kept_days(settings: Settings) -> int:
     """Return after how many unused days a folder is removed: never later than its conversation."""
-    kept = (settings.terminal.keep_days, settings.sessions.retention_days)
-    return min(filter(None, kept))
+    sessions = settings.sessions
+    pruned = sessions.prune_days if sessions.prune else 0
+    return min(filter(None, (settings.terminal.keep_days, pruned, sessions.retention_days)))
 
 
 def _tools(settings: Settings, commands: Commands, files: SessionFiles) -> tuple[Tool, ...]:

@@ -10,7 +10,7 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
-from hermes.channels.rest.files import FilesApi, closed_routes, file_endpoints
+from hermes.channels.rest.files import FilesApi, file_endpoints
 from hermes.channels.rest.inbound import RestMessage, check_sender, read_message, to_event
 from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
@@ -95,12 +95,8 @@ class RestChannel:
         )
 
     def _file_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
-        if self._files is None:
-            return closed_routes()
-        timeout_s = self._settings.body_timeout_s
-        return FilesApi(
-            gateway_api, self._files, origins=self._origins, timeout_s=timeout_s
-        ).routes()
+        files, timeout_s = self._files, self._settings.body_timeout_s
+        return FilesApi(gateway_api, files, origins=self._origins, timeout_s=timeout_s).routes()
 
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI."""

@@ -50,13 +50,13 @@ class FilesApi:
     def __init__(
         self,
         gateway_api: GatewayApi,
-        files: WorkFiles,
+        files: WorkFiles | None,
         *,
         origins: Origins,
         timeout_s: float,
     ) -> None:
         self._gateway_api = gateway_api
-        self._files = files
+        self._kept = files
         self._origins = origins
         self._timeout_s = timeout_s
 
@@ -97,6 +97,15 @@ class FilesApi:
         await self._files.remove(owner, exchange.parameter("path"))
         return HttpResponse(status=204)
 
+    @property
+    def _files(self) -> WorkFiles:
+        if self._kept is None:
+            raise NotFound(
+                "This gateway keeps no files of conversations: set terminal.files or terminal.enabled"
+                " to true."
+            )
+        return self._kept
+
     async def _owner(self, exchange: HttpExchange) -> SessionOwner:
         """Authenticate the caller, and return whose files the query means."""
         refuse_url_credentials(exchange)
@@ -105,20 +114,6 @@ class FilesApi:
         query = exchange.query()
         source = read_source(query, caller)
         return await self._gateway_api.session_owner(source, agent=query.get("agent") or None)
-
-
-async def no_files(exchange: HttpExchange) -> Answer:
-    """Refuse: the gateway keeps no files of sessions."""
-    raise NotFound(
-        f"{exchange.path}: this gateway keeps no files of conversations: set terminal.files or "
-        "terminal.enabled to true."
-    )
-
-
-def closed_routes() -> Sequence[Route]:
-    """Return the routes of a gateway without files of sessions."""
-    closed = Endpoint({"GET": no_files, "PUT": no_files, "DELETE": no_files})
-    return (Route("/api/files", closed), Route("/api/files/{path:path}", closed))
 
 
 def read_source(query: Mapping[str, str], caller: Caller) -> Source:

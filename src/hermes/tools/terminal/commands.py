@@ -7,6 +7,7 @@ from typing import Final
 
 from hermes.config import TerminalSettings
 from hermes.errors import ToolError
+from hermes.message.session_key import root_lane
 from hermes.ports.tool import Approver, ToolContext
 from hermes.tools.terminal.background import BackgroundProcesses, ProcessRecord
 from hermes.tools.terminal.command_shapes import fits
@@ -97,7 +98,12 @@ class Commands:
         return record.line
 
     async def news(self, person_id: str, lane: str, turn_id: str) -> tuple[str, ...]:
-        """Return which background processes ended since the last turn of a session."""
+        """Return which background processes ended since the last turn of a session.
+
+        A subagent is not told: it would be the only one that hears of it.
+        """
+        if root_lane(lane) != lane:
+            return ()
         work = self._folders.of(person_id, lane)
         if not await asyncio.to_thread(work.records.exists):
             return ()

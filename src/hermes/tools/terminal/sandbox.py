@@ -94,6 +94,16 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         for hidden in self._seen(shown):
             yield from ("--tmpfs", str(hidden), "--remount-ro", str(hidden))
         yield from ("--proc", "/proc", "--dev", "/dev")
+        yield from (
+            "--perms",
+            "1777",
+            "--size",
+            size,
+            "--tmpfs",
+            "/dev/shm",
+            "--remount-ro",
+            "/dev",
+        )
         yield from ("--bind", str(folder), WORK, "--chdir", WORK, "--hostname", "sandbox")
         yield from ("--remount-ro", "/")
 

@@ -4,12 +4,13 @@ import asyncio
 import os
 import socket
 import sys
+from asyncio.subprocess import PIPE, STDOUT
 from pathlib import Path
 
 import pytest
 
 from hermes.tools.terminal.program import KeptOutput, SandboxedProgram, finish, start
-from hermes.tools.terminal.sandbox import Sandbox, missing_tools, runs_as_root
+from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox, missing_tools, runs_as_root
 from tests.unit.tools.terminal.rigs import make_sandbox, shell, until, work_folder
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason="bubblewrap is not installed")
@@ -216,6 +217,37 @@ async def test_a_sandbox_dies_with_the_process_that_started_it(
     await parent.wait()
 
     await end_of(mark)
+
+
+@pytest.mark.req("W42")
+@pytest.mark.skipif(not runs_as_root(), reason="only root can become another user")
+async def test_a_gateway_of_a_normal_user_has_the_same_walls(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "key").write_text("the-key-of-the-store")
+    folder = work_folder(tmp_path, make_sandbox())
+    # Above its own folders a user can enter all folders.
+    for one in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        one.chmod(0o755)
+    sandbox = Sandbox(limits=ProgramLimits(processes=60, file_mb=20), is_root=False)
+    tried = (
+        f"touch note /x /usr/x /dev/x /etc/x; cat {home}/key /etc/passwd /proc/1/environ; ulimit -u;"
+        " grep NoNewPrivs /proc/self/status; df /tmp /dev/shm | grep -c 19532;"
+        " exec 3<>/dev/tcp/127.0.0.1/80; ls -d /home /root /var; ls"
+    )
+    ids = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--")
+    line = sandbox.command(("/bin/bash", "-c", tried), folder=folder)
+    process = await asyncio.create_subprocess_exec(
+        *ids, *line, stdout=PIPE, stderr=STDOUT, env=sandbox.environment(folder)
+    )
+    output = (await process.communicate())[0].decode()
+
+    assert output.count("Read-only file system") == 4
+    assert "the-key-of-the-store" not in output
+    assert "60\nNoNewPrivs:\t1\n2\n" in output
+    assert "Network is unreachable" in output or "Connection refused" in output
+    assert output.endswith("note\n")
+    assert (folder / "note").exists()
 
 
 async def test_a_program_is_spoken_with_over_its_streams(sandbox: Sandbox, folder: Path) -> None:
