@@ -1,6 +1,6 @@
 """Starts a program in the sandbox and ends it with everything that it started.
 
-Under bubblewrap the end of the outer process ends the whole process tree of the sandbox. An unsafe
+Under bubblewrap the end of the sandbox's first process ends its whole process tree. An unsafe
 program is ended as a process group; what left the group is found by a mark in its environment, on
 Linux, unless it removed the mark.
 """
@@ -12,6 +12,7 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,8 @@ _PIPE_S: Final = 1.0
 _LOOK_S: Final = 2.0
 _PIECE: Final = 65_536
 _KILL_ROUNDS: Final = 50
+_STOP_ROUNDS: Final = 500
+_STOP_S: Final = 0.002
 _PROBE_S: Final = 10.0
 _UNINSTALLED: Final = (
     "the sandbox needs {names}, which {verb} not installed: `apt install bubblewrap util-linux`, or set "
@@ -118,7 +121,7 @@ class SandboxedProgram:
         if self._mark:
             await asyncio.to_thread(_kill_marked, self._process.pid, self._mark)
         elif self._process.returncode is None:
-            self._process.kill()
+            await _kill_sandbox(self._process.pid)
         async with asyncio.timeout(_PROBE_S):
             return await self.exited()
 
@@ -231,6 +234,38 @@ def _check_tools(sandbox: Sandbox) -> None:
         raise ToolError(_UNINSTALLED.format(names=" and ".join(missing), verb=verb))
 
 
+async def _kill_sandbox(outer: int) -> None:
+    """Kill bubblewrap and the first process of its sandbox, with which all others in it end.
+
+    The end of bubblewrap alone is not enough: while it starts, that process does not yet end with it.
+    So it is stopped first, and then starts nothing more.
+    """
+    _signal(lambda: os.kill(outer, signal.SIGSTOP))
+    for _ in range(_STOP_ROUNDS):
+        if _state_and_parent(outer)[0] in ("T", "Z", "X", ""):
+            break
+        await asyncio.sleep(_STOP_S)
+    await asyncio.to_thread(_kill_with_children, outer)
+
+
+def _kill_with_children(parent: int) -> None:
+    for entry in _PROCESSES.glob("[0-9]*"):
+        if _state_and_parent(int(entry.name))[1] == parent:
+            _signal(partial(os.kill, int(entry.name), signal.SIGKILL))
+    _signal(lambda: os.kill(parent, signal.SIGKILL))
+
+
+def _state_and_parent(pid: int) -> tuple[str, int]:
+    """Return the state and the parent of a process; both are empty if it is gone."""
+    try:
+        status = (_PROCESSES / str(pid) / "stat").read_bytes()
+    except OSError:
+        return "", 0
+    # The name before may have any letters, parentheses too.
+    state, parent = status.rpartition(b")")[2].split()[:2]
+    return state.decode(), int(parent)
+
+
 def _kill_marked(leader: int, mark: str) -> None:
     """Kill a process group and everything with the mark, until none is left."""
     wanted = f"{_MARK}={mark}".encode()
@@ -238,7 +273,7 @@ def _kill_marked(leader: int, mark: str) -> None:
         _signal(lambda: os.killpg(leader, signal.SIGKILL))
         found = list(_marked(wanted))
         for pid in found:
-            _signal(lambda pid=pid: os.kill(pid, signal.SIGKILL))  # type: ignore[misc]
+            _signal(partial(os.kill, pid, signal.SIGKILL))
         if not found:
             return
 

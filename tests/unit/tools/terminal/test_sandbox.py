@@ -79,6 +79,8 @@ async def test_secrets_and_homes_are_not_there(
 
     assert "the-key-of-the-store" not in ended.output
     assert ":99999:" not in ended.output
+    for place in ("/etc/shadow", "/root", "/home", "/var", "/sys"):
+        assert f"ls: cannot access '{place}': No such file or directory" in ended.output
     assert "PYTEST" not in ended.output
 
 
@@ -200,6 +202,21 @@ async def test_a_cancelled_command_is_ended(sandbox: Sandbox, folder: Path) -> N
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+    await end_of(mark)
+
+
+@pytest.mark.req("W42")
+async def test_a_program_that_is_ended_while_it_starts_leaves_nothing(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    mark = f"982{os.getpid()}"
+    program = ("/bin/bash", "-c", f"setsid sleep {mark}")
+    for number in range(40):
+        started = await start(sandbox, program, folder=folder)
+        await asyncio.sleep(number / 4_000)
+        await started.end()
+        started.close()
 
     await end_of(mark)
 
