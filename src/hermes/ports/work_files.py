@@ -5,7 +5,7 @@ from typing import Protocol
 import msgspec
 
 
-class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
+class WorkFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file in a working folder: its path there, its size in bytes and when it changed."""
 
     path: str
@@ -28,7 +28,7 @@ class WorkFiles(Protocol):
         """The size of the largest file that is read or written."""
         ...
 
-    async def listed(self, owner: SessionOwner) -> tuple[FileEntry, ...]:
+    async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
         """Return the files of a session by their paths."""
         ...
 

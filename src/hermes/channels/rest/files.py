@@ -18,7 +18,7 @@ from hermes.http.same_origin import Origins
 from hermes.message.source import Source
 from hermes.ports.channel import HttpResponse
 from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi
-from hermes.ports.work_files import FileEntry, SessionOwner, WorkFiles
+from hermes.ports.work_files import SessionOwner, WorkFile, WorkFiles
 
 _LONGEST: Final = 200
 _FIELDS: Final = frozenset({"sender", "conversation", "agent", "shared"})
@@ -34,7 +34,7 @@ _BYTES: Final = "application/octet-stream"
 class SessionFileList(msgspec.Struct, frozen=True, kw_only=True):
     """The files of a working folder, by their paths."""
 
-    files: tuple[FileEntry, ...]
+    files: tuple[WorkFile, ...]
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

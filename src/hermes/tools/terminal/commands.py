@@ -11,7 +11,7 @@ from hermes.message.session_key import root_lane
 from hermes.ports.tool import Approver, ToolContext
 from hermes.tools.terminal.background import BackgroundProcesses, ProcessRecord
 from hermes.tools.terminal.command_shapes import fits
-from hermes.tools.terminal.program import Ended, run
+from hermes.tools.terminal.program import ProgramResult, run
 from hermes.tools.terminal.sandbox import Sandbox
 from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
 
@@ -136,7 +136,7 @@ def shell_program(command: str) -> tuple[str, ...]:
     return (shell, "-c", command)
 
 
-def _told(ended: Ended, folder_mb: int) -> str:
+def _told(ended: ProgramResult, folder_mb: int) -> str:
     if ended.was_full:
         how = f"ended after {ended.seconds:.1f} s: the working folder exceeds {folder_mb} MB"
     elif ended.code is None:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from hermes.errors import BadRequest, NotFound, TooLarge
-from hermes.ports.work_files import FileEntry
+from hermes.ports.work_files import WorkFile
 
 MOST_ENTRIES: Final = 2_000
 _MOST_WALKED: Final = 100_000
@@ -31,7 +31,7 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXE
 class FileList(msgspec.Struct, frozen=True, kw_only=True):
     """Files in the order of their paths; `is_cut` says that there are more."""
 
-    files: tuple[FileEntry, ...]
+    files: tuple[WorkFile, ...]
     is_cut: bool
 
 
@@ -84,7 +84,7 @@ class FilesBeneath:
 
     def list(self, path: str = "", *, most: int = MOST_ENTRIES) -> FileList:
         """Return the files below a folder, at any depth."""
-        found: list[FileEntry] = []
+        found: list[WorkFile] = []
         for one, _ in self._walk(path):
             found.append(one)
             if len(found) > most:
@@ -93,7 +93,7 @@ class FilesBeneath:
             files=tuple(sorted(found[:most], key=lambda one: one.path)), is_cut=len(found) > most
         )
 
-    def texts(self, path: str = "", *, limit: int) -> Iterator[tuple[FileEntry, bytes]]:
+    def texts(self, path: str = "", *, limit: int) -> Iterator[tuple[WorkFile, bytes]]:
         """Yield the files below a folder of at most `limit` bytes, each with its content."""
         for one, folder in self._walk(path):
             if one.size > limit:
@@ -117,7 +117,7 @@ class FilesBeneath:
                 total += 0 if status is None else status.st_blocks * _BLOCK
         return total
 
-    def _walk(self, path: str) -> Iterator[tuple[FileEntry, int]]:
+    def _walk(self, path: str) -> Iterator[tuple[WorkFile, int]]:
         """Yield regular files with the descriptor of their folder; bounded in number and depth."""
         inner = self._inner(path, is_folder=True)
         seen = 0
@@ -232,8 +232,8 @@ def _status(folder: int, name: str) -> os.stat_result | None:
         return None
 
 
-def _found(path: str, status: os.stat_result) -> FileEntry:
-    return FileEntry(path=path, size=status.st_size, changed_at=status.st_mtime)
+def _found(path: str, status: os.stat_result) -> WorkFile:
+    return WorkFile(path=path, size=status.st_size, changed_at=status.st_mtime)
 
 
 def _none(path: str) -> str:

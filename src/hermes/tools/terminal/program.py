@@ -41,7 +41,7 @@ async def _is_never_full() -> bool:
     return False
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a program ended: its exit code, negative for a signal; None if its time was over."""
 
     code: int | None
@@ -169,7 +169,7 @@ async def run(
     timeout_s: float,
     output_bytes: int,
     is_full: Callable[[], Awaitable[bool]] = _is_never_full,
-) -> Ended:
+) -> ProgramResult:
     """Run a program to its end, or to the end of its time; nothing that it started is left."""
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -185,7 +185,9 @@ async def run(
         code = None
     finally:
         await finish(started, reading)
-    return Ended(code=code, output=kept.text, seconds=loop.time() - began, was_full=was_full)
+    return ProgramResult(
+        code=code, output=kept.text, seconds=loop.time() - began, was_full=was_full
+    )
 
 
 async def _started(sandbox: Sandbox, program: Sequence[str], folder: Path) -> SandboxedProgram:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from hermes.errors import TooLarge
-from hermes.ports.work_files import FileEntry, SessionOwner
+from hermes.ports.work_files import SessionOwner, WorkFile
 from hermes.tools.terminal.files_beneath import FilesBeneath
 from hermes.tools.terminal.work_folders import WorkFolders
 
@@ -34,7 +34,7 @@ class SessionFiles:
             )
         return folder.write(path, data)
 
-    async def listed(self, owner: SessionOwner) -> tuple[FileEntry, ...]:
+    async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
         """Return the files of a session, at most as many as are listed at once."""
         return await asyncio.to_thread(lambda: self.folder(owner).list().files)
 

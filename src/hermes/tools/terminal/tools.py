@@ -10,7 +10,7 @@ from msgspec import Meta
 from hermes.errors import Refused, ToolError
 from hermes.ports.provider import ToolSpec
 from hermes.ports.tool import Approver, Tool, ToolContext, ToolTraits
-from hermes.ports.work_files import FileEntry, SessionOwner
+from hermes.ports.work_files import SessionOwner, WorkFile
 from hermes.tools.function_tool import tool
 from hermes.tools.terminal.commands import Commands
 from hermes.tools.terminal.session_files import SessionFiles
@@ -182,7 +182,7 @@ def _owner(context: ToolContext) -> SessionOwner:
     return SessionOwner(person_id=context.person_id, lane=context.lane)
 
 
-def _hits(found: Iterator[tuple[FileEntry, bytes]], text: str) -> str:
+def _hits(found: Iterator[tuple[WorkFile, bytes]], text: str) -> str:
     wanted = text.casefold()
     rows: list[str] = []
     for one, data in found:

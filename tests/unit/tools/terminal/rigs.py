@@ -15,7 +15,7 @@ from hermes.ports.tool import Approver, Tool, ToolContext
 from hermes.tools.executor import run_tool
 from hermes.tools.terminal.background import BackgroundLimits, BackgroundProcesses
 from hermes.tools.terminal.commands import Commands
-from hermes.tools.terminal.program import Ended, run
+from hermes.tools.terminal.program import ProgramResult, run
 from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox, SandboxKind, runs_as_root
 from hermes.tools.terminal.session_files import SessionFiles
 from hermes.tools.terminal.tools import TerminalTool, file_tools, process_tools
@@ -48,7 +48,9 @@ def work_folder(tmp_path: Path, sandbox: Sandbox) -> Path:
     return folder
 
 
-async def shell(sandbox: Sandbox, command: str, folder: Path, *, timeout_s: float = 20) -> Ended:
+async def shell(
+    sandbox: Sandbox, command: str, folder: Path, *, timeout_s: float = 20
+) -> ProgramResult:
     """Run a command line in a folder."""
     program = ("/bin/bash", "-c", command)
     return await run(sandbox, program, folder=folder, timeout_s=timeout_s, output_bytes=20_000)
