@@ -89,7 +89,8 @@ class FilesApi:
         path = exchange.parameter("path")
         data = await exchange.body(limit=self._files.most_bytes, timeout_s=self._timeout_s)
         is_new = await self._files.put(owner, path, data)
-        return json_response(StoredFile(path=path, size=len(data)), 201 if is_new else 200)
+        stored = StoredFile(path=path, size=len(data))
+        return json_response(stored, 201) if is_new else json_response(stored)
 
     async def delete(self, exchange: HttpExchange) -> Answer:
         """Delete a file."""
