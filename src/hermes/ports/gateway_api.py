@@ -132,7 +132,7 @@ class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     group: str
     summary: str
-    # Any: types of bodies, as annotations name them; None where there is no body, or a free one.
+    # Any: types of bodies, as annotations name them; `bytes` is a file, None no body or a free one.
     request: Any = None
     report: Any = None
     query: Mapping[str, str] = {}

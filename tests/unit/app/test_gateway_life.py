@@ -24,6 +24,7 @@ TAKEN = ("listener", "client", "providers", "store", "search")
 STARTED = (
     "server",
     "mcp",
+    "terminal",
     "lanes",
     "upkeep",
     "session watch",
@@ -55,6 +56,7 @@ STOPPED = (
     "directory",
     "cron",
     "memory worker",
+    "terminal",
     "recall",
     "senders",
     "ledger",

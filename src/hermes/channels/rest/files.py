@@ -154,6 +154,7 @@ def file_endpoints() -> Sequence[ApiEndpoint]:
             path=path,
             group="Files",
             summary="Download a file.",
+            report=bytes,
             query=_QUERY,
         ),
         ApiEndpoint(
@@ -162,6 +163,7 @@ def file_endpoints() -> Sequence[ApiEndpoint]:
             path=path,
             group="Files",
             summary="Upload a file; the body is its content.",
+            request=bytes,
             report=StoredFile,
             query=_QUERY,
         ),
