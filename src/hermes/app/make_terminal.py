@@ -17,7 +17,12 @@ from hermes.schedule.rounds import Rounds
 from hermes.tools.terminal.background import BackgroundLimits, BackgroundProcesses
 from hermes.tools.terminal.commands import Commands
 from hermes.tools.terminal.program import problem
-from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox, runs_as_root
+from hermes.tools.terminal.sandbox import (
+    ProgramLimits,
+    Sandbox,
+    runs_as_root,
+    tools_problem,
+)
 from hermes.tools.terminal.session_files import SessionFiles
 from hermes.tools.terminal.tools import TerminalTool, file_tools, process_tools
 from hermes.tools.terminal.work_folders import FOLDER, WorkFolder, WorkFolders
@@ -43,6 +48,8 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
 
     def component(self) -> Component:
         """Return what ends background processes: with their session, and with the gateway."""
+        if not self.tools:
+            return Component(name="terminal")
         rounds = Rounds("terminal", self.processes.check, every_s=_CHECK_S)
 
         async def stop() -> None:
@@ -70,6 +77,8 @@ def make_terminal(
     """Return the terminal of a home; `run` names this process of the gateway."""
     terminal = settings.terminal
     sandbox = make_sandbox(settings, home=home)
+    if terminal.enabled:
+        _warn(sandbox)
 
     async def epoch_of(lane: str) -> int:
         return (await store.turns.view(lane)).epoch
@@ -126,6 +135,14 @@ def make_sandbox(settings: Settings, *, home: Path) -> Sandbox:
         variables={name: one.get_secret_value() for name, one in terminal.variables.items()},
         is_root=runs_as_root(),
     )
+
+
+def _warn(sandbox: Sandbox) -> None:
+    """Say at the start what an operator should know of the sandbox."""
+    if sandbox.kind == "unsafe":
+        _log.warning("terminal_unsafe", problem="commands of models run without a sandbox")
+    elif found := tools_problem():
+        _log.warning("terminal_refuses", problem=found)
 
 
 async def sandbox_problem(settings: Settings, *, home: Path, folder: Path) -> str | None:

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from hermes.errors import ToolError
-from hermes.tools.terminal.sandbox import Sandbox, missing_tools
+from hermes.tools.terminal.sandbox import Sandbox, tools_problem
 
 _MARK: Final = "HERMES_PROGRAM"
 _PROCESSES: Final = Path("/proc")
@@ -31,10 +31,6 @@ _KILL_ROUNDS: Final = 50
 _STOP_ROUNDS: Final = 500
 _STOP_S: Final = 0.002
 _PROBE_S: Final = 10.0
-_UNINSTALLED: Final = (
-    "the sandbox needs {names}, which {verb} not installed: `apt install bubblewrap util-linux`, or set "
-    "terminal.sandbox to unsafe"
-)
 
 
 async def _is_never_full() -> bool:
@@ -230,10 +226,9 @@ async def problem(sandbox: Sandbox, *, folder: Path) -> str | None:
 
 
 def _check_tools(sandbox: Sandbox) -> None:
-    missing = missing_tools() if sandbox.kind == "bubblewrap" else ()
-    if missing:
-        verb = "is" if len(missing) == 1 else "are"
-        raise ToolError(_UNINSTALLED.format(names=" and ".join(missing), verb=verb))
+    found = tools_problem() if sandbox.kind == "bubblewrap" else None
+    if found is not None:
+        raise ToolError(found)
 
 
 async def _kill_sandbox(outer: int) -> None:

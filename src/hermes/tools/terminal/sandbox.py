@@ -29,6 +29,10 @@ _ETC: Final = (
     *("nsswitch.conf", "passwd", "pki/tls/certs", "protocols", "services", "ssl/certs"),
     *("ssl/openssl.cnf", "terminfo", "timezone"),
 )
+_UNINSTALLED: Final = (
+    "the sandbox needs {names}, which {verb} not installed: `apt install bubblewrap util-linux`, or set "
+    "terminal.sandbox to unsafe"
+)
 _OPEN_FILES: Final = 1_024
 
 
@@ -140,9 +144,18 @@ def _parents(shown: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(above - {"/", "/tmp", *shown}))
 
 
-def missing_tools() -> tuple[str, ...]:
+def missing_tools(path: str = _SEARCHED) -> tuple[str, ...]:
     """Return the programs that a sandbox needs and that are not installed."""
-    return tuple(name for name in _NEEDED if _found(name) is None)
+    return tuple(name for name in _NEEDED if shutil.which(name, path=path) is None)
+
+
+def tools_problem(path: str = _SEARCHED) -> str | None:
+    """Return why no sandbox can be made, in words for models and operators; None if one can."""
+    missing = missing_tools(path)
+    if not missing:
+        return None
+    verb = "is" if len(missing) == 1 else "are"
+    return _UNINSTALLED.format(names=" and ".join(missing), verb=verb)
 
 
 def runs_as_root() -> bool:

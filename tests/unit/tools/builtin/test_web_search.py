@@ -16,7 +16,7 @@ from hermes.tools.builtin.web_search import WebSearch, asked_for, search_engines
 from tests.unit.tools.tool_runs import ran
 
 KEY = "the-key"
-HITS = [
+HITS: list[dict[str, object]] = [
     {
         "title": "One <b>bold</b>",
         "url": "https://one.example/",
