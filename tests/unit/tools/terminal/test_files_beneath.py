@@ -35,7 +35,8 @@ def test_a_file_is_written_whole_read_listed_and_removed(files: FilesBeneath, ro
 
 @pytest.mark.req("W42")
 @pytest.mark.parametrize(
-    "path", ["../secret", "/etc/passwd", "a/../../secret", "..", "/files/../secret", "", ".", "a\0b"]
+    "path",
+    ["../secret", "/etc/passwd", "a/../../secret", "..", "/files/../secret", "", ".", "a\0b"],
 )
 def test_a_path_that_leads_outside_is_refused(files: FilesBeneath, path: str) -> None:
     for act in (
