@@ -15,6 +15,7 @@ synapse='matrix-synapse==1.163.2'
 # Each line: the program looked for, other names it goes by, and the apt package that brings it.
 parts=(
     "chromium|chromium-browser google-chrome|chromium"
+    "bwrap||bubblewrap"
     "zsh||zsh"
     "fish||fish"
     "faketime||faketime"

@@ -91,6 +91,7 @@ MAY_RUN_PROGRAMS: Mapping[str, str] = {
     "cli/channels_try.py": "starts this Python on a module of ours, for a trial on loopback",
     "ops/systemd.py": "`hermes service` runs systemctl and journalctl",
     "tools/mcp/stdio_wire.py": "starts the MCP servers of the configuration",
+    "tools/terminal/program.py": "commands of models, in the sandbox, where terminal.enabled says so",
     "testing/": "stand-ins for tests and plugin authors",
 }
 MAY_LOAD_CODE: Mapping[str, str] = {
@@ -108,6 +109,7 @@ MAY_TRUST: Mapping[str, str] = {
     "net/calls.py": "passes on what the client's callers say",
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",
+    "net/page_fetch.py": "the search engine of web_search.url, which is the operator's setting",
     "provider_kit/model_list.py": "a provider's base_url, which is the operator's setting",
     "provider_kit/stream.py": "a provider's base_url, which is the operator's setting",
     "ops/alert_sinks.py": "the webhooks of alerts.webhooks, which is the operator's setting",

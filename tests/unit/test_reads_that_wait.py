@@ -72,6 +72,7 @@ async def test_the_end_of_a_turn_is_heard_that_ends_while_its_state_is_read() ->
         watch=hub,
         access=nobody,
         roster=nobody,
+        keys=nobody,
         traffic=nobody,
         zone=ZoneInfo("UTC"),
     )

@@ -12,7 +12,7 @@ from hermes.config import ProviderSettings, Settings
 from hermes.config.entries import EMBEDDER, OWN_EMBEDDER
 from hermes.lazy import lazy
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.net.page_fetch import PageFetch
+from hermes.net.page_fetch import PageFetch, ServiceCalls
 from hermes.plugins.loader import load_plugin
 from hermes.plugins.registry import Registry
 from hermes.ports.clock import Clock
@@ -25,6 +25,7 @@ from hermes.providers.wordllama.embedder import WordLlamaEmbedder
 from hermes.providers.wordllama.model import is_installed
 from hermes.routing.prices import most_output
 from hermes.tools.builtin.web_fetch import WebFetch
+from hermes.tools.builtin.web_search import WebSearch
 from hermes.tools.mcp.calls import Tell as TellProgress
 from hermes.tools.mcp.questions import ask_in_chat
 from hermes.tools.mcp.servers import McpServers
@@ -88,6 +89,8 @@ def add_built_in_tools(settings: Settings, registry: Registry, *, client: HttpCl
     """Add the tools that come with Hermes and are switched on."""
     if settings.tools.web_fetch:
         registry.tool(WebFetch(PageFetch(client)))
+    if settings.web_search.engine != "none":
+        registry.tool(WebSearch(settings.web_search, ServiceCalls(client)))
 
 
 def make_mcp(

@@ -33,6 +33,7 @@ from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
+from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
 from hermes.app.platforms import make_push_channels, plugged_platforms
@@ -51,8 +52,9 @@ from hermes.control.gateway_reports import (
 )
 from hermes.control.mcp import McpOperations
 from hermes.control.reload import ReloadOperations
+from hermes.control.sessions import session_id
 from hermes.control.sign_in import SignInOperations
-from hermes.control.status import ChannelStatus, LiveStatus
+from hermes.control.status import ChannelStatus, LiveStatus, ProcessStatus
 from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
@@ -87,8 +89,9 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    channels = await _channels(context, adapters, storage=storage)
-    core = await _core(context, adapters, storage=storage, channels=channels)
+    terminal = _terminal(context, storage)
+    channels = await _channels(context, adapters, storage=storage, terminal=terminal)
+    core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     alerts = watch_core(
         storage.observing,
         core,
@@ -101,7 +104,6 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         started_at=started_at,
     )
     adapters.hooks.count_in(storage.observing.metrics)
-    answers = await storage.model_reports.who_answers()
     connections = _connections(context, adapters, channels=channels, core=core)
     storage.observing.metrics.include(*connections.readers())
     address = "" if listener is None else address_of(listener)
@@ -131,7 +133,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         public_address=public_address,
         listener=listener,
         started_at=started_at,
-        answers=answers,
+        answers=await storage.model_reports.who_answers(),
     )
 
 
@@ -287,7 +289,19 @@ def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
     operations.secrets = secrets.of(EVERY_AGENT)
 
 
-async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Channels:
+def _terminal(context: GatewayContext, storage: Storage) -> Terminal:
+    return make_terminal(
+        storage.store,
+        context.settings,
+        home=context.home,
+        clock=context.clock,
+        run=storage.store.fleet.node,
+    )
+
+
+async def _channels(
+    context: GatewayContext, adapters: Adapters, *, storage: Storage, terminal: Terminal
+) -> Channels:
     """Build the channels of the server and of every enabled platform."""
     settings = context.settings
     public_url = settings.server.public_url
@@ -296,7 +310,7 @@ async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Sto
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = _own_channels(context, storage, origins=origins)
+    own = _own_channels(context, storage, origins=origins, terminal=terminal)
     pushed = await make_push_channels(
         settings,
         adapters.registry,
@@ -317,7 +331,9 @@ async def _channels(context: GatewayContext, adapters: Adapters, *, storage: Sto
 
 
 # Any: each of them also has routes of its own kind.
-def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins) -> dict[str, Any]:
+def _own_channels(
+    context: GatewayContext, storage: Storage, *, origins: Origins, terminal: Terminal
+) -> dict[str, Any]:
     """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
 
@@ -340,6 +356,7 @@ def _own_channels(context: GatewayContext, storage: Storage, *, origins: Origins
             origins=origins,
             clock=clock,
             make_id=make_id,
+            files=terminal.files,
         ),
         "web": WebChannel(
             WebSettings(body_bytes=limit),
@@ -373,8 +390,26 @@ def _v1_parts(
     )
 
 
+def _running(core: Core) -> tuple[ProcessStatus, ...]:
+    """Return the background processes that run now, with the ids of their sessions."""
+    running = () if core.terminal is None else core.terminal.processes.running()
+    return tuple(
+        ProcessStatus(
+            id=one.id,
+            session=session_id(core.store, one.lane),
+            started_at=one.started_at,
+        )
+        for one in running
+    )
+
+
 async def _core(
-    context: GatewayContext, adapters: Adapters, *, storage: Storage, channels: Channels
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    channels: Channels,
+    terminal: Terminal,
 ) -> Core:
     given = CoreParts(
         providers=adapters.providers,
@@ -394,6 +429,7 @@ async def _core(
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,
         search=storage.search,
+        terminal=terminal,
         media=TurnMedia(storage.media_cache, channels.every),
         reply_files=storage.media_cache,
         comeback=context.run_state.comeback,
@@ -489,6 +525,7 @@ def _reports(
             model_swap=core.models.swaps.status(),
             note=context.run_state.note,
             hooks_off=adapters.hooks.off(),
+            processes=_running(core),
         )
 
     return GatewayReports(

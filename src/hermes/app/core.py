@@ -1,6 +1,6 @@
 """The core of a gateway: store, inbox, lanes and outbox, built in order of their dependencies."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
@@ -17,6 +17,7 @@ from hermes.app.make_pipeline import (
     make_sessions,
 )
 from hermes.app.make_schedule import CronLayer, make_cron_layer
+from hermes.app.make_terminal import Terminal
 from hermes.config import Settings
 from hermes.inbox.accept import Inbox
 from hermes.memory.facts import PeoplesFacts
@@ -78,6 +79,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     lanes: Lanes
     maintenance: Maintenance
     search: Search | None
+    terminal: Terminal | None
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -105,14 +107,15 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         )
         recall = Component(name="recall", stop=self.memory.recall.close)
         ledger = Component(name="ledger", stop=self.models.ledger.close)
+        terminal = () if self.terminal is None else (self.terminal.component(),)
         return Components(
-            start=(*workers, *filling),
+            start=(*terminal, *workers, *filling),
             drain=(
                 Component(name="inbox", drain=self._close_inbox),
                 Component(name="lanes", drain=drain_turns),
                 senders,
             ),
-            stop=(*workers, recall, senders, ledger, *filling),
+            stop=(*workers, *terminal, recall, senders, ledger, *filling),
         )
 
     def _workers(self) -> tuple[tuple[str, Callable[[], object], Callable[[], object]], ...]:
@@ -173,6 +176,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         lanes=Lanes(services, settings=settings.lanes, signals=base.signals),
         maintenance=_maintenance(base),
         search=given.search,
+        terminal=given.terminal,
     )
 
 
@@ -207,6 +211,9 @@ def _tools(base: CoreBase, *, courier: Courier, cron: CronLayer) -> Mapping[str,
         schedules=cron.schedules,
         search=base.given.search,
     )
+    terminal = base.given.terminal
+    if terminal is not None:
+        own = {**{tool.spec.name: tool for tool in terminal.tools}, **own}
     return ToolsTogether(base.given.tools, own)
 
 
@@ -220,7 +227,7 @@ def _maintenance(base: CoreBase) -> Maintenance:
             served=base.push.served,
             clock=given.clock,
             settings=settings,
-            tidy=None if given.media is None else given.media.tidy,
+            tidy=_tidy(given),
         ),
         pruning=SessionPruner(
             store.pruning,
@@ -236,6 +243,18 @@ def _maintenance(base: CoreBase) -> Maintenance:
         ),
         search_fill=None if search is None else SearchFill(search),
     )
+
+
+def _tidy(given: CoreParts) -> Callable[[], Awaitable[None]]:
+    """Return what removes the files that nobody needs any more."""
+
+    async def tidy() -> None:
+        if given.media is not None:
+            await given.media.tidy()
+        if given.terminal is not None:
+            await given.terminal.tidy()
+
+    return tidy
 
 
 def _prune_days(settings: Settings) -> int:

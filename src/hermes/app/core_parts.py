@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.app.make_memory import MemoryLayer, make_memory_layer
 from hermes.app.make_models import ModelLayer, make_model_layer
+from hermes.app.make_terminal import Terminal
 from hermes.config import Settings
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.ids import MakeId
@@ -69,6 +70,8 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     visions: Mapping[str, VisionPipeline] = {}
     plugged: Mapping[str, ChatCommand] = {}
     search: Search | None = None
+    # Runs commands, and keeps the files of sessions.
+    terminal: Terminal | None = None
     media: Attachments | None = None
     # Keeps replies that are too long for a chat; without it they are only cut.
     reply_files: ReplyFiles | None = None

@@ -1,7 +1,7 @@
 """`hermes doctor`: every check, in the order of their dependencies.
 
 It reads the files, also while a gateway runs, and asks the gateway what only it knows. It starts
-nothing, and writes nothing except repairs with --fix.
+nothing but a trial of the sandbox, and writes nothing except repairs with --fix.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,6 +37,7 @@ from hermes.control.doctor import (
     model_checks,
     plugin_checks,
     risk_checks,
+    terminal_checks,
     trust_checks,
 )
 from hermes.control.models import ModelLine
@@ -80,6 +81,7 @@ class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     store: Callable[[], StoreStatus | None] = lambda: None
     calls: Callable[[LoadedConfig], tuple[KeyTest, ...]] | None = None
+    sandbox: Callable[[LoadedConfig], str | None] = lambda _: None
 
 
 Tell = Callable[[int, int, str], None]
@@ -116,7 +118,7 @@ def _steps(
     home, running = around.home, around.running
     steps: dict[str, Callable[[], Iterator[Check]]] = {
         "gateway": lambda: remains_checks(home, running, fix=fix),
-        "database": lambda: _database_checks(around, lambda: tell(2, 13, "database")),
+        "database": lambda: _database_checks(around, lambda: tell(2, 14, "database")),
     }
     if loaded is None:
         return steps
@@ -134,6 +136,7 @@ def _steps(
         "trusted addresses": lambda: trust_checks(settings),
         "models": lambda: model_checks(settings, around.models(loaded)),
         "MCP": lambda: mcp_checks(around.servers(loaded)),
+        "terminal": lambda: terminal_checks(settings, problem=around.sandbox(loaded)),
     }
     if around.calls is not None:
         calls = around.calls

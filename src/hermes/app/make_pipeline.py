@@ -10,6 +10,7 @@ import msgspec
 from hermes.agents.roster import Roster
 from hermes.app.core_parts import CoreBase
 from hermes.app.make_schedule import CronLayer
+from hermes.app.make_terminal import Terminal
 from hermes.config import Settings, system_zone
 from hermes.inbox.accept import Inbox
 from hermes.inbox.pre_dispatch import PreDispatch
@@ -20,8 +21,10 @@ from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
+from hermes.pipeline.needs import PutChild
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.services import Services
+from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
 from hermes.pipeline.turn_hooks import TurnHooks
@@ -69,8 +72,17 @@ def make_entrance(base: CoreBase) -> InboundParts:
     )
     commands = CommandBook(map(_spec_of, given.plugged.values()))
     questions = Questions(_answering(given.channels), commands)
+    keys = SessionKeys(
+        [name for name, item in given.channels.items() if item.capabilities.own_chats],
+        base.store.sessions.old_writers,
+    )
     inbox = _make_inbox(
-        base, roster=roster, reception=reception, commands=commands, questions=questions
+        base,
+        roster=roster,
+        reception=reception,
+        commands=commands,
+        questions=questions,
+        keys=keys,
     )
     return InboundParts(
         roster=roster,
@@ -84,6 +96,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
             watch=given.watch,
             access=given.access,
             roster=roster,
+            keys=keys,
             traffic=base.push.traffic,
             zone=ZoneInfo(settings.time_zone or system_zone()),
         ),
@@ -97,6 +110,7 @@ def _make_inbox(
     reception: Reception,
     commands: CommandBook,
     questions: Questions,
+    keys: SessionKeys,
 ) -> Inbox:
     given, settings, channels = base.given, base.settings, base.given.channels
     hooks = given.hooks
@@ -114,10 +128,7 @@ def _make_inbox(
         settings=settings.inbox,
         busy=settings.busy,
         manifests={name: BusyPolicy(item.capabilities.busy) for name, item in channels.items()},
-        keys=SessionKeys(
-            [name for name, item in channels.items() if item.capabilities.own_chats],
-            base.store.sessions.old_writers,
-        ),
+        keys=keys,
         pushed=[name for name, item in channels.items() if _is_push(item)],
         programs=[name for name, item in channels.items() if item.capabilities.is_program],
         outbox_limit=settings.outbox.max_waiting,
@@ -149,6 +160,7 @@ def make_sessions(base: CoreBase) -> Sessions:
         zone=ZoneInfo(settings.time_zone or system_zone()),
         lasting={name: one.capabilities.lasting_senders for name, one in given.channels.items()},
         person_of=person_of,
+        works_in=_works_in(given.terminal),
     )
 
     def release(lane: str) -> None:
@@ -190,10 +202,6 @@ def make_services(
 ) -> Services:
     """Build the services that every turn shares."""
     given, settings = base.given, base.settings
-
-    async def put_child(event: MessageEvent, lane: str) -> Acceptance:
-        return await entrance.inbox.put(event, lane=lane)
-
     return Services(
         store=base.store,
         settings=settings,
@@ -220,7 +228,7 @@ def make_services(
         clock=given.clock,
         make_id=given.make_id,
         sleep=asyncio.sleep,
-        put_child=put_child,
+        put_child=_put_child(entrance),
         follow=entrance.gateway_api.watch,
         wake_outbox=base.signals.wake_outbox,
         wake_jobs=base.memory.worker.wake,
@@ -238,7 +246,19 @@ def make_services(
         comeback=given.comeback,
         restart=given.restart,
         mask_result=given.mask_result,
+        process_news=no_news if given.terminal is None else given.terminal.commands.news,
     )
+
+
+def _put_child(entrance: InboundParts) -> PutChild:
+    async def put(event: MessageEvent, lane: str) -> Acceptance:
+        return await entrance.inbox.put(event, lane=lane)
+
+    return put
+
+
+def _works_in(terminal: Terminal | None) -> Callable[[str], bool]:
+    return (lambda _lane: False) if terminal is None else terminal.processes.works_in
 
 
 def _previewer(base: CoreBase) -> OutboxPreviewer:

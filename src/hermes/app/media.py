@@ -12,6 +12,7 @@ from hermes.message.outcome import DeliveryState, MessageState
 from hermes.net.client import HttpClient
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.tools.terminal.work_folders import erase_work_folders
 
 FOLDER = "media"
 _MB = 1_000_000
@@ -65,9 +66,10 @@ def tenants_of(store: Store) -> Tenants:
 
 
 def forgetting_files(home: Path) -> Forget:
-    """Return the function that removes an erased person's attachments while no gateway runs."""
+    """Return the function that removes an erased person's files while no gateway runs."""
 
     async def forget(person_id: str) -> None:
         await asyncio.to_thread(erase_files, home / FOLDER, person_id)
+        await asyncio.to_thread(erase_work_folders, home, person_id)
 
     return forget

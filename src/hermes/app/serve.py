@@ -125,7 +125,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         credit_settings=settings.credits,
         pairing_settings=settings.access.pairing,
         search=SearchOperations(core.store, core.search),
-        forget_files=parts.storage.media_cache.erase,
+        forget_files=lambda person_id: _forget_files(parts, person_id),
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
         agents=AgentOperations(settings),
@@ -145,6 +145,12 @@ def make_operations(parts: GatewayParts) -> Operations:
             wake_outbox=core.signals.wake_outbox,
         ),
     )
+
+
+async def _forget_files(parts: GatewayParts, person_id: str) -> None:
+    await parts.storage.media_cache.erase(person_id)
+    if parts.core.terminal is not None:
+        await parts.core.terminal.erase(person_id)
 
 
 def make_retention(parts: GatewayParts) -> Retention:

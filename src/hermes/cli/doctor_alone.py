@@ -5,12 +5,14 @@ Imported by name only when used, because it imports the whole composition root.
 
 import asyncio
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rich.console import Console
 from rich.text import Text
 
 from hermes.app.doctor import DoctorContext, examine
 from hermes.app.key_test import KeyTest, try_configured
+from hermes.app.make_terminal import sandbox_problem
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.mcp_alone import look
 from hermes.cli.model_offers import ask_here, gateway_of
@@ -69,12 +71,22 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
         channels=channels,
         store=store,
         calls=_calls if call else None,
+        sandbox=_sandbox,
     )
     return examine(around, fix=fix, tell=show)
 
 
 def _calls(loaded: LoadedConfig) -> tuple[KeyTest, ...]:
     return asyncio.run(_try(loaded))
+
+
+def _sandbox(loaded: LoadedConfig) -> str | None:
+    """Return why a command of a model cannot run in the sandbox; None if one ran, or none may."""
+    terminal = loaded.settings.terminal
+    if not terminal.enabled or terminal.sandbox == "unsafe":
+        return None
+    with TemporaryDirectory() as folder:
+        return asyncio.run(sandbox_problem(loaded.settings, home=loaded.home, folder=Path(folder)))
 
 
 async def _try(loaded: LoadedConfig) -> tuple[KeyTest, ...]:

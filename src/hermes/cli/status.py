@@ -105,6 +105,10 @@ def _print(report: StatusReport, out: Console) -> None:
     if report.memory is not None:
         rows += _memory_rows(report.memory)
     rows += _life_rows(report)
+    rows += [
+        ("background", f"process {one.id} of session {one.session} runs")
+        for one in report.processes
+    ]
     rows += [("hook off", f"{one}; not called again until a restart") for one in report.hooks_off]
     _table(out, rows)
     _table(out, _provider_rows(report.providers), title="Models")

@@ -52,6 +52,7 @@ from hermes.config.server_settings import (
     StoreSettings,
 )
 from hermes.config.settings import Settings
+from hermes.config.terminal_settings import TerminalSettings, WebSearchSettings
 from hermes.config.tool_settings import (
     NO_MCP,
     FactKeySettings,
@@ -111,8 +112,10 @@ __all__ = [
     "StartChoices",
     "StoreSettings",
     "StreamingSettings",
+    "TerminalSettings",
     "ToolSettings",
     "TurnSettings",
+    "WebSearchSettings",
     "conditions",
     "config_folder",
     "ensure_home",

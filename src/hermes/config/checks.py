@@ -57,6 +57,7 @@ def _problems(settings: Settings) -> Iterator[Fault]:
     yield from _addresses(settings)
     yield from _times(settings)
     yield from _certificates(settings)
+    yield from _web_search(settings)
 
 
 def _default_agent(settings: Settings) -> Iterator[Fault]:
@@ -159,6 +160,25 @@ def _certificates(settings: Settings) -> Iterator[Fault]:
         text = f"expected a file of CA certificates in PEM format, {found}"
         fix = "correct the path, or remove it for the system's certificates"
         yield ("net", "ca_bundle"), str(path), text, fix
+
+
+def _web_search(settings: Settings) -> Iterator[Fault]:
+    search = settings.web_search
+    needs = {
+        "searxng": ("url", search.url, "http://127.0.0.1:8888, the address of your server"),
+        "brave": ("brave_api_key", search.brave_api_key, "your key"),
+        "tavily": ("tavily_api_key", search.tavily_api_key, "your key"),
+    }
+    if search.engine in needs:
+        name, value, example = needs[search.engine]
+        if value is None:
+            text = f"which needs web_search.{name}"
+            yield (
+                ("web_search", "engine"),
+                search.engine,
+                text,
+                f"set web_search.{name} to {example}",
+            )
 
 
 def _is_time_zone(name: str) -> bool:

@@ -52,6 +52,7 @@ from hermes.config.server_settings import (
     ServerSettings,
     StoreSettings,
 )
+from hermes.config.terminal_settings import TerminalSettings, WebSearchSettings
 from hermes.config.tool_settings import McpSettings, MemorySettings, ToolSettings, VisionSettings
 
 Key = tuple[str, ...]
@@ -82,6 +83,8 @@ class Settings(Section):
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    terminal: TerminalSettings = Field(default_factory=TerminalSettings)
+    web_search: WebSearchSettings = Field(default_factory=WebSearchSettings)
     hooks: HookSettings = Field(default_factory=HookSettings)
     mcp: McpSettings = Field(default_factory=McpSettings)
     vision: VisionSettings = Field(default_factory=VisionSettings)

@@ -117,6 +117,9 @@ def _called(settings: Settings) -> Iterator[str]:
     for name, server in settings.mcp.servers.items():
         if server.enabled and server.url is not None:
             yield f"{_shown(str(server.url))} (mcp.servers.{name}.url)"
+    search = settings.web_search
+    if search.engine != "none" and search.url is not None:
+        yield f"{_shown(str(search.url))} (web_search.url)"
     if settings.otel.endpoint is not None:
         yield f"{_shown(str(settings.otel.endpoint))} (otel.endpoint)"
     if settings.proxy is not None:
@@ -164,6 +167,32 @@ def trust_checks(settings: Settings) -> Iterator[Check]:
                 why="anyone between here and the service can read the key and every conversation",
                 fix=f"set {one.place}.base_url to an https address",
             )
+
+
+def terminal_checks(settings: Settings, *, problem: str | None) -> Iterator[Check]:
+    """Tell whether commands of models can run, and how far they reach; `problem` says why not."""
+    terminal = settings.terminal
+    if not terminal.enabled:
+        yield Check(name="terminal", status="ok", what="the terminal is off (terminal.enabled)")
+    elif terminal.sandbox == "unsafe":
+        yield Check(
+            name="terminal",
+            status="warn",
+            what="commands of models run without a sandbox",
+            why="they can read the keys of this gateway and everything that its user can",
+            fix="set terminal.sandbox to bubblewrap",
+        )
+    elif problem is None:
+        said = "a command ran in the sandbox of bubblewrap"
+        yield Check(name="terminal", status="ok", what=said)
+    else:
+        yield Check(
+            name="terminal",
+            status="fail",
+            what=problem,
+            why="every command of a model is refused",
+            fix="docs/terminal.md says what the sandbox needs",
+        )
 
 
 def _is_here(url: str) -> bool:

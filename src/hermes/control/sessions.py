@@ -121,4 +121,9 @@ class SessionOperations:
 
     def _id(self, key: str) -> str:
         """Return a name that reveals nothing: a key contains the ids of chats and people."""
-        return "s_" + self._store.digest(key.encode()).hex()[:_ID_CHARS]
+        return session_id(self._store, key)
+
+
+def session_id(store: Store, key: str) -> str:
+    """Return the name of a session as operators see it."""
+    return "s_" + store.digest(key.encode()).hex()[:_ID_CHARS]

@@ -47,6 +47,14 @@ class ChannelStatus(msgspec.Struct, frozen=True, kw_only=True):
     failures: int = 0
 
 
+class ProcessStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A background process of the terminal: its id, its session's id, and when it was started."""
+
+    id: str
+    session: str
+    started_at: float
+
+
 class MemoryStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether facts are recalled, learnt and dreamt of, and how many jobs were given up."""
 
@@ -94,6 +102,7 @@ class LiveStatus(msgspec.Struct, frozen=True, kw_only=True):
     model_swap: ModelSwapStatus | None = None
     note: str | None = None
     hooks_off: tuple[str, ...] = ()
+    processes: tuple[ProcessStatus, ...] = ()
 
 
 class StoreStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +139,7 @@ class StatusReport(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[ChannelStatus, ...] = ()
     note: str | None = None
     hooks_off: tuple[str, ...] = ()
+    processes: tuple[ProcessStatus, ...] = ()
     last: Runtime | None = None
 
 
@@ -155,6 +165,7 @@ async def live_status(store: Store, live: LiveStatus, *, home: str, now: float) 
         channels=tuple([await _with_past(store, one) for one in live.channels]),
         note=live.note,
         hooks_off=live.hooks_off,
+        processes=live.processes,
     )
 
 

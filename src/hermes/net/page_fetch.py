@@ -11,11 +11,12 @@ import msgspec
 
 from hermes.errors import AnswerLost
 from hermes.net.client import HttpClient
-from hermes.ports.web import WantsKind, WebDocument
+from hermes.ports.web import WantsKind, WebAsk, WebDocument
 
 if TYPE_CHECKING:
     from hermes.net.calls import Response
 
+_SERVICE_BYTES = 2_000_000
 _DECODED = frozenset({"", "identity", "gzip", "deflate"})
 _HEADERS = {
     "Accept": "text/html,application/xhtml+xml,text/plain,application/json,text/*;q=0.9",
@@ -74,3 +75,30 @@ def _content_type(header: str) -> tuple[str, str | None]:
     message["Content-Type"] = header[:500].replace("\r", " ").replace("\n", " ")
     named = "/" in header.partition(";")[0]
     return message.get_content_type() if named else "", message.get_content_charset()
+
+
+class ServiceCalls:
+    """Calls services of the web for tools; implements `WebCaller`."""
+
+    def __init__(self, client: HttpClient) -> None:
+        self._client = client
+
+    async def call(self, ask: WebAsk) -> WebDocument:
+        """Return the answer; its body is read only if its status is 200."""
+        method = "GET" if ask.body is None else "POST"
+        async with self._client.request(
+            "search",
+            method,
+            ask.url,
+            headers=ask.headers,
+            body=ask.body,
+            timeout_s=ask.timeout_s,
+            trusted=ask.is_trusted,
+        ) as response:
+            kind, charset = _content_type(response.headers.get("Content-Type", ""))
+            found = WebDocument(
+                url=response.url, status=response.status, kind=kind, charset=charset
+            )
+            if response.status != 200:
+                return found
+            return msgspec.structs.replace(found, body=await response.read(_SERVICE_BYTES))

@@ -33,7 +33,6 @@ from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
 from hermes.tools.approvers import ELSEWHERE
 
-_SHOWN_ARGUMENTS = 500
 _encode = msgspec.json.Encoder().encode
 
 
@@ -145,7 +144,9 @@ async def park(turn: Turn, ctx: _Context, call: ToolCallPart, *, by_admins: bool
     chat_type = ELSEWHERE if by_admins else source.chat_type
     waits = OpenApproval(
         tool=call.name,
-        arguments=shown_arguments(call.arguments, most=_SHOWN_ARGUMENTS),
+        arguments=shown_arguments(
+            call.arguments, most=services.tools[call.name].traits.shown_chars
+        ),
         expires_at=now + services.settings.approvals.expire_after_s,
         by_admins=chat_type != "dm",
     )

@@ -20,6 +20,7 @@ from hermes.pipeline.journal import Journal
 from hermes.pipeline.needs import Follow, PutChild, Sleep
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
+from hermes.pipeline.session_context import ProcessNews, no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.clock import Clock
@@ -100,6 +101,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     comeback: Comeback = ALL_TAKEN_UP
     restart: Restart = cannot_restart
     mask_result: MaskResult = unmasked
+    process_news: ProcessNews = no_news
 
 
 class TurnContext(msgspec.Struct, frozen=True):

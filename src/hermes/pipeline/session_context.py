@@ -1,6 +1,7 @@
 """The surroundings of a turn's session, for its first system blocks and for later changes."""
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
 from zoneinfo import ZoneInfo
 
 from hermes.memory.session_context import SessionContext, is_of_program, told_day
@@ -13,6 +14,16 @@ class HasZone(Protocol):
 
     @property
     def zone(self) -> ZoneInfo: ...
+
+
+# Returns which background processes of a session ended, by its person, lane and turn.
+ProcessNews = Callable[[str, str, str], Awaitable[tuple[str, ...]]]
+ENDED: Final = "Background processes of this conversation that have ended:"
+
+
+async def no_news(_person_id: str, _lane: str, _turn_id: str) -> tuple[str, ...]:
+    """Return no news; used without a terminal."""
+    return ()
 
 
 class PlaceServices(HasSettings, HasClock, Protocol):

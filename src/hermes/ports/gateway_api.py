@@ -7,11 +7,13 @@ import msgspec
 
 from hermes.errors import Forbidden, HermesError
 from hermes.message.event import MessageEvent
+from hermes.message.source import Source
 from hermes.ports.access import Role
 from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.session_history import ConversationPage
 from hermes.ports.turns import MessageRecord, TurnResult
 from hermes.ports.upward import Progress
+from hermes.ports.work_files import SessionOwner
 
 
 class Caller(msgspec.Struct, frozen=True):
@@ -101,6 +103,13 @@ class GatewayApi(Protocol):
         """
         ...
 
+    async def session_owner(self, source: Source, *, agent: str | None = None) -> SessionOwner:
+        """Return whose session a message from a source would join; `agent` is the one it names.
+
+        Raises `NotFound` if its sender has never written, or for an unknown agent.
+        """
+        ...
+
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, the most recently used first."""
         ...
@@ -119,11 +128,11 @@ class ApiEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP endpoint as OpenAPI describes it; `streams` says it can answer with events."""
 
     name: str
-    method: Literal["GET", "POST", "DELETE"]
+    method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
     group: str
     summary: str
-    # Any: types of bodies, as annotations name them; None where there is no body, or a free one.
+    # Any: types of bodies, as annotations name them; `bytes` is a file, None no body or a free one.
     request: Any = None
     report: Any = None
     query: Mapping[str, str] = {}

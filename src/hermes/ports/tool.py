@@ -17,7 +17,8 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     one of them; one that names none is sent with every message that is not trivial. One that is
     `on_by_default` is there without any setting: a model that is too small for it, such as the
     demonstration model, gets it only if the agent's list names it. One that `is_memory` reads or writes
-    what is known of people or was said elsewhere: temporary conversations go without it.
+    what is known of people or was said elsewhere: temporary conversations go without it. Whoever approves a call
+    is shown `shown_chars` of its arguments.
     """
 
     idempotent: bool = False
@@ -28,6 +29,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     intents: tuple[str, ...] = ()
     on_by_default: bool = False
     is_memory: bool = False
+    shown_chars: int = 500
 
     @property
     def runs_beside_others(self) -> bool:

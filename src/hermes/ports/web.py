@@ -1,6 +1,6 @@
-"""The web port: one document from an address that a person, a model or a page chose."""
+"""The web port: one document from an address that a person, a model or a page chose, or a service."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -28,4 +28,25 @@ class WebReader(Protocol):
 
     async def fetch(self, url: str, wants: WantsKind) -> WebDocument:
         """Return the document, its body read if it is a 200 of a kind that `wants`; or `NetError`."""
+        ...
+
+
+class WebAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """A call of a service: a GET, or a POST if there is a body.
+
+    `is_trusted` says that the operator named the address; any other passes the guard.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    timeout_s: float
+    is_trusted: bool = False
+
+
+class WebCaller(Protocol):
+    """Calls web services for tools."""
+
+    async def call(self, ask: WebAsk) -> WebDocument:
+        """Return the answer, with its body only if its status is 200; or raise `NetError`."""
         ...

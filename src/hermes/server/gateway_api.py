@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from hermes.agents.roster import Roster
-from hermes.errors import HermesError
+from hermes.errors import HermesError, NotFound
 from hermes.inbox.accept import Inbox
 from hermes.memory.soul import contribution_of
 from hermes.message.event import MessageEvent
@@ -25,7 +25,9 @@ from hermes.ports.session_history import ConversationPage
 from hermes.ports.store import Store
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
+from hermes.ports.work_files import SessionOwner
 from hermes.server.auth import Access, speaking
+from hermes.sessions.keys import SessionKeys
 
 _decode_asked = msgspec.json.Decoder(TurnResult).decode
 _GOES_ON = frozenset({MessageState.NEW, MessageState.RUNNING})
@@ -42,6 +44,7 @@ class GatewayApiServer:
         watch: WatchHub,
         access: Access,
         roster: Roster,
+        keys: SessionKeys,
         traffic: Traffic,
         zone: ZoneInfo,
     ) -> None:
@@ -50,6 +53,7 @@ class GatewayApiServer:
         self._watch = watch
         self._access = access
         self._roster = roster
+        self._keys = keys
         self._traffic = traffic
         self._zone = zone
 
@@ -178,6 +182,19 @@ class GatewayApiServer:
             return page
         found = tuple(filter(None, map(contribution_of, soul.blocks)))
         return msgspec.structs.replace(page, contributions=found)
+
+    async def session_owner(self, source: Source, *, agent: str | None = None) -> SessionOwner:
+        """Return whose session a message from a source would join."""
+        access = await self._store.users.channel_access(source.platform, source.user_id)
+        if access.person_id is None:
+            raise NotFound(
+                f"Nobody has written as {source.user_id[:80]!r} yet: send a message first."
+            )
+        roster = self._roster
+        chosen = roster.get(agent) if agent else None
+        named = chosen or roster.for_source(source, person_id=access.person_id)
+        lane = await self._keys.lane(source, named.key)
+        return SessionOwner(person_id=access.person_id, lane=lane)
 
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""

@@ -3,6 +3,7 @@
 Imported and built at the first request for it.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -27,6 +28,10 @@ _ERROR: Final[Json] = {
     "description": "The request was refused or failed; `message` says why and what to do.",
     "content": {"application/json": {"schema": {"$ref": _ROOT + "ErrorBody"}}},
 }
+
+
+_FAILED: Final[Json] = {"$ref": "#/components/responses/Error"}
+_IN_PATH: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 class ErrorFields(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,7 +199,7 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
         "operationId": endpoint.name,
         "tags": [endpoint.group],
         "summary": endpoint.summary,
-        "responses": _responses(by_kind[_key(endpoint.report)]),
+        "responses": _answers(endpoint, by_kind),
     }
     if endpoint.path.startswith("/v1/"):
         operation["security"] = [{"token": []}]
@@ -205,17 +210,31 @@ def _endpoint(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
         {"name": name, "in": "query", "description": text, "schema": {"type": "string"}}
         for name, text in endpoint.query.items()
     ]
-    if "{id}" in endpoint.path:
+    for name in _IN_PATH.findall(_path(endpoint.path)):
         schema = {"type": "string"}
-        parameters.append({"name": "id", "in": "path", "required": True, "schema": schema})
+        parameters.append({"name": name, "in": "path", "required": True, "schema": schema})
     if parameters:
         operation["parameters"] = parameters
     if endpoint.request is not None:
-        content = {"application/json": {"schema": by_kind[_key(endpoint.request)]}}
+        content = _content(endpoint.request, by_kind)
         operation["requestBody"] = {"required": True, "content": content}
     return operation
 
 
+def _answers(endpoint: ApiEndpoint, by_kind: Mapping[str, Json]) -> Json:
+    if endpoint.report is None:
+        return {"204": {"description": "Done."}, "default": _FAILED}
+    answer = {"description": "Done.", "content": _content(endpoint.report, by_kind)}
+    return {"200": answer, "default": _FAILED}
+
+
+# Any: the type of a body; `bytes` is a file.
+def _content(kind: Any, by_kind: Mapping[str, Json]) -> Json:
+    if kind is bytes:
+        return {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    return {"application/json": {"schema": by_kind[_key(kind)]}}
+
+
 def _responses(schema: Json) -> Json:
     answer = {"description": "Done.", "content": {"application/json": {"schema": schema}}}
-    return {"200": answer, "default": {"$ref": "#/components/responses/Error"}}
+    return {"200": answer, "default": _FAILED}

@@ -99,7 +99,8 @@ class Resets:
     """The reset rules of one gateway, used for every message; caches the last end of a day.
 
     `lasting` are the senders of each platform whose sessions no clock ends, as declared by its
-    channel; a rule for the platform overrides it. `person_of` finds the person behind a sender.
+    channel; a rule for the platform overrides it. `person_of` finds the person behind a sender. A
+    session is kept while a background process `works_in` it.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Resets:
         zone: ZoneInfo,
         lasting: Mapping[str, Sequence[str]] = MappingProxyType({}),
         person_of: PersonOf = _nobody,
+        works_in: Callable[[str], bool] = lambda _lane: False,
     ) -> None:
         self.settings = settings
         self.zone = zone
@@ -116,6 +118,7 @@ class Resets:
         ruled = settings.reset_platforms
         self._lasting = {name: who for name, who in lasting.items() if name not in ruled}
         self._person_of = person_of
+        self._works_in = works_in
 
     def may_end(self, platform: str) -> bool:
         """Return False if no clock ends any session of a platform."""
@@ -126,7 +129,7 @@ class Resets:
     ) -> Literal["daily", "idle"] | None:
         """Return why the session of a lane is over, or None; `person_id` is its owner."""
         reason = self._by_rule(lane, used_at=used_at, now=now)
-        if reason is None or await self._is_lasting(lane, person_id):
+        if reason is None or self._works_in(lane) or await self._is_lasting(lane, person_id):
             return None
         return reason
 

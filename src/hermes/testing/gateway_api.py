@@ -17,6 +17,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
+from hermes.message.source import Source
 from hermes.ports.approvals import OpenApproval
 from hermes.ports.channel import Acceptance, DeniedApproval
 from hermes.ports.clock import Clock
@@ -25,6 +26,7 @@ from hermes.ports.inbox import RefusedMessage
 from hermes.ports.session_history import Contribution, ConversationMessage, ConversationPage
 from hermes.ports.turns import MessageRecord, ToolUse, TurnResult
 from hermes.ports.upward import Progress
+from hermes.ports.work_files import SessionOwner
 
 NEW = "/new"
 _FRIENDLY = "Something went wrong while answering. Please send that again."
@@ -274,6 +276,11 @@ class MemoryGatewayApi:
     def _is_waiting(self, lane: str) -> bool:
         turns = [turn.record for turn in self._turns.values() if turn.record.lane == lane]
         return any(record.state is MessageState.PARKED for record in turns)
+
+    async def session_owner(self, source: Source, *, agent: str | None = None) -> SessionOwner:
+        """Return whose session a message from a source would join: everybody is known."""
+        person_id = f"p_{source.user_id}"
+        return SessionOwner(person_id=person_id, lane=_lane(source.platform, source.chat_id))
 
     # Any: the rows are printed, each with the keys that its store knows.
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:

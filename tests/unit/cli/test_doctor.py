@@ -53,7 +53,7 @@ def test_a_used_home_is_well_and_everything_was_looked_at(doctor, used):
     assert {one["status"] for one in checks} == {"ok"}
     assert set(names) == {
         "configuration", "home", "database", "key file", "backup", "search index", "disk", "port", "clock",
-        "open files", "recall", "channels", "trusted addresses", "models",
+        "open files", "recall", "channels", "trusted addresses", "models", "terminal",
     }  # fmt: skip
     assert [one["what"] for one in checks if one["name"] == "database"][1] == (
         "it is intact (quick check)"

@@ -11,6 +11,7 @@ from hermes.memory.structural import BUILT_IN, FactKeys
 from hermes.message.chat import ChatMessage
 from hermes.message.event import ReplyContext
 from hermes.message.parts import NotePart, TextPart
+from hermes.pipeline.session_context import ENDED, ProcessNews, no_news
 from hermes.pipeline.stages.build_messages import build_messages
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
@@ -58,6 +59,7 @@ class Services:
     settings: Settings = PLAIN
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
+    process_news: ProcessNews = no_news
 
 
 def personal(turn: Turn) -> Turn:
@@ -183,3 +185,18 @@ async def test_a_message_that_is_answered_again_keeps_its_words_and_its_notes() 
 
     assert await build_messages(turn, ctx) is turn
     assert ctx.services.recall.asked == []
+
+
+@pytest.mark.req("W42")
+async def test_the_model_is_told_which_background_processes_ended() -> None:
+    asked: list[tuple[str, str, str]] = []
+
+    async def news(person_id: str, lane: str, turn_id: str) -> tuple[str, ...]:
+        asked.append((person_id, lane, turn_id))
+        return ("b1 (make): it ended by itself with exit code 0",)
+
+    turn = make_turn(make_event("and now?"))
+    built = await build(turn, Context(Services(process_news=news)))
+
+    assert asked == [(turn.person_id, turn.lane, turn.id)]
+    assert f"{ENDED}\nb1 (make): it ended by itself with exit code 0" in note_of(built)

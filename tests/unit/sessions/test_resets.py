@@ -159,6 +159,19 @@ async def reason(lane: str, person_id: str, settings: SessionSettings) -> str | 
     return await resets.reason(lane, person_id=person_id, used_at=now - 2 * 86_400, now=now)
 
 
+@pytest.mark.req("W23", "W42")
+async def test_no_clock_ends_a_session_in_which_a_process_runs() -> None:
+    running = {"agent:main:slack:dm:c"}
+    resets = Resets(SessionSettings(), zone=BERLIN, works_in=lambda lane: lane in running)
+    now = at("2026-11-15T12:00")
+
+    async def over(lane: str) -> str | None:
+        return await resets.reason(lane, person_id="p_1", used_at=now - 2 * 86_400, now=now)
+
+    assert await over("agent:main:slack:dm:c") is None
+    assert await over("agent:main:slack:dm:d") == "daily"
+
+
 @pytest.mark.req("W23")
 @pytest.mark.parametrize(
     ("platform", "person_id", "over"),

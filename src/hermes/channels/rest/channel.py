@@ -1,4 +1,4 @@
-"""The REST channel: `POST /api/messages` and `GET /api/messages/{id}`.
+"""The REST channel: `POST /api/messages`, `GET /api/messages/{id}` and the files of conversations.
 
 The order on every request is fixed: authenticate, check the size, parse, accept. It stores nothing;
 the gateway does.
@@ -10,8 +10,9 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
-from hermes.channels.rest.inbound import RestMessage, read_message, to_event
-from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Refused, TryLater
+from hermes.channels.rest.files import FilesApi, file_endpoints
+from hermes.channels.rest.inbound import RestMessage, check_sender, read_message, to_event
+from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
 from hermes.http.errors import error_response, plain_error
 from hermes.http.json_body import json_response
@@ -30,10 +31,10 @@ from hermes.http.turn import (
 )
 from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
-from hermes.message.owner import OWNER_CHANNELS
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
+from hermes.ports.work_files import WorkFiles
 
 
 class RestSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +59,9 @@ class RestChannel:
         origins: Origins,
         clock: Clock,
         make_id: MakeId,
+        files: WorkFiles | None = None,
     ) -> None:
+        self._files = files
         self._settings = settings
         self._capabilities = capabilities
         self._origins = origins
@@ -88,7 +91,12 @@ class RestChannel:
         return (
             Route("/api/messages", Endpoint({"POST": api.post})),
             Route("/api/messages/{id}", Endpoint({"GET": api.get})),
+            *self._file_routes(gateway_api),
         )
+
+    def _file_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
+        files, timeout_s = self._files, self._settings.body_timeout_s
+        return FilesApi(gateway_api, files, origins=self._origins, timeout_s=timeout_s).routes()
 
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI."""
@@ -112,6 +120,7 @@ class RestChannel:
                 summary="Return a message and its reply.",
                 report=TurnView,
             ),
+            *file_endpoints(),
         )
 
 
@@ -143,7 +152,7 @@ class _Api:
             settings = self._settings
             raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
             message = read_message(raw)
-            _check_sender(message.sender, caller)
+            check_sender(message.sender, caller)
             ticket = await self._accept(message, token=caller.id)
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
@@ -201,15 +210,6 @@ class _Api:
     async def _note(self, error: HermesError, message: RestMessage | None) -> str | None:
         external_id = message.id if message is not None else None
         return await self._gateway_api.refuse("rest", error, external_id=external_id)
-
-
-def _check_sender(sender: str, caller: Caller) -> None:
-    """Raise `Forbidden` if a caller who is not the owner writes as the owner."""
-    if ("rest", sender) in OWNER_CHANNELS and caller.role != "owner":
-        raise Forbidden(
-            f"The sender {sender!r} is the owner at the terminal, and this is a token of the role "
-            f"{caller.role}: use another sender, or a token of the role owner."
-        )
 
 
 def _wants_to_wait(exchange: HttpExchange) -> bool:

@@ -5,13 +5,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hermes.errors import BadRequest
+from hermes.errors import BadRequest, Forbidden
 from hermes.http.json_body import JsonBody
 from hermes.message.choices import TaskType
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
+from hermes.message.owner import OWNER_CHANNELS
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
+from hermes.ports.gateway_api import Caller
 
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
@@ -58,7 +60,7 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
         account="default",
         route="api",
         external_id=message.id or make_id("x"),
-        source=_source(message),
+        source=source_of(message.sender, message.conversation, shared=message.shared),
         parts=(TextPart(message.text),),
         at=now,
         type=_type_of(message.text),
@@ -70,19 +72,28 @@ def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = 
     )
 
 
-def _source(message: RestMessage) -> Source:
+def source_of(sender: str, conversation: str | None, *, shared: bool) -> Source:
     """Return the source of a message: a direct chat, or a thread that several senders share."""
-    chat = message.conversation or message.sender
-    if not message.shared:
-        return Source(platform="rest", chat_id=chat, user_id=message.sender)
+    chat = conversation or sender
+    if not shared:
+        return Source(platform="rest", chat_id=chat, user_id=sender)
     return Source(
         platform="rest",
         chat_id=chat,
         chat_type="thread",
         thread_id=chat,
-        user_id=message.sender,
-        user_name=message.sender,
+        user_id=sender,
+        user_name=sender,
     )
+
+
+def check_sender(sender: str, caller: Caller) -> None:
+    """Raise `Forbidden` if a caller who is not the owner writes as the owner."""
+    if ("rest", sender) in OWNER_CHANNELS and caller.role != "owner":
+        raise Forbidden(
+            f"The sender {sender!r} is the owner at the terminal, and this is a token of the role "
+            f"{caller.role}: use another sender, or a token of the role owner."
+        )
 
 
 def _type_of(text: str) -> Literal["text", "command"]:

@@ -16,7 +16,7 @@ from hermes.message.parts import NotePart, Part
 from hermes.message.reply import Reply
 from hermes.pipeline.message_notes import said_parts, told_beside
 from hermes.pipeline.needs import StageContext, TimelineWriter
-from hermes.pipeline.session_context import PlaceServices, around
+from hermes.pipeline.session_context import ENDED, PlaceServices, ProcessNews, around
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
 
@@ -42,6 +42,8 @@ class MessageServices(PlaceServices, Protocol):
     def recall(self) -> RecallsFacts: ...
     @property
     def facts(self) -> KnowsFacts: ...
+    @property
+    def process_news(self) -> ProcessNews: ...
 
 
 _Context = StageContext[MessageServices, TimelineWriter]
@@ -53,7 +55,7 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         # The message stands in the conversation already, with what was told beside it.
         return turn
     parts = said_parts(turn.event)
-    beside = await told_beside(turn.event, turn.history)
+    beside = (*await told_beside(turn.event, turn.history), *await _ended(turn, ctx))
     if not turn.is_personal:
         return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))
     recalled = await ctx.services.recall.of(turn.person_id, turn.event.text)
@@ -78,6 +80,12 @@ def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     if found is None:
         return ()
     return place_news(turn.event.source, found, blocks=turn.system, notes=_notes(turn))
+
+
+async def _ended(turn: Turn, ctx: _Context) -> tuple[str, ...]:
+    """Return which background processes ended since the model was last told."""
+    lines = await ctx.services.process_news(turn.person_id, turn.lane, turn.id)
+    return ("\n".join((ENDED, *lines)),) if lines else ()
 
 
 async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:

@@ -1,0 +1,51 @@
+"""The files of sessions, for the file tools and for the API."""
+
+import asyncio
+from typing import Final
+
+from hermes.errors import TooLarge
+from hermes.ports.work_files import SessionOwner, WorkFile
+from hermes.tools.terminal.files_beneath import FilesBeneath
+from hermes.tools.terminal.work_folders import WorkFolders
+
+_MB: Final = 1_000_000
+
+
+class SessionFiles:
+    """Fits `ports.work_files.WorkFiles`; a person reaches only their own sessions' folders."""
+
+    def __init__(self, folders: WorkFolders, *, folder_mb: int, most_bytes: int) -> None:
+        self._folders = folders
+        self._folder_bytes = folder_mb * _MB
+        self.most_bytes = most_bytes
+
+    def folder(self, owner: SessionOwner) -> FilesBeneath:
+        """Return the files of a session; its folder is made if it is missing."""
+        return self._folders.files(self._folders.open(owner.person_id, owner.lane))
+
+    def write(self, owner: SessionOwner, path: str, data: bytes) -> bool:
+        """Write a file if there is room for it; return whether it is new."""
+        folder = self.folder(owner)
+        used = folder.used_bytes()
+        if used + len(data) > self._folder_bytes:
+            raise TooLarge(
+                f"The working folder holds {used:,} bytes, and with this file more than the "
+                f"{self._folder_bytes:,} that are allowed: delete files first."
+            )
+        return folder.write(path, data)
+
+    async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
+        """Return the files of a session, at most as many as are listed at once."""
+        return await asyncio.to_thread(lambda: self.folder(owner).list().files)
+
+    async def get(self, owner: SessionOwner, path: str) -> bytes:
+        """Return a file of a session."""
+        return await asyncio.to_thread(lambda: self.folder(owner).read(path, limit=self.most_bytes))
+
+    async def put(self, owner: SessionOwner, path: str, data: bytes) -> bool:
+        """Write a file of a session; return whether it is new."""
+        return await asyncio.to_thread(self.write, owner, path, data)
+
+    async def remove(self, owner: SessionOwner, path: str) -> None:
+        """Delete a file of a session."""
+        await asyncio.to_thread(lambda: self.folder(owner).remove(path))
