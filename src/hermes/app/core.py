@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from hermes.agents.roster import Roster
 from hermes.app.core_parts import CoreBase, CoreParts, make_base
 from hermes.app.lifecycle import Component, Components
+from hermes.app.make_agents import make_check
 from hermes.app.make_courier import make_courier
 from hermes.app.make_memory import MemoryLayer
 from hermes.app.make_models import ModelLayer
@@ -30,6 +32,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
+from hermes.schedule.agent_checks import AgentChecks
 from hermes.schedule.directory_watch import DirectoryWatch
 from hermes.schedule.pruning import SessionPruner
 from hermes.schedule.schedules import Schedules
@@ -72,6 +75,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     questions: Questions
     inbox: Inbox
     gateway_api: GatewayApiServer
+    roster: Roster
+    agent_checks: AgentChecks
     courier: Courier
     cron: CronLayer
     sessions: Sessions
@@ -119,6 +124,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         maintenance, watch, memory = self.maintenance, self.sessions.watch, self.memory.worker
         return (
             ("lanes", self.lanes.start, self.lanes.stop),
+            ("agent checks", self.agent_checks.start, self.agent_checks.stop),
             ("upkeep", maintenance.upkeep.start, maintenance.upkeep.stop),
             ("session watch", watch.start, watch.stop),
             ("pruning", maintenance.pruning.start, maintenance.pruning.stop),
@@ -167,6 +173,13 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         questions=entrance.questions,
         inbox=entrance.inbox,
         gateway_api=entrance.gateway_api,
+        roster=entrance.roster,
+        agent_checks=AgentChecks(
+            store.agents,
+            entrance.roster,
+            check=make_check(base.models, settings),
+            clock=given.clock,
+        ),
         courier=courier,
         cron=cron,
         sessions=sessions,

@@ -96,9 +96,8 @@ def make_schedules(
     )
 
 
-def make_cron_operations(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
+def make_cron_operations(store: Store, schedules: Schedules, *, roster: Roster) -> CronOperations:
     """Return the functions for operators' orders about jobs."""
-    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
     own_chats = [
         name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
     ]

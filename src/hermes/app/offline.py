@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hermes.app.make_agents import make_agent_operations, make_roster
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited
 from hermes.app.make_schedule import make_cron_operations, make_schedules
@@ -14,7 +15,6 @@ from hermes.app.store_files import DATABASE, check_database, open_graph_reader, 
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
-from hermes.control.agents import AgentOperations
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
@@ -113,7 +113,9 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         pairing_settings=settings.access.pairing,
         search=search,
         forget_files=forgetting_files(loaded.home),
-        cron=make_cron_operations(store, settings, make_schedules(store, settings)),
+        cron=make_cron_operations(
+            store, make_schedules(store, settings), roster=make_roster(store, settings)
+        ),
         handles=RuntimeHandles(
             platforms=("rest", "web", *settings.platforms),
             abilities={
@@ -122,7 +124,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
                 if name in {"rest", "web", *settings.platforms}
             },
         ),
-        agents=AgentOperations(settings),
+        agents=make_agent_operations(store, settings, clock=SystemClock(), make_id=make_id),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

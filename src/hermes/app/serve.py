@@ -10,12 +10,12 @@ import msgspec
 from hermes import __version__
 from hermes.app.gateway_parts import GatewayParts
 from hermes.app.key_rotation import make_rotation
+from hermes.app.make_agents import make_agent_operations, make_check
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
-from hermes.control.agents import AgentOperations
 from hermes.control.operations import Operations
 from hermes.control.order import local_actor
 from hermes.control.orders import USERS_ERASE
@@ -121,9 +121,16 @@ def make_operations(parts: GatewayParts) -> Operations:
         pairing_settings=settings.access.pairing,
         search=SearchOperations(core.store, core.search),
         forget_files=parts.storage.media_cache.erase,
-        cron=make_cron_operations(core.store, settings, core.cron.schedules),
+        cron=make_cron_operations(core.store, core.cron.schedules, roster=core.roster),
         handles=_handles(parts),
-        agents=AgentOperations(settings),
+        agents=make_agent_operations(
+            core.store,
+            settings,
+            clock=context.clock,
+            make_id=make_id,
+            check=make_check(core.models, settings),
+            wake=core.agent_checks.wake,
+        ),
         sends=make_send_operations(
             core.store,
             settings,

@@ -254,6 +254,17 @@ class AgentSettings(SamplingSettings):
     """How its long conversations are summed up."""
 
 
+class WorkspaceSettings(Section):
+    """Agents that are made while Hermes runs (workspaces of the HTTP API)."""
+
+    max_count: Count = 10_000
+    """The most agents that may exist beside those of `agents`."""
+    max_versions: Count = 1_000
+    """The most versions that are kept of one agent; the oldest are deleted first."""
+    delete_grace_s: Delay = 3_600
+    """How long the running and waiting turns of a deleted agent may still end."""
+
+
 TASKS: tuple[str, ...] = get_args(TaskType)
 """The task types, the more specific first; `large_reasoning` is asked for by name only."""
 Credential = Literal["any", "oauth_token", "api_key"]

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from hermes.agents.conversation import call_source
 from hermes.agents.roster import Roster
 from hermes.errors import HermesError
 from hermes.inbox.accept import Inbox
@@ -154,6 +155,13 @@ class GatewayApiServer:
         kept = await self._store.approvals.question(approval_id)
         asked = TurnResult(text="", approval=approval_id) if kept is None else _decode_asked(kept)
         return Progress(kind="parked", text=asked.text, result=asked)
+
+    async def call_source(
+        self, agent: str, *, platform: str, caller: str, context_id: str | None = None
+    ) -> Source:
+        """Return the source of a call of an agent, which decides its conversation."""
+        called = await self._roster.get(agent)
+        return call_source(called, platform=platform, caller=caller, context_id=context_id)
 
     async def conversation(
         self,

@@ -17,6 +17,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
+from hermes.message.source import Source
 from hermes.ports.approvals import OpenApproval
 from hermes.ports.channel import Acceptance, DeniedApproval
 from hermes.ports.clock import Clock
@@ -234,6 +235,13 @@ class MemoryGatewayApi:
                 if progress.kind in {"done", "parked", "question"}:
                     return progress
         raise AssertionError(f"the watch of {message_id} ended before its message")
+
+    async def call_source(
+        self, agent: str, *, platform: str, caller: str, context_id: str | None = None
+    ) -> Source:
+        """Return the source of a call; every agent is known, and none is shared."""
+        del agent
+        return Source(platform=platform, chat_id=context_id or caller, user_id=caller)
 
     async def conversation(
         self,

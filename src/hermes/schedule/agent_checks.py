@@ -1,0 +1,97 @@
+"""Looks after stored agents: checks the models of new ones, and deletes those whose time has come.
+
+One task for all agents. What it does is guarded by the state of the agent, so another process, or this
+one after a crash, may do it again.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from hermes.agents.roster import Roster
+from hermes.config import AgentSettings
+from hermes.errors import HermesError
+from hermes.ports.agents import AgentRecord, AgentState, AgentStore
+from hermes.ports.clock import Clock
+from hermes.schedule.rounds import Rounds
+
+_AT_ONCE = 100
+_UNCHECKED: Final[tuple[AgentState, ...]] = ("provisioning",)
+_EVERY_S = 15.0
+_LONGEST_REASON = 500
+_log = structlog.get_logger(__name__)
+
+
+class AgentChecks:
+    """Brings agents that are `provisioning` to `ready` or `failed`, and deletes the due ones.
+
+    `check` returns why the model of an agent cannot be called, or an empty text.
+    """
+
+    def __init__(
+        self,
+        agents: AgentStore,
+        roster: Roster,
+        *,
+        check: Callable[[str, AgentSettings], Awaitable[str]],
+        clock: Clock,
+        every_s: float = _EVERY_S,
+    ) -> None:
+        self._agents = agents
+        self._roster = roster
+        self._check = check
+        self._clock = clock
+        self._rounds = Rounds("agent checks", self.round, every_s=every_s)
+        self._has_begun = False
+
+    def start(self) -> None:
+        """Start the rounds."""
+        self._rounds.start()
+
+    def wake(self) -> None:
+        """Look at once: an agent was made, changed or deleted."""
+        self._rounds.wake()
+
+    async def stop(self) -> None:
+        """Stop the rounds."""
+        await self._rounds.stop()
+
+    async def round(self) -> None:
+        """Do what is due; at the start, failed agents are checked again."""
+        if not self._has_begun:
+            await self._agents.check_failed_again(self._clock.now())
+            self._has_begun = True
+        while found := await self._agents.unfinished(self._clock.now(), limit=_AT_ONCE):
+            done = [await self._finish(agent) for agent in found]
+            if not any(done):
+                return
+
+    async def _finish(self, agent: AgentRecord) -> bool:
+        """Check or delete an agent; return whether its state has changed."""
+        if agent.state == "deleting":
+            return await self._delete(agent)
+        problem = await self._problem(agent)
+        is_done = await self._agents.set_state(
+            agent.id,
+            "failed" if problem else "ready",
+            while_in=_UNCHECKED,
+            version=agent.version,
+            at=self._clock.now(),
+            reason=problem[:_LONGEST_REASON],
+        )
+        if is_done:
+            _log.info("agent_checked", agent=agent.id, is_ready=not problem)
+        return is_done
+
+    async def _problem(self, agent: AgentRecord) -> str:
+        try:
+            return await self._check(agent.id, self._roster.of_record(agent).settings)
+        except HermesError as error:
+            return str(error)
+
+    async def _delete(self, agent: AgentRecord) -> bool:
+        is_done = await self._agents.remove(agent.id, now=self._clock.now())
+        if is_done:
+            _log.info("agent_deleted", agent=agent.id)
+        return is_done
