@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hermes.app.make_agents import make_agent_operations, make_roster
+from hermes.app.make_agents import make_agent_operations
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited
 from hermes.app.make_schedule import make_cron_operations, make_schedules
@@ -113,9 +113,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         pairing_settings=settings.access.pairing,
         search=search,
         forget_files=forgetting_files(loaded.home),
-        cron=make_cron_operations(
-            store, make_schedules(store, settings), roster=make_roster(store, settings)
-        ),
+        cron=make_cron_operations(store, settings, make_schedules(store, settings)),
         handles=RuntimeHandles(
             platforms=("rest", "web", *settings.platforms),
             abilities={

@@ -121,7 +121,7 @@ def make_operations(parts: GatewayParts) -> Operations:
         pairing_settings=settings.access.pairing,
         search=SearchOperations(core.store, core.search),
         forget_files=parts.storage.media_cache.erase,
-        cron=make_cron_operations(core.store, core.cron.schedules, roster=core.roster),
+        cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
         agents=make_agent_operations(
             core.store,

@@ -112,8 +112,8 @@ class Store:
 
 
 class Agents:
-    def get(self, key: str, /) -> Agent:
-        return Agent(key, AgentSettings())
+    async def get(self, name: str, /) -> Agent:
+        return Agent(name, AgentSettings())
 
 
 async def _no_child(event: MessageEvent, lane: str) -> Acceptance:

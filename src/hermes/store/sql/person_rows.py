@@ -69,6 +69,8 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs": "work that is still to be done after a reply",
     "audit": "what operators did; it names the person by id alone",
     "credentials": "sign-ins of operators",
+    "agents": "agents that operators made",
+    "agent_versions": "what operators set of them",
     "paused_channels": "platforms",
     "channel_state": "what a platform's connection remembers",
     "bot_turns": "how often bots answered each other in a chat",

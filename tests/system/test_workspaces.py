@@ -1,0 +1,192 @@
+"""Agents that are made while the gateway runs: the story of `/workspaces` over HTTP and by commands."""
+
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.system.live import Live, live_gateway, model_server, run_command, with_model
+
+HELPER = {
+    "name": "helper",
+    "role": "a helper for the shop",
+    "runtime": "hermes",
+    "model": "openai:test-model",
+    "system_blocks": ["You help the shop.", "", "Be brief."],
+}
+
+
+@pytest.fixture
+async def live(tmp_path: Path) -> AsyncIterator[Live]:
+    async with model_server() as url, live_gateway(tmp_path / "home", with_model(url)) as running:
+        yield running
+
+
+class Api:
+    """Calls one gateway as its owner, or with a token of somebody else."""
+
+    def __init__(self, live: Live, session: aiohttp.ClientSession, token: str = "") -> None:
+        self._live = live
+        self._session = session
+        self._bearer = {"authorization": f"Bearer {token}"} if token else live.bearer
+
+    # Any: JSON.
+    async def ask(self, method: str, path: str, **body: Any) -> tuple[int, Any]:
+        async with self._session.request(
+            method, f"{self._live.url}{path}", json=body or None, headers=self._bearer
+        ) as answer:
+            return answer.status, await answer.json()
+
+    async def settled(self, agent: str) -> Any:
+        """Return a workspace once its model was checked."""
+        while True:
+            _, found = await self.ask("GET", f"/workspaces/{agent}")
+            if found["status"] != "provisioning":
+                return found
+
+    async def say(self, agent: str, text: str, **more: str) -> Any:
+        return await self.ask("POST", "/api/messages", agent=agent, text=text, **more)
+
+    async def other(self) -> "Api":
+        """Return the same gateway with another token."""
+        _, made = await self.ask("POST", "/control/tokens", role="operator", name="other")
+        return Api(self._live, self._session, made["secret"])
+
+
+@pytest.fixture
+async def api(live: Live) -> AsyncIterator[Api]:
+    async with aiohttp.ClientSession() as session:
+        yield Api(live, session)
+
+
+@pytest.mark.req("M8")
+async def test_a_workspace_is_made_prepared_and_answers(api: Api) -> None:
+    status, made = await api.ask("POST", "/workspaces", **HELPER)
+    assert (status, made["status"], made["name"]) == (200, "provisioning", "helper")
+
+    found = await api.settled(made["id"])
+    by_id = await api.say(made["id"], "one")
+    by_name = await api.say("helper", "two")
+
+    assert found["status"] == "ready"
+    assert [(status, one["outcome"]) for status, one in (by_id, by_name)] == [
+        (200, "answered"),
+        (200, "answered"),
+    ]
+
+
+async def made(api: Api, **fields: Any) -> Any:
+    """Create a workspace and return it once its model was checked."""
+    status, found = await api.ask("POST", "/workspaces", **{**HELPER, **fields})
+    assert status == 200, found
+    return await api.settled(found["id"])
+
+
+@pytest.mark.req("M8")
+async def test_history_belongs_to_a_context_of_a_caller(api: Api) -> None:
+    agent, other = (await made(api))["id"], await api.other()
+    await api.say(agent, "first")
+
+    own = await api.say("helper", "second")
+    apart = await api.say(agent, "third", context_id="c1")
+    theirs = await other.say(agent, "fourth")
+    theirs_apart = await other.say(agent, "fifth", context_id="c1")
+
+    assert [one["text"][:10] for _, one in (own, apart, theirs, theirs_apart)] == [
+        "You said (2", "You said (1", "You said (1", "You said (1",
+    ]  # fmt: skip
+
+
+@pytest.mark.req("M8")
+async def test_callers_of_a_shared_workspace_share_its_history(api: Api) -> None:
+    agent, other = (await made(api, shared=True))["id"], await api.other()
+
+    await api.say(agent, "first")
+    second = await other.say(agent, "second")
+    apart = await other.say(agent, "third", context_id="c1")
+
+    assert [one["text"] for _, one in (second, apart)] == ["", ""]
+
+
+@pytest.mark.req("M8")
+async def test_a_model_that_cannot_be_called_is_told_with_the_reason(api: Api) -> None:
+    found = await made(api, model="anthropic:claude-sonnet-4-5")
+    refused = await api.say("helper", "hello")
+
+    assert found["status"] == "failed"
+    assert "anthropic" in found["reason"]
+    assert (refused[0], refused[1]["error"]["code"]) == (409, "agent_unavailable")
+    assert "anthropic" in refused[1]["error"]["message"]
+
+
+@pytest.mark.req("M8")
+async def test_agents_of_the_file_are_listed_and_read_only(api: Api) -> None:
+    listed = (await api.ask("GET", "/workspaces"))[1]["workspaces"]
+    changed = await api.ask("PATCH", "/workspaces/main", role="another")
+    taken = await api.ask("POST", "/workspaces", **{**HELPER, "name": "main"})
+
+    assert [(one["id"], one["source"]) for one in listed] == [("main", "file")]
+    assert changed[0] == 409
+    assert "config.yaml" in changed[1]["error"]["message"]
+    assert taken[0] == 409
+
+
+@pytest.mark.req("M8")
+async def test_changes_are_versions_that_can_be_compared_and_taken_back(api: Api) -> None:
+    agent = (await made(api))["id"]
+    await api.ask("PATCH", f"/workspaces/{agent}", temperature=0.2, note="calmer")
+    await api.ask("PATCH", f"/workspaces/{agent}", temperature=None, role="a clerk")
+
+    diff = (await api.ask("GET", f"/workspaces/{agent}/diff?old=2&new=3"))[1]
+    reverted = (await api.ask("POST", f"/workspaces/{agent}/revert", version=2))[1]
+    versions = (await api.ask("GET", f"/workspaces/{agent}/versions"))[1]["versions"]
+
+    assert diff["fields"] == [
+        {"field": "role", "old": "a helper for the shop", "new": "a clerk"},
+        {"field": "temperature", "old": 0.2, "new": None},
+    ]
+    assert (reverted["version"], reverted["settings"]["temperature"]) == (4, 0.2)
+    assert [(one["version"], one["changed"], one["note"]) for one in versions[:3]] == [
+        (4, ["role", "temperature"], "version 2 again"),
+        (3, ["role", "temperature"], ""),
+        (2, ["temperature"], "calmer"),
+    ]
+
+
+@pytest.mark.req("M8")
+async def test_a_stopped_workspace_answers_after_it_was_started(api: Api) -> None:
+    agent = (await made(api))["id"]
+
+    stopped = await api.ask("POST", "/workspaces/helper/stop")
+    refused = await api.say(agent, "hello")
+    await api.ask("POST", "/workspaces/helper/start")
+    await api.settled(agent)
+    answered = await api.say(agent, "hello")
+
+    assert stopped[1]["status"] == "stopped"
+    assert (refused[0], "start" in refused[1]["error"]["message"]) == (409, True)
+    assert (answered[0], answered[1]["outcome"]) == (200, "answered")
+
+
+@pytest.mark.req("M8")
+async def test_a_deleted_workspace_is_gone_and_its_name_free_when_its_time_has_come(
+    api: Api,
+) -> None:
+    agent = (await made(api))["id"]
+
+    deleted = await api.ask("DELETE", f"/workspaces/{agent}?grace_s=600")
+    refused = await api.say(agent, "hello")
+    taken = await api.ask("POST", "/workspaces", **HELPER)
+    await api.ask("DELETE", f"/workspaces/{agent}?grace_s=0")
+    while (gone := await api.ask("GET", f"/workspaces/{agent}"))[0] == 200:
+        pass
+    again = await api.ask("POST", "/workspaces", **HELPER)
+
+    assert deleted[1]["status"] == "deleting"
+    assert (refused[0], taken[0], gone[0]) == (409, 409, 404)
+    assert again[1]["status"] == "provisioning"
+    assert (await api.say(agent, "hello"))[0] == 404
