@@ -124,6 +124,9 @@ class StoredAgents(Protocol):
 
     async def find(self, name: str, /) -> AgentRecord | None: ...
     async def version(self, agent_id: str, number: int, /) -> AgentVersion | None: ...
+    async def page(
+        self, *, limit: int, state: AgentState | None = None
+    ) -> tuple[AgentRecord, ...]: ...
 
 
 class Roster:
@@ -158,6 +161,13 @@ class Roster:
     def in_file(self) -> tuple[Agent, ...]:
         """The agents of config.yaml."""
         return tuple(self._agents.values())
+
+    async def answering(self, *, limit: int) -> tuple[Agent, ...]:
+        """Return the agents that answer now: those of config.yaml, and so many of the others."""
+        if self._stored is None:
+            return self.in_file
+        found = await self._stored.page(limit=limit, state="ready")
+        return (*self.in_file, *map(self.of_record, found))
 
     async def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:
         """Return the agent named by the event, else by the best rule, else the default."""

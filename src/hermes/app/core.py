@@ -160,6 +160,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
     services = make_services(
         base, entrance, sessions=sessions, cron=cron, courier=courier, tools=tools
     )
+    lanes = Lanes(services, settings=settings.lanes, signals=base.signals)
     await reopen_questions(services)
     base.push.pause(frozenset(one.platform for one in await store.paused.all()))
     return Core(
@@ -177,13 +178,15 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         agent_checks=AgentChecks(
             store.agents,
             entrance.roster,
+            feed=store.feed,
             check=make_check(base.models, settings),
+            gone=lanes.agent_gone,
             clock=given.clock,
         ),
         courier=courier,
         cron=cron,
         sessions=sessions,
-        lanes=Lanes(services, settings=settings.lanes, signals=base.signals),
+        lanes=lanes,
         maintenance=_maintenance(base),
         search=given.search,
     )

@@ -1,7 +1,5 @@
 """The agents of a home: the roster, the check of their models, and the functions for orders about them."""
 
-from collections.abc import Callable
-
 from hermes.agents.roster import Roster
 from hermes.app.make_models import ModelLayer
 from hermes.config import AgentSettings, Settings
@@ -45,7 +43,6 @@ def make_agent_operations(
     clock: Clock,
     make_id: MakeId,
     check: CheckModel | None = None,
-    wake: Callable[[], None] | None = None,
 ) -> AgentOperations:
     """Return the functions for operators' orders about agents."""
     return AgentOperations(
@@ -55,5 +52,4 @@ def make_agent_operations(
         clock=clock,
         make_id=make_id,
         check=check,
-        wake=wake or (lambda: None),
     )

@@ -129,7 +129,6 @@ def make_operations(parts: GatewayParts) -> Operations:
             clock=context.clock,
             make_id=make_id,
             check=make_check(core.models, settings),
-            wake=core.agent_checks.wake,
         ),
         sends=make_send_operations(
             core.store,

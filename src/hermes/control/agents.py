@@ -215,8 +215,7 @@ class DiffReport(msgspec.Struct, frozen=True, kw_only=True):
 class AgentOperations:
     """Where orders about agents arrive.
 
-    `wake` lets the gateway look after an agent at once. Without a gateway there is no `check`: the
-    next one checks the agents.
+    Without a gateway there is no `check`: the next one checks the agents.
     """
 
     def __init__(
@@ -227,7 +226,6 @@ class AgentOperations:
         *,
         clock: Clock,
         make_id: MakeId,
-        wake: Callable[[], None],
         check: CheckModel | None = None,
     ) -> None:
         self._agents = agents
@@ -236,7 +234,6 @@ class AgentOperations:
         self._clock = clock
         self._make_id = make_id
         self._check = check
-        self._wake = wake
 
     async def list(self, ask: AgentsAsk) -> AgentsReport:
         """Return agents: those of config.yaml, then the others by name."""
@@ -271,7 +268,6 @@ class AgentOperations:
         most = self._settings.workspaces.max_count
         await self._agents.add(record, note=new.note, most=most)
         _log.info("agent_created", agent=record.id, by=new.by)
-        self._wake()
         return self._report(record)
 
     async def show(self, ask: AgentAsk) -> AgentLine:
@@ -316,11 +312,9 @@ class AgentOperations:
 
     async def start(self, order: AgentOrder) -> AgentLine:
         """Check the model of an agent and let it answer again; a deletion to come is cancelled."""
-        line = await self._set_state(
+        return await self._set_state(
             order, "provisioning", while_in=("provisioning", "stopped", "failed", "deleting")
         )
-        self._wake()
-        return line
 
     async def delete(self, end: AgentEnd) -> AgentLine:
         """Let an agent take no more messages, and delete it when its time has come."""
@@ -331,11 +325,9 @@ class AgentOperations:
             raise BadRequest(
                 f"The field 'grace_s' is {grace_s:g}: expected 0 to {_LONGEST_GRACE_S:,.0f}."
             )
-        line = await self._set_state(
+        return await self._set_state(
             end, "deleting", while_in=AGENT_STATES, delete_at=self._clock.now() + grace_s
         )
-        self._wake()
-        return line
 
     async def versions(self, ask: VersionsAsk) -> VersionsReport:
         """Return who changed an agent when, and which fields."""
@@ -379,7 +371,6 @@ class AgentOperations:
             keep=self._settings.workspaces.max_versions,
         )
         _log.info("agent_changed", agent=record.id, version=version.number, by=by)
-        self._wake()
         return self._report(changed)
 
     async def _state_after(self, record: AgentRecord, settings: AgentSettings) -> AgentState:

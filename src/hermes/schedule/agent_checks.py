@@ -1,7 +1,7 @@
 """Looks after stored agents: checks the models of new ones, and deletes those whose time has come.
 
-One task for all agents. What it does is guarded by the state of the agent, so another process, or this
-one after a crash, may do it again.
+One task for all agents, woken by every change of one, also by those of other processes. What it does
+is guarded by the state of the agent, so another process, or this one after a crash, may do it again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,6 +14,7 @@ from hermes.config import AgentSettings
 from hermes.errors import HermesError
 from hermes.ports.agents import AgentRecord, AgentState, AgentStore
 from hermes.ports.clock import Clock
+from hermes.ports.feed import ChangeFeed
 from hermes.schedule.rounds import Rounds
 
 _AT_ONCE = 100
@@ -26,7 +27,8 @@ _log = structlog.get_logger(__name__)
 class AgentChecks:
     """Brings agents that are `provisioning` to `ready` or `failed`, and deletes the due ones.
 
-    `check` returns why the model of an agent cannot be called, or an empty text.
+    `check` returns why the model of an agent cannot be called, or an empty text; `gone` stops the turns
+    of an agent that was deleted.
     """
 
     def __init__(
@@ -34,24 +36,26 @@ class AgentChecks:
         agents: AgentStore,
         roster: Roster,
         *,
+        feed: ChangeFeed,
         check: Callable[[str, AgentSettings], Awaitable[str]],
+        gone: Callable[[str], None],
         clock: Clock,
         every_s: float = _EVERY_S,
     ) -> None:
         self._agents = agents
         self._roster = roster
         self._check = check
+        self._gone = gone
         self._clock = clock
         self._rounds = Rounds("agent checks", self.round, every_s=every_s)
         self._has_begun = False
+        # Agents that were changed, by anybody, since the last round.
+        self._changed: set[str] = set()
+        feed.on("agents", self._heard)
 
     def start(self) -> None:
         """Start the rounds."""
         self._rounds.start()
-
-    def wake(self) -> None:
-        """Look at once: an agent was made, changed or deleted."""
-        self._rounds.wake()
 
     async def stop(self) -> None:
         """Stop the rounds."""
@@ -62,10 +66,23 @@ class AgentChecks:
         if not self._has_begun:
             await self._agents.check_failed_again(self._clock.now())
             self._has_begun = True
+        await self._stop_turns()
         while found := await self._agents.unfinished(self._clock.now(), limit=_AT_ONCE):
             done = [await self._finish(agent) for agent in found]
             if not any(done):
                 return
+
+    def _heard(self, agent_id: str) -> None:
+        if agent_id:
+            self._changed.add(agent_id)
+        self._rounds.wake()
+
+    async def _stop_turns(self) -> None:
+        """Stop the turns of agents that are gone."""
+        changed, self._changed = self._changed, set()
+        for agent_id in changed:
+            if await self._agents.find(agent_id) is None:
+                self._gone(agent_id)
 
     async def _finish(self, agent: AgentRecord) -> bool:
         """Check or delete an agent; return whether its state has changed."""
