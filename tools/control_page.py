@@ -88,7 +88,7 @@ def _type(kind: Any) -> str:
         return ", ".join(f"`{one}`" for one in get_args(kind))
     if get_origin(kind) is tuple:
         return f"list of {_type(get_args(kind)[0])}"
-    return _TYPES[kind]
+    return "JSON object" if get_origin(kind) is dict else _TYPES[kind]
 
 
 # Any: msgspec's own description of a field.

@@ -15,6 +15,7 @@ from hermes.config.section import (
     Days,
     Delay,
     Headers,
+    JsonSchema,
     Listed,
     Means,
     ModelName,
@@ -218,6 +219,19 @@ class AgentCompactionSettings(Section):
     """As compaction.model."""
 
 
+class AgentApprovalSettings(Section):
+    """Which tool calls of one agent a person has to allow, beside those of tools that always ask."""
+
+    tools: tuple[Word, ...] = ()
+    """The tools that ask before each call, by name; "*" means all."""
+    by: Literal["person", "admins"] = "person"
+    """Who decides: the person who asked, or only `approvals.admins`."""
+
+    def asks(self, tool: str) -> bool:
+        """Return whether calls of a tool have to be allowed."""
+        return tool in self.tools or "*" in self.tools
+
+
 class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""
 
@@ -250,6 +264,11 @@ class AgentSettings(SamplingSettings):
     max_output_tokens: Count | None = None
     """The maximum length of one of its answers in tokens; default: that of the provider. A longer
     answer is continued (`turns.continuations`)."""
+    response_schema: JsonSchema = Field(default_factory=no_entries)
+    """The JSON schema that every answer fits; a model that has no way of its own for that is
+    instructed, and its answer is checked. Empty: answers are free text."""
+    approvals: AgentApprovalSettings = Field(default_factory=AgentApprovalSettings)
+    """Which of its tool calls a person has to allow."""
     compaction: AgentCompactionSettings = Field(default_factory=AgentCompactionSettings)
     """How its long conversations are summed up."""
 

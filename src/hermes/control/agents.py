@@ -33,6 +33,8 @@ ShortText = Annotated[str, Meta(max_length=200)]
 LineText = Annotated[str, Meta(max_length=2_000)]
 PromptText = Annotated[str, Meta(max_length=200_000)]
 Blocks = Annotated[tuple[PromptText, ...], Meta(max_length=50)]
+# Any: JSON.
+JsonObject = dict[str, Any]
 Names = Annotated[tuple[ShortText, ...], Meta(max_length=500)]
 # Returns why the model of an agent cannot be called; empty if it can.
 CheckModel = Callable[[str, AgentSettings], Awaitable[str]]
@@ -66,6 +68,8 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     cache: bool | UnsetType | None = UNSET
     tool_rounds: WholeNumber | UnsetType | None = UNSET
     turn_limit_s: Quantity | UnsetType | None = UNSET
+    response_schema: JsonObject | UnsetType | None = UNSET
+    approvals: JsonObject | UnsetType | None = UNSET
     shared: bool | UnsetType | None = UNSET
 
 

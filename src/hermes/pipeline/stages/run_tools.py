@@ -108,7 +108,7 @@ def _side_by_side(
         is_repeated = any(one.id == call.id for _, one in found)
         if tool is None or not tool.traits.runs_beside_others or is_repeated:
             break
-        if isinstance(tool, AsksByCall):
+        if isinstance(tool, AsksByCall) or turn.agent.settings.approvals.asks(call.name):
             break
         found.append((tool, call))
     return found
@@ -129,6 +129,15 @@ async def _answer(turn: Turn, ctx: _Context, call: ToolCallPart) -> Turn:
 
 
 async def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
+    """Return who has to agree to a call: by the tool's own word, and by the settings of the agent."""
+    policy = turn.agent.settings.approvals
+    approver = await _tools_approver(turn, ctx, tool=tool, call=call)
+    if approver == "nobody":
+        return policy.by if policy.asks(call.name) else "nobody"
+    return "admins" if policy.by == "admins" else approver
+
+
+async def _tools_approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
     """Return who has to agree to a call: by the tool's traits, or by what it says of this one."""
     if tool.traits.needs_approval:
         return "person"
