@@ -217,7 +217,8 @@ class TurnRunner:
             return replies.failed(
                 "The agent that you asked for is no longer here.", f"agent {wanted!r} was removed"
             )
-        if agent.state in ("stopped", "failed") and not view.steps:
+        is_begun = message.control or bool(view.steps)
+        if agent.state in ("stopped", "failed") and not is_begun:
             text = f"The agent {agent.name!r} is not answering at the moment."
             return replies.failed(text, f"agent {wanted!r} is {agent.state}")
         return None

@@ -151,6 +151,8 @@ class SqlAgents:
 
     async def check_failed_again(self, at: float) -> int:
         """Let every failed agent be checked again; return how many there are."""
+        if "failed" not in await self.counts():
+            return 0
 
         async def unit(tx: Tx) -> int:
             self._engine.feed.put(tx, "agents")
