@@ -101,4 +101,6 @@ def _problem(error: ValidationError) -> str:
     """Return what is wrong with the first field that does not fit, without its value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(map(str, first["loc"]))
-    return f"The field {field[:_LONGEST_SHOWN]!r} is not valid: {first['msg']}."
+    # A check of our own says in whole words what is wrong.
+    told = first["msg"].removeprefix("Value error, ")
+    return f"The field {field[:_LONGEST_SHOWN]!r} is not valid: {told}."

@@ -1,6 +1,7 @@
 """`hermes agents`: the agents of config.yaml, and those that are made while Hermes runs."""
 
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -8,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from hermes.cli.environment import settings_for
+from hermes.cli.environment import home_for, settings_for
 from hermes.cli.operator_calls import call, operator_name
 from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
@@ -16,13 +17,14 @@ from hermes.cli.terminal import (
     Home,
     Wide,
     clean,
+    error_console,
     examples,
     print_done,
     print_fields,
     print_report,
 )
 from hermes.config.change import read_value
-from hermes.control.agents import (
+from hermes.control.agent_orders import (
     AgentAsk,
     AgentChange,
     AgentEnd,
@@ -38,9 +40,8 @@ from hermes.control.agents import (
     Revert,
     VersionsAsk,
     VersionsReport,
-    agents_in_file,
 )
-from hermes.control.order import Order
+from hermes.control.agents import agents_in_file
 from hermes.control.orders import (
     AGENTS_CHANGE,
     AGENTS_CREATE,
@@ -49,12 +50,14 @@ from hermes.control.orders import (
     AGENTS_LIST,
     AGENTS_READ,
     AGENTS_REVERT,
+    AGENTS_SHOW,
     AGENTS_START,
     AGENTS_STOP,
     AGENTS_VERSIONS,
 )
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest
+from hermes.ops.instance import find_running
 
 LIST_EPILOG = examples("hermes agents list", "hermes agents list --state failed --json")
 CREATE_EPILOG = examples(
@@ -93,6 +96,8 @@ _VERSIONS = (
     Column("changed"),
     Column("note", rank=2),
 )
+_LOOKS = 100
+_LOOK_S = 0.1
 _Request = TypeVar("_Request", bound=AgentFields)
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name or id.")]
 Model = Annotated[
@@ -158,7 +163,8 @@ def create(
     said = _said(fields, given, model=model, role=role)
     new = _request(NewAgent, said, name=name, note=note, by=operator_name())
     made = call(home, AGENTS_CREATE, new)
-    print_done(made, f"Created {made.name} ({made.id}): {_state_words(made)}.", as_json=as_json)
+    line = _checked(home, made)
+    print_done(line, f"Created {line.name} ({line.id}): {_state_words(line)}.", as_json=as_json)
 
 
 def show(agent: AgentName, home: Home = None, as_json: AsJson = False) -> None:
@@ -223,12 +229,15 @@ def delete(
 
 def stop(agent: AgentName, home: Home = None, as_json: AsJson = False) -> None:
     """Let an agent take no more messages until it is started again; running turns end."""
-    _give(AGENTS_STOP, agent, home=home, as_json=as_json)
+    line = call(home, AGENTS_STOP, AgentOrder(id=agent, by=operator_name()))
+    print_done(line, f"{line.name}: {_state_words(line)}.", as_json=as_json)
 
 
 def start(agent: AgentName, home: Home = None, as_json: AsJson = False) -> None:
     """Check the model of an agent and let it answer again; a deletion to come is cancelled."""
-    _give(AGENTS_START, agent, home=home, as_json=as_json)
+    line = call(home, AGENTS_START, AgentOrder(id=agent, by=operator_name()))
+    line = _checked(home, line)
+    print_done(line, f"{line.name}: {_state_words(line)}.", as_json=as_json)
 
 
 def history(
@@ -279,11 +288,17 @@ def revert(
     print_done(made, text, as_json=as_json)
 
 
-def _give(
-    order: Order[AgentOrder, AgentLine], agent: str, *, home: Path | None, as_json: bool
-) -> None:
-    line = call(home, order, AgentOrder(id=agent, by=operator_name()))
-    print_done(line, f"{line.name}: {_state_words(line)}.", as_json=as_json)
+def _checked(home: Path | None, line: AgentLine) -> AgentLine:
+    """Return an agent once a running gateway has checked its model, or as it is after a while."""
+    if find_running(home_for(home)) is None:
+        return line
+    with error_console().status(f"Checking the model of {line.name}"):
+        for _ in range(_LOOKS):
+            if line.status != "provisioning":
+                break
+            Event().wait(_LOOK_S)
+            line = call(home, AGENTS_SHOW, AgentAsk(id=line.id))
+    return line
 
 
 # Any: fields as the file or the option has them.
@@ -313,7 +328,16 @@ def _read(field: str, text: str) -> Any:
         return text
     if field == "shared":
         return {"true": True, "false": False}.get(text, text)
-    return read_value(("agents", "name", field), text)
+    value = read_value(("agents", "name", field), text)
+    # A number out of bounds is left as text; the gateway says which bounds they are.
+    return _number(text) if value == text else value
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _check_field(field: str) -> None:
@@ -335,6 +359,8 @@ def _request(kind: type[_Request], said: dict[str, Any], **beside: str) -> _Requ
 
 
 def _state_words(line: AgentLine) -> str:
+    if line.status == "provisioning":
+        return "its model is checked by the gateway, now or at its next start"
     return f"{line.status}: {line.reason}" if line.reason else line.status
 
 

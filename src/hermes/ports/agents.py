@@ -1,6 +1,5 @@
 """The store of agents that are made while the gateway runs, and of every version of them."""
 
-from collections.abc import Collection
 from typing import Final, Literal, Protocol
 
 import msgspec
@@ -86,7 +85,7 @@ class AgentStore(Protocol):
         agent_id: str,
         state: AgentState,
         *,
-        while_in: Collection[AgentState],
+        while_in: tuple[AgentState, ...],
         at: float,
         version: int | None = None,
         reason: str = "",

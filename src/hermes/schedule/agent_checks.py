@@ -5,20 +5,18 @@ is guarded by the state of the agent, so another process, or this one after a cr
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import structlog
 
 from hermes.agents.roster import Roster
 from hermes.config import AgentSettings
 from hermes.errors import HermesError
-from hermes.ports.agents import AgentRecord, AgentState, AgentStore
+from hermes.ports.agents import AgentRecord, AgentStore
 from hermes.ports.clock import Clock
 from hermes.ports.feed import ChangeFeed
 from hermes.schedule.rounds import Rounds
 
 _AT_ONCE = 100
-_UNCHECKED: Final[tuple[AgentState, ...]] = ("provisioning",)
 _EVERY_S = 15.0
 _LONGEST_REASON = 500
 _log = structlog.get_logger(__name__)
@@ -92,7 +90,7 @@ class AgentChecks:
         is_done = await self._agents.set_state(
             agent.id,
             "failed" if problem else "ready",
-            while_in=_UNCHECKED,
+            while_in=("provisioning",),
             version=agent.version,
             at=self._clock.now(),
             reason=problem[:_LONGEST_REASON],

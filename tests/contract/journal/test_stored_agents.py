@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from hermes.app.make_agents import make_agent_operations, make_check
-from hermes.control.agents import AgentChange, AgentEnd, AgentOperations, AgentOrder, NewAgent
+from hermes.control.agent_orders import AgentChange, AgentEnd, AgentOrder, NewAgent
+from hermes.control.agents import AgentOperations
 from hermes.errors import AgentNotReady, AgentUnavailable, BadRequest, NotFound
 from hermes.message.ids import make_id
 from hermes.ports.provider import ModelRequest

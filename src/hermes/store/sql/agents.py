@@ -1,7 +1,5 @@
 """Agents that are made while the gateway runs; what they say is sealed with a key of the agents."""
 
-from collections.abc import Collection
-
 from hermes.errors import Conflict, StoreError, TooLarge
 from hermes.ports.agents import AgentRecord, AgentState, AgentVersion
 from hermes.store.sql.engine import Engine
@@ -109,7 +107,7 @@ class SqlAgents:
         agent_id: str,
         state: AgentState,
         *,
-        while_in: Collection[AgentState],
+        while_in: tuple[AgentState, ...],
         at: float,
         version: int | None = None,
         reason: str = "",
