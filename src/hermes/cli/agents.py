@@ -83,6 +83,7 @@ REVERT_EPILOG = examples("hermes agents revert helper 2")
 _COLUMNS = (
     Column("id", "id"),
     Column("name"),
+    Column("called", rank=4),
     Column("state", "state"),
     Column("model"),
     Column("tools", rank=2),
@@ -375,6 +376,7 @@ def _cells(line: AgentLine) -> tuple[str, ...]:
     return (
         line.id,
         line.name,
+        line.called,
         line.status,
         line.model or "default",
         "all" if line.tools == ("*",) else ", ".join(line.tools) or "none",

@@ -227,10 +227,6 @@ class AgentApprovalSettings(Section):
     by: Literal["person", "admins"] = "person"
     """Who decides: the person who asked, or only `approvals.admins`."""
 
-    def asks(self, tool: str) -> bool:
-        """Return whether calls of a tool have to be allowed."""
-        return tool in self.tools or "*" in self.tools
-
 
 class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""

@@ -115,12 +115,13 @@ class Revert(AgentAsk, frozen=True, kw_only=True):
 class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
     """An agent; `id` is its key everywhere, `name` how people call it.
 
-    `source` is `file` for an agent of config.yaml. `model` is empty where the gateway's default
+    `called` is how it calls itself. `source` is `file` for an agent of config.yaml. `model` is empty where the gateway's default
     counts, `rules` say which messages the agent answers without being named.
     """
 
     id: str
     name: str
+    called: str
     status: AgentState
     reason: str = ""
     source: Literal["file", "store"]

@@ -301,6 +301,7 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
     return AgentLine(
         id=name,
         name=name,
+        called=agent.name,
         status="ready",
         source=_FILE,
         is_default=name == settings.default_agent,
@@ -332,6 +333,7 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
     return AgentLine(
         id=record.id,
         name=record.name,
+        called=agent.settings.name,
         status=record.state,
         reason=record.reason,
         source=_STORE,
