@@ -160,6 +160,39 @@ async def test_changes_are_versions_that_can_be_compared_and_taken_back(api: Api
 
 
 @pytest.mark.req("M8")
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"runtime": "langgraph"}, "use hermes"),
+        ({"name": "Bad Name"}, "small letters"),
+        ({"model": "gpt-4"}, "provider:model"),
+        ({"temperature": 9}, "at most 2"),
+        ({"approvals": {"by": "nobody"}}, "admins"),
+        ({"response_schema": {"type": "strin"}}, "the schema is not valid at $.type"),
+        ({"system_blocks": ["x" * 170_000] * 6}, "1,000,000 are the most"),
+        ({"modle": "openai:x"}, "no field 'modle'"),
+    ],
+)
+async def test_a_field_that_is_wrong_is_named_with_what_it_takes(
+    api: Api, fields: dict[str, Any], told: str
+) -> None:
+    status, body = await api.ask("POST", "/workspaces", **{**HELPER, **fields})
+
+    assert (status, body["error"]["code"]) == (400, "bad_request")
+    assert told in body["error"]["message"]
+
+
+@pytest.mark.req("M8")
+async def test_what_changes_nothing_is_no_version(api: Api) -> None:
+    agent = (await made(api))["id"]
+
+    _, same = await api.ask("PATCH", f"/workspaces/{agent}", role=HELPER["role"], tone=None)
+    _, none = await api.ask("GET", f"/workspaces/{agent}/versions?before=1")
+
+    assert (same["version"], none["versions"]) == (1, [])
+
+
+@pytest.mark.req("M8")
 async def test_a_stopped_workspace_answers_after_it_was_started(api: Api) -> None:
     agent = (await made(api))["id"]
 

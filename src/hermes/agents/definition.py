@@ -9,8 +9,10 @@ from typing import Any, Final
 
 import msgspec
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from hermes.config import AgentSettings
+from hermes.config.keys import node_at
 from hermes.errors import BadRequest
 
 AGENT_ID_PREFIX: Final = "w"
@@ -101,6 +103,13 @@ def _problem(error: ValidationError) -> str:
     """Return what is wrong with the first field that does not fit, without its value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(map(str, first["loc"]))
-    # A check of our own says in whole words what is wrong.
-    told = first["msg"].removeprefix("Value error, ")
-    return f"The field {field[:_LONGEST_SHOWN]!r} is not valid: {told}."
+    return f"The field {field[:_LONGEST_SHOWN]!r} is not valid: {_reason(first)}."
+
+
+def _reason(error: ErrorDetails) -> str:
+    """Return what a field takes; a check of our own says in whole words what is wrong."""
+    if error["type"] == "value_error":
+        return error["msg"].removeprefix("Value error, ")
+    names = [step for step in error["loc"] if isinstance(step, str)]
+    node = node_at(("agents", "name", *names))
+    return error["msg"] if node is None or not node.expected else f"expected {node.expected}"

@@ -5,6 +5,7 @@ and change only in that file.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import zip_longest
 from typing import Any, Final
 
 import msgspec
@@ -129,7 +130,10 @@ class AgentOperations:
         return AgentReport(**line, settings=agent.settings.model_dump(exclude_unset=True))
 
     async def change(self, change: AgentChange) -> AgentReport:
-        """Store new values as the next version; turns that begin from now on have them."""
+        """Store new values as the next version; turns that begin from now on have them.
+
+        What changes nothing is no version.
+        """
         record = await self._stored(change.id)
         if change.version not in (None, record.version):
             raise Conflict(
@@ -178,8 +182,7 @@ class AgentOperations:
             raise BadRequest(f"The limit is {ask.limit}: expected 1 to {_MOST_LISTED:,}.")
         record = await self._stored(ask.id)
         found = await self._agents.versions(record.id, before=ask.before, limit=ask.limit + 1)
-        older = (*found[1:], None)
-        lines = [_version_line(one, before) for one, before in zip(found, older, strict=True)]
+        lines = [_version_line(one, before) for one, before in zip_longest(found, found[1:]) if one]
         return VersionsReport(id=record.id, versions=tuple(lines[: ask.limit]))
 
     async def diff(self, ask: DiffAsk) -> DiffReport:
@@ -195,6 +198,8 @@ class AgentOperations:
     async def _put(
         self, record: AgentRecord, document: Mapping[str, Any], *, note: str, by: str
     ) -> AgentReport:
+        if not changed_fields(read_document(record.document), document):
+            return self._report(record)
         made = define(document)
         if made.name != record.name:
             self._check_free(made.name)
