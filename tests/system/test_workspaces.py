@@ -1,5 +1,6 @@
 """Agents that are made while the gateway runs: the story of `/workspaces` over HTTP and by commands."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.system.live import Live, live_gateway, model_server, with_model
+from tests.system.live import Live, live_gateway, model_server, run_command, with_model
 
 HELPER = {
     "name": "helper",
@@ -225,3 +226,88 @@ async def test_a_deleted_workspace_is_gone_and_its_name_free_when_its_time_has_c
     assert (refused[0], taken[0], gone[0]) == (409, 409, 404)
     assert again[1]["status"] == "provisioning"
     assert (await api.say(agent, "hello"))[0] == 404
+
+
+@pytest.mark.req("M8", "P1")
+async def test_a_workspace_is_a_model_of_v1(api: Api) -> None:
+    await made(api)
+
+    _, listed = await api.ask("GET", "/v1/models")
+    status, answer = await api.ask(
+        "POST",
+        "/v1/chat/completions",
+        model="agent:helper",
+        messages=[{"role": "user", "content": "hello"}],
+    )
+
+    assert "agent:helper" in {one["id"] for one in listed["data"]}
+    assert (status, answer["choices"][0]["message"]["content"]) == (200, "#1 hello")
+
+
+@pytest.mark.req("M6", "M8")
+async def test_answers_of_a_workspace_with_a_schema_fit_it_or_fail(api: Api) -> None:
+    schema = {"type": "object", "properties": {"pick": {"type": "string"}}, "required": ["pick"]}
+    agent = (await made(api, response_schema=schema))["id"]
+
+    _, failed = await api.say(agent, "no JSON")
+
+    assert failed["outcome"] == "failed"
+    assert "schema" in failed["reason"]
+
+
+@pytest.mark.req("M8", "W7")
+async def test_agents_are_made_and_changed_by_commands(live: Live) -> None:
+    async def hermes(*words: str) -> str:
+        done = await run_command(live.home, "agents", *words)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    created = await hermes("create", "helper", "--model", "openai:test", "--set", "tools=memory")
+    failed = await hermes("create", "other", "--model", "nowhere:model")
+    edited = await hermes("edit", "helper", "--unset", "tools", "--set", "shared=true", "--json")
+    renamed = await hermes("edit", "helper", "--rename", "clerk")
+    shown = await hermes("show", "clerk")
+    listed = await hermes("list", "--state", "failed")
+    diff = await hermes("diff", "clerk", "--old", "1")
+    reverted = await hermes("revert", "clerk", "1", "--json")
+    stopped = await hermes("stop", "clerk")
+    started = await hermes("start", "clerk")
+    deleted = await hermes("delete", "clerk", "--yes", "--grace", "60")
+
+    assert "ready" in created
+    assert "nowhere" in failed
+    assert json.loads(edited)["settings"] == {
+        "model": "openai:test",
+        "name": "helper",
+        "shared": True,
+    }
+    assert renamed == "clerk is at version 3 now.\n"
+    assert "openai:test" in shown
+    assert ("other" in listed, "clerk" in listed) == (True, False)
+    assert diff.splitlines() == [
+        "name", "  - helper", "  + clerk", "shared", "  + true", "tools", '  - ["memory"]',
+    ]  # fmt: skip
+    assert json.loads(reverted)["settings"] == {
+        "model": "openai:test",
+        "name": "clerk",
+        "tools": ["memory"],
+    }
+    assert (stopped, started) == ("clerk: stopped.\n", "clerk: ready.\n")
+    assert "hermes agents start clerk" in deleted
+
+
+@pytest.mark.req("M8")
+async def test_an_agent_made_without_a_gateway_is_checked_at_its_start(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with model_server() as url:
+        created = await run_command(
+            home, "agents", "create", "helper", "--model", "openai:test", more=with_model(url)
+        )
+        async with (
+            live_gateway(home, with_model(url)) as live,
+            aiohttp.ClientSession() as session,
+        ):
+            found = await Api(live, session).settled("helper")
+
+    assert created.returncode == 0, created.stderr
+    assert found["status"] == "ready"

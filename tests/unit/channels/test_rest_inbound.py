@@ -63,3 +63,14 @@ def test_p3_a_message_may_ask_for_a_task_type_that_is_known() -> None:
     assert event_of(asked).task == "large_reasoning"
     with pytest.raises(BadRequest, match="task"):
         read_message(b'{"sender":"ann","text":"hi","task":"huge"}')
+
+
+@pytest.mark.req("M8")
+def test_m8_a_call_of_an_agent_needs_no_sender_and_may_name_its_context() -> None:
+    call = read_message(b'{"text":"hi","agent":"helper","context_id":"c"}')
+
+    assert (call.sender, call.agent, call.context) == (None, "helper", "c")
+    with pytest.raises(BadRequest, match="no 'sender'"):
+        read_message(b'{"text":"hi"}')
+    with pytest.raises(BadRequest, match="are the same"):
+        read_message(b'{"text":"hi","sender":"a","context_id":"c","conversation":"d"}')
