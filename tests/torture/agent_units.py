@@ -1,7 +1,9 @@
 """The units of agents that are made while the gateway runs, for `store_kills`."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from hermes.errors import Conflict
 from hermes.ports.agents import AgentRecord, AgentVersion
 from hermes.ports.store import Store
 from hermes.testing.manual_time import ManualClock
@@ -36,12 +38,15 @@ async def prepare_agents(store: Store, clock: ManualClock) -> None:
 
 
 async def _add(store: Store, clock: ManualClock) -> None:
-    await store.agents.add(_agent("w_4", "four"), note="", most=9)
+    # It is done again after a kill, when it may be there.
+    with suppress(Conflict):
+        await store.agents.add(_agent("w_4", "four"), note="", most=9)
 
 
 async def _change(store: Store, clock: ManualClock) -> None:
     version = AgentVersion(number=2, document=b"{}", author="olga", at=3.0)
-    await store.agents.change("w_1", version, name="uno", state="ready", keep=1)
+    with suppress(Conflict):
+        await store.agents.change("w_1", version, name="uno", state="ready", keep=1)
 
 
 async def _set_state(store: Store, clock: ManualClock) -> None:

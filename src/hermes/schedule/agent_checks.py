@@ -63,6 +63,7 @@ class AgentChecks:
         """Do what is due; at the start, failed agents are checked again."""
         if not self._has_begun:
             await self._agents.check_failed_again(self._clock.now())
+            await self._warn_of_names()
             self._has_begun = True
         await self._stop_turns()
         while found := await self._agents.unfinished(self._clock.now(), limit=_AT_ONCE):
@@ -74,6 +75,13 @@ class AgentChecks:
         if agent_id:
             self._changed.add(agent_id)
         self._rounds.wake()
+
+    async def _warn_of_names(self) -> None:
+        """Log which stored agents can be called by their id alone, because the file has their name."""
+        for agent in self._roster.in_file:
+            stored = await self._agents.find(agent.key)
+            if stored is not None:
+                _log.warning("agent_name_taken", agent=stored.id, name=agent.key)
 
     async def _stop_turns(self) -> None:
         """Stop the turns of agents that are gone."""

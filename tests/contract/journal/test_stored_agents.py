@@ -205,3 +205,18 @@ async def test_a_budget_of_a_stored_agent_holds_its_calls(tmp_path: Path) -> Non
 
         assert await rig.outcome(await rig.say("hello", agent="helper")) == "failed"
         assert rig.model.calls == []
+
+
+async def test_a_name_that_the_file_takes_later_means_the_agent_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with open_rig(tmp_path) as rig:
+        agent = await make(rig)
+
+    in_file = {"AGENTS__HELPER__SYSTEM_PROMPT": NEW}
+    async with open_rig(tmp_path, settings=in_file) as rig:
+        assert await rig.outcome(await rig.say("hello", agent="helper")) == "answered"
+        assert await rig.outcome(await rig.say("hello", agent=agent)) == "answered"
+        assert [read(call.request)[0] for call in rig.model.calls] == [NEW, OLD]
+
+    assert "agent_name_taken" in capsys.readouterr().out

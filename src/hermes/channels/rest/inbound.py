@@ -29,8 +29,8 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     writes to the `agent`; `context_id` is another word for `conversation`.
     """
 
-    text: LongText
     sender: ShortText | None = None
+    text: LongText
     conversation: ShortText | None = None
     context_id: ShortText | None = None
     id: ShortText | None = None
