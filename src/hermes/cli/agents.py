@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 import typer
@@ -23,7 +23,6 @@ from hermes.cli.terminal import (
     print_fields,
     print_report,
 )
-from hermes.config.change import read_value
 from hermes.control.agent_orders import (
     AgentAsk,
     AgentChange,
@@ -57,7 +56,14 @@ from hermes.control.orders import (
 )
 from hermes.control.why_answer import clock_time
 from hermes.errors import BadRequest
+from hermes.lazy import lazy
 from hermes.ops.instance import find_running
+
+if TYPE_CHECKING:
+    from hermes.config.change import read_value
+else:
+    # It reads YAML, which a list of agents need not pay for.
+    read_value = lazy("hermes.config.change:read_value")
 
 LIST_EPILOG = examples("hermes agents list", "hermes agents list --state failed --json")
 CREATE_EPILOG = examples(

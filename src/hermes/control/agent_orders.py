@@ -33,7 +33,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     temperature: Quantity | UnsetType | None = UNSET
     top_p: Quantity | UnsetType | None = UNSET
     stop: Names | UnsetType | None = UNSET
-    seed: int | UnsetType | None = UNSET
+    seed: WholeNumber | UnsetType | None = UNSET
     reasoning: ShortText | UnsetType | None = UNSET
     max_output_tokens: WholeNumber | UnsetType | None = UNSET
     budget_day_usd: Quantity | UnsetType | None = UNSET
