@@ -11,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from hermes.control.order import AnyOrder
 from hermes.control.order_fields import FIELD_HELP, help_key
@@ -20,8 +21,8 @@ _INTRO = """\
 # The fields of every order
 
 Each order of [Operating a gateway](control.md) over REST: its address, the least role that may give it, and what it
-takes. Orders with `GET` take their fields from the query, those with `POST` from a JSON object in the body. A field
-without a default has to be there, and one that is not listed is refused. A body may also have `by`, the name of who
+takes. Orders with `GET` and `DELETE` take their fields from the query, those with `POST`, `PUT` and `PATCH` from a
+JSON object in the body; a field in the address, such as `{id}`, is needed there. A field without a default has to be there, and one that is not listed is refused. A body may also have `by`, the name of who
 gives the order; it counts only from the machine's own command line. Times are seconds since 1970 (UTC).
 
 A *person* is `platform:user_id`, such as `telegram:1234`, or their id, `p_...`.
@@ -80,21 +81,21 @@ def _fields(order: AnyOrder) -> list[tuple[str, Any]]:
 # Any: a type as an annotation says it.
 def _type(kind: Any) -> str:
     if get_origin(kind) in (UnionType, Union):
-        return _type(next(one for one in get_args(kind) if one is not NoneType))
+        return _type(next(one for one in get_args(kind) if one not in (NoneType, UnsetType)))
     if get_origin(kind) is Annotated:
         return _type(get_args(kind)[0])
     if get_origin(kind) is Literal:
         return ", ".join(f"`{one}`" for one in get_args(kind))
     if get_origin(kind) is tuple:
         return f"list of {_type(get_args(kind)[0])}"
-    return _TYPES[kind]
+    return "JSON object" if get_origin(kind) is dict else _TYPES[kind]
 
 
 # Any: msgspec's own description of a field.
 def _default(field: Any) -> str:
     if field.required:
         return "needed"
-    if field.default in (None, "", ()):
+    if field.default in (None, "", (), UNSET):
         return "none"
     return f"`{msgspec.json.encode(field.default).decode()}`"
 

@@ -20,6 +20,7 @@ HARMLESS = frozenset(
             "msgspec",
             "numpy",
             "pydantic",
+            "pydantic_core",
             "rich",
             "starlette",
             "structlog",

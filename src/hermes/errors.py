@@ -9,6 +9,7 @@ HermesError
 │   │   └── ResponseNotFound    no response of this id is stored for the key
 │   │       └── PreviousResponseNotFound    nor can it be continued
 │   ├── Conflict            the id is taken by another body
+│   ├── AgentUnavailable    the agent is stopped, is being deleted, or its model cannot be called
 │   ├── Skipped             a hook of the operator drops the message
 │   ├── TooLarge            the input exceeds a limit
 │   └── NoCredits           the person's wallet cannot pay for the message
@@ -19,6 +20,7 @@ HermesError
 │   ├── RateLimited         a key is used too often, or a sender has too much waiting
 │   ├── OverBudget          a spending limit has no room; it opens again later
 │   ├── ModelsStopped       the kill switch is on
+│   ├── AgentNotReady       the agent is being prepared
 │   └── NoSummaryModel      the settings allow no model to sum up
 ├── ConfigurationError      the operator has to change a setting
 ├── AlreadyRunning          another process owns this home
@@ -122,6 +124,12 @@ class Conflict(Refused):
     code = "conflict"
 
 
+class AgentUnavailable(Refused):
+    """The agent answers nobody until an operator does something; the text says what."""
+
+    code = "agent_unavailable"
+
+
 class Skipped(Refused):
     """A hook skipped the message; `refusal` is the id under which that is noted."""
 
@@ -200,6 +208,12 @@ class ModelsStopped(TryLater):
     """The operator has stopped every model call."""
 
     code = "kill_switch"
+
+
+class AgentNotReady(TryLater):
+    """The agent was made just now, and its model is still being checked."""
+
+    code = "agent_not_ready"
 
 
 class NoSummaryModel(TryLater):

@@ -19,7 +19,7 @@ from hermes.channels.email.inbound import to_event as mail_event
 from hermes.channels.matrix.inbound import Bot, EventRoom
 from hermes.channels.matrix.inbound import to_event as matrix_event
 from hermes.channels.matrix.wire import read_event, read_page, read_sync
-from hermes.channels.rest.inbound import read_message
+from hermes.channels.rest.inbound import read_message, source_of
 from hermes.channels.rest.inbound import to_event as rest_event
 from hermes.channels.slack.inbound import (
     SlackIdentity,
@@ -248,7 +248,9 @@ def web(data: bytes) -> None:
 
 def rest(data: bytes) -> None:
     """Read a message of the REST API."""
-    _keep(rest_event(read_message(data), now=1.0, make_id=make_id))
+    message = read_message(data)
+    source = source_of(message.sender or "key", message.context, shared=message.shared)
+    _keep(rest_event(message, source=source, now=1.0, make_id=make_id))
 
 
 def markup(data: bytes) -> None:

@@ -39,7 +39,17 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "models.route": ("POST", "route", {"prompt": SECRET}),
     "models.refresh": ("POST", "models/refresh", {"providers": [SECRET]}),
     "models.swap": ("POST", "models/swap", {"model": SECRET}),
-    "agents.list": ("GET", "agents", None),
+    "agents.list": ("GET", "/workspaces", {}),
+    "agents.create": ("POST", "/workspaces", {"name": SECRET, "role": SECRET}),
+    "agents.show": ("GET", "/workspaces/w_1", {"id": "w_1"}),
+    "agents.read": ("GET", "/workspaces/w_1?text=true", {"id": "w_1"}),
+    "agents.change": ("PATCH", "/workspaces/w_1", {"role": SECRET}),
+    "agents.delete": ("DELETE", "/workspaces/w_1", {"id": "w_1"}),
+    "agents.stop": ("POST", "/workspaces/w_1/stop", {}),
+    "agents.start": ("POST", "/workspaces/w_1/start", {}),
+    "agents.versions": ("GET", "/workspaces/w_1/versions", {"id": "w_1"}),
+    "agents.diff": ("GET", "/workspaces/w_1/diff", {"id": "w_1"}),
+    "agents.revert": ("POST", "/workspaces/w_1/revert", {"version": 1}),
     "hooks.list": ("GET", "hooks", None),
     "mcp.status": ("GET", "mcp", None),
     "mcp.reload": ("POST", "mcp/reload", None),
@@ -179,7 +189,7 @@ class Ways:
         self, method: str, path: str, token: str, body: object = None
     ) -> tuple[int, Any]:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        given = body if method in ("POST", "PUT") else None
+        given = body if method in ("POST", "PUT", "PATCH") else None
         async with self.http.request(method, path, json=given, headers=headers) as answer:
             return answer.status, await answer.json()
 

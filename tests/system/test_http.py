@@ -270,7 +270,7 @@ BAD_BODIES = {
     "invalid utf-8": (b'{"sender": "a", "text": "\xff"}', "UTF-8"),
     "near key": (b'{"sender": "a", "txet": "x"}', "did you mean 'text'?"),
     "unknown key": (b'{"sender": "a", "text": "x", "zzz": 1}', "Known keys: sender, text"),
-    "deep": (b'{"sender": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "Expected `str`"),
+    "deep": (b'{"sender": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", "Expected `str | null`"),
 }
 
 

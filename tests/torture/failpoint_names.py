@@ -36,7 +36,7 @@ MAY_USE_NETWORK = (
 EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "control/")
 # What has a `find`, `edit` or `send` of its own that is no wire call, or makes one that is looked at.
 _NO_CHANNELS = frozenset(
-    {"wire", "people", "roster", "courier", "search", "sends", "store", "self"}
+    {"agents", "wire", "people", "roster", "courier", "search", "sends", "store", "self"}
 )
 # Makes the calls of all channels under the names that they give; those are looked up where it is called.
 _CALLS_FOR_OTHERS = "net/platform_call.py"

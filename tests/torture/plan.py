@@ -36,6 +36,7 @@ ONLY_ON: Mapping[str, tuple[str, ...]] = {
 WITHOUT_CONVERSATION = frozenset(
     {
         "store.abandon",
+        "store.add_agent",
         "store.add_cron",
         "store.add_key",
         "store.add_spend",
@@ -49,7 +50,9 @@ WITHOUT_CONVERSATION = frozenset(
         "store.ask_pairing",
         "store.begin_prune",
         "store.bury",
+        "store.change_agent",
         "store.change_facts",
+        "store.check_agents_again",
         "store.claim",
         "store.collect_tools",
         "store.consent",
@@ -75,6 +78,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.rate_call",
         "store.refer",
         "store.release_claim",
+        "store.remove_agent",
         "store.renew_vectors",
         "store.remove_cron",
         "store.revoke_key",
@@ -83,6 +87,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.send",
         "store.set_aside_tools",
         "store.set_active",
+        "store.set_agent_state",
         "store.set_blocked",
         "store.set_cron",
         "store.set_kill_switch",

@@ -34,6 +34,7 @@ from hermes.testing.manual_time import ManualClock
 from tests.stores.engine import Options
 from tests.stores.opening import copy_store, new_keys, open_store, opened_tables
 from tests.torture import (
+    agent_units,
     call_units,
     channel_units,
     compaction_units,
@@ -85,6 +86,7 @@ _TABLES = {
     "dreams": "person_id, at",
     "jobs": "key, person_id, due_at, attempts, touched, covered, failure",
     "kept_answers": "digest, person_id, body, at, expires_at",
+    **agent_units.TABLES,
     **people_units.TABLES,
     **question_units.TABLES,
     **cron_units.TABLES,
@@ -315,6 +317,7 @@ UNITS: dict[str, Act] = {
     **question_units.UNITS,
     **cron_units.UNITS,
     **operator_units.UNITS,
+    **agent_units.UNITS,
     **pruning_units.UNITS,
     **compaction_units.UNITS,
     **directory_units.UNITS,
@@ -365,6 +368,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await compaction_units.prepare_long(store, clock)
     await directory_units.prepare_chats(store, clock)
     await channel_units.prepare_state(store, clock)
+    await agent_units.prepare_agents(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)

@@ -1,17 +1,30 @@
 """The agents of this gateway by name, and which of them answers an event."""
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Protocol
 
 import msgspec
 
+from hermes.agents.definition import Definition, define, read_document
 from hermes.config import AgentRuleSettings, AgentSettings, conditions
-from hermes.errors import NotFound
+from hermes.errors import AgentNotReady, AgentUnavailable, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.source import Source
+from hermes.ports.agents import AgentRecord, AgentState, AgentVersion
 
 _PERSON_ID = "p_"
 _CLOSENESS = ("person", "thread", "chat", "guild", "chat_type", "platform")
 _Fits = Callable[[str, Source, str | None], bool]
+_DEFINITIONS_KEPT = 1_000
+_PREPARED_S = 1.0
+_WHY_NOT: Mapping[AgentState, str] = MappingProxyType(
+    {
+        "failed": "The agent {name!r} cannot answer: {reason}",
+        "stopped": "The agent {name!r} is stopped: `hermes agents start {name}` starts it again.",
+        "deleting": "The agent {name!r} is being deleted.",
+    }
+)
 
 
 class AgentRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,14 +90,51 @@ _FITS: Mapping[str, _Fits] = {
 
 
 class Agent(msgspec.Struct, frozen=True):
-    """One agent: its name in keys and configuration, and its settings."""
+    """One agent as it is now: its key, its settings, and whether it answers.
+
+    `key` is its name in conversations, budgets and the graph, and never changes: the name in
+    config.yaml, or the id `w_...`. `name` is how people call it. `version` is 0 for an agent of
+    config.yaml. Calls of a `shared` agent share one conversation, whoever makes them.
+    """
 
     key: str
     settings: AgentSettings
+    name: str = ""
+    state: AgentState = "ready"
+    reason: str = ""
+    version: int = 0
+    shared: bool = False
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the agent was made while the gateway runs, and is not in config.yaml."""
+        return self.version > 0
+
+    def check_ready(self) -> None:
+        """Raise `AgentNotReady` or `AgentUnavailable` if the agent takes no messages now."""
+        name = self.name or self.key
+        if self.state == "provisioning":
+            raise AgentNotReady(f"The agent {name!r} is being prepared.", _PREPARED_S)
+        if self.state != "ready":
+            raise AgentUnavailable(_WHY_NOT[self.state].format(name=name, reason=self.reason))
+
+
+class StoredAgents(Protocol):
+    """Finds agents that are made while the gateway runs."""
+
+    async def find(self, name: str, /) -> AgentRecord | None: ...
+    async def version(self, agent_id: str, number: int, /) -> AgentVersion | None: ...
+    async def page(
+        self, *, limit: int, state: AgentState | None = None
+    ) -> tuple[AgentRecord, ...]: ...
 
 
 class Roster:
-    """All configured agents."""
+    """All agents: those of config.yaml, and those that are stored.
+
+    Stored agents are looked up each time, so that a change is seen at once, here and by other
+    processes; only what can never change is cached.
+    """
 
     def __init__(
         self,
@@ -92,40 +142,109 @@ class Roster:
         *,
         default: str,
         rules: Mapping[str, AgentRuleSettings] | None = None,
+        stored: StoredAgents | None = None,
     ) -> None:
-        self._agents = {key: Agent(key, settings) for key, settings in agents.items()}
+        self._agents = {key: Agent(key, settings, key) for key, settings in agents.items()}
         self._default = default
         self._rules = rules_of(rules or {})
+        self._stored = stored
+        # The settings of versions by agent and number.
+        self._definitions: dict[tuple[str, int], Definition] = {}
         self.asks_for_people = any(rule.names_a_person for rule in self._rules)
 
     @property
     def default(self) -> Agent:
         """The agent that answers if no rule names another."""
-        return self.get(self._default)
+        return self.configured(self._default)
 
-    def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:
+    @property
+    def in_file(self) -> tuple[Agent, ...]:
+        """The agents of config.yaml."""
+        return tuple(self._agents.values())
+
+    async def answering(self, *, limit: int) -> tuple[Agent, ...]:
+        """Return the agents that answer now: those of config.yaml, and so many of the others."""
+        if self._stored is None:
+            return self.in_file
+        found = await self._stored.page(limit=limit, state="ready")
+        return (*self.in_file, *map(self.of_record, found))
+
+    async def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:
         """Return the agent named by the event, else by the best rule, else the default."""
         if event.agent:
-            return self.get(event.agent)
+            return await self.get(event.agent)
         return self.for_source(event.source, person_id=person_id)
 
     def for_source(self, source: Source, *, person_id: str | None = None) -> Agent:
         """Return the agent of the most specific rule, else the default one."""
         rule = self.rule_for(source, person_id=person_id)
-        return self.get(self._default if rule is None else rule.agent)
+        return self.configured(self._default if rule is None else rule.agent)
 
     def rule_for(self, source: Source, *, person_id: str | None = None) -> AgentRule | None:
         """Return the most specific rule that matches, or None."""
         return choose(self._rules, source, person_id=person_id) if self._rules else None
 
-    def find(self, key: str) -> Agent | None:
-        """Return one agent, if it is configured."""
-        return self._agents.get(key)
-
-    def get(self, key: str) -> Agent:
-        """Return one agent; an unknown name raises `NotFound` with the known ones."""
+    def configured(self, key: str) -> Agent:
+        """Return an agent of config.yaml; raises `NotFound` with the names of those."""
         agent = self._agents.get(key)
         if agent is None:
-            known = ", ".join(sorted(self._agents))
-            raise NotFound(f"there is no agent {key!r}; known agents: {known}")
+            raise self._unknown(key)
         return agent
+
+    async def find(self, name: str) -> Agent | None:
+        """Return the agent of a key or a name; an agent of config.yaml comes first."""
+        own = self._agents.get(name)
+        if own is not None or self._stored is None or not name:
+            return own
+        record = await self._stored.find(name)
+        return None if record is None else self.of_record(record)
+
+    async def get(self, name: str) -> Agent:
+        """Return the agent of a key or a name; raises `NotFound` with the known ones."""
+        agent = await self.find(name)
+        if agent is None:
+            raise self._unknown(name)
+        return agent
+
+    async def at_version(self, key: str, version: int) -> Agent | None:
+        """Return an agent as it was at a version; as it is now if that version is not kept.
+
+        An agent of config.yaml has only the version 0.
+        """
+        agent = await self.find(key)
+        if agent is None or self._stored is None or version in (0, agent.version):
+            return agent
+        kept = await self._stored.version(agent.key, version)
+        if kept is None:
+            return agent
+        made = self._define(agent.key, version, kept.document)
+        return msgspec.structs.replace(
+            agent, settings=made.settings, version=version, shared=made.shared
+        )
+
+    def of_record(self, record: AgentRecord) -> Agent:
+        """Return a stored agent as it is now."""
+        made = self._define(record.id, record.version, record.document)
+        return Agent(
+            record.id,
+            made.settings,
+            record.name,
+            state=record.state,
+            reason=record.reason,
+            version=record.version,
+            shared=made.shared,
+        )
+
+    def _define(self, key: str, version: int, document: bytes) -> Definition:
+        known = self._definitions.get((key, version))
+        if known is None:
+            known = define(read_document(document))
+            if len(self._definitions) >= _DEFINITIONS_KEPT:
+                self._definitions.clear()
+            self._definitions[key, version] = known
+        return known
+
+    def _unknown(self, name: str) -> NotFound:
+        known = ", ".join(sorted(self._agents))
+        more = "" if self._stored is None else "; `hermes agents list` shows all"
+        return NotFound(f"there is no agent {name[:100]!r}; known agents: {known}{more}")

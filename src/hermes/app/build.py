@@ -28,6 +28,7 @@ from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
+from hermes.app.make_agents import make_roster
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
@@ -387,6 +388,7 @@ def _v1_parts(
         clock=context.clock,
         make_id=make_id,
         responses=store.responses,
+        roster=make_roster(store, context.settings),
     )
 
 

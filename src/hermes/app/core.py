@@ -4,8 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 
+from hermes.agents.roster import Roster
 from hermes.app.core_parts import CoreBase, CoreParts, make_base
 from hermes.app.lifecycle import Component, Components
+from hermes.app.make_agents import make_check
 from hermes.app.make_courier import make_courier
 from hermes.app.make_memory import MemoryLayer
 from hermes.app.make_models import ModelLayer
@@ -31,6 +33,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
+from hermes.schedule.agent_checks import AgentChecks
 from hermes.schedule.directory_watch import DirectoryWatch
 from hermes.schedule.pruning import SessionPruner
 from hermes.schedule.schedules import Schedules
@@ -73,6 +76,8 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     questions: Questions
     inbox: Inbox
     gateway_api: GatewayApiServer
+    roster: Roster
+    agent_checks: AgentChecks
     courier: Courier
     cron: CronLayer
     sessions: Sessions
@@ -122,6 +127,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
         maintenance, watch, memory = self.maintenance, self.sessions.watch, self.memory.worker
         return (
             ("lanes", self.lanes.start, self.lanes.stop),
+            ("agent checks", self.agent_checks.start, self.agent_checks.stop),
             ("upkeep", maintenance.upkeep.start, maintenance.upkeep.stop),
             ("session watch", watch.start, watch.stop),
             ("pruning", maintenance.pruning.start, maintenance.pruning.stop),
@@ -157,6 +163,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
     services = make_services(
         base, entrance, sessions=sessions, cron=cron, courier=courier, tools=tools
     )
+    lanes = Lanes(services, settings=settings.lanes, signals=base.signals)
     await reopen_questions(services)
     base.push.pause(frozenset(one.platform for one in await store.paused.all()))
     return Core(
@@ -170,10 +177,19 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         questions=entrance.questions,
         inbox=entrance.inbox,
         gateway_api=entrance.gateway_api,
+        roster=entrance.roster,
+        agent_checks=AgentChecks(
+            store.agents,
+            entrance.roster,
+            feed=store.feed,
+            check=make_check(base.models, settings),
+            gone=lanes.agent_gone,
+            clock=given.clock,
+        ),
         courier=courier,
         cron=cron,
         sessions=sessions,
-        lanes=Lanes(services, settings=settings.lanes, signals=base.signals),
+        lanes=lanes,
         maintenance=_maintenance(base),
         search=given.search,
         terminal=given.terminal,

@@ -76,7 +76,6 @@ def make_model_layer(
     budgets = Budgets(
         counter or LedgerCounter(store.spend.total),
         settings=settings.budgets,
-        agents=settings.agents,
         switch=store.spend.kill_switch,
         calendar=calendar,
         clock=clock,

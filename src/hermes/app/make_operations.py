@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from hermes.agents.roster import Roster
 from hermes.app.core import Core
+from hermes.app.make_agents import make_roster
 from hermes.config import LoadedConfig, Settings
 from hermes.config.provider_keys import known_providers
 from hermes.control.audited import AuditedActions, audited_for
@@ -33,10 +33,10 @@ def make_secret_operations(
 ) -> SecretOperations:
     """Return the orders about secrets; `apply` uses what they change."""
     settings = loaded.settings
-    roster = Roster(settings.agents, default=settings.default_agent)
+    roster = make_roster(store, settings)
 
-    def key_of(name: str) -> str | None:
-        agent = roster.find(name)
+    async def key_of(name: str) -> str | None:
+        agent = await roster.find(name)
         return None if agent is None else agent.key
 
     return SecretOperations(

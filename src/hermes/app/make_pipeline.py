@@ -9,6 +9,7 @@ import msgspec
 
 from hermes.agents.roster import Roster
 from hermes.app.core_parts import CoreBase
+from hermes.app.make_agents import make_roster
 from hermes.app.make_schedule import CronLayer
 from hermes.app.make_terminal import Terminal
 from hermes.config import Settings, system_zone
@@ -61,7 +62,7 @@ class InboundParts(msgspec.Struct, frozen=True, kw_only=True):
 def make_entrance(base: CoreBase) -> InboundParts:
     """Build the entrance."""
     given, settings = base.given, base.settings
-    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
+    roster = make_roster(base.store, settings)
     reception = Reception(
         base.store.users,
         base.store.pairing,

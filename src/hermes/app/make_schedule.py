@@ -7,7 +7,7 @@ from functools import partial
 
 import msgspec
 
-from hermes.agents.roster import Roster
+from hermes.app.make_agents import make_roster
 from hermes.config import Settings, system_zone
 from hermes.control.cron import CronOperations
 from hermes.errors import Forbidden
@@ -98,12 +98,11 @@ def make_schedules(
 
 def make_cron_operations(store: Store, settings: Settings, schedules: Schedules) -> CronOperations:
     """Return the functions for operators' orders about jobs."""
-    roster = Roster(settings.agents, default=settings.default_agent, rules=settings.agent_rules)
     own_chats = [
         name for name in _PULLING if load_capabilities(f"hermes.channels.{name}").own_chats
     ]
     keys = SessionKeys(own_chats, store.sessions.old_writers)
-    return CronOperations(store, schedules, roster=roster, keys=keys)
+    return CronOperations(store, schedules, roster=make_roster(store, settings), keys=keys)
 
 
 async def _known_zone(facts: PeoplesFacts, person_id: str) -> str | None:

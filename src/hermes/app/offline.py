@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from hermes.agents.secrets import mask_of
+from hermes.app.make_agents import make_agent_operations
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations, make_schedules
@@ -19,7 +20,6 @@ from hermes.app.store_files import DATABASE, check_database, open_graph_reader, 
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
 from hermes.config.settings import tier_names
-from hermes.control.agents import AgentOperations
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations, uncached_facts
 from hermes.control.order import local_actor
@@ -139,8 +139,8 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
                 if name in {"rest", "web", *settings.platforms}
             },
         ),
-        agents=AgentOperations(settings),
         secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
+        agents=make_agent_operations(store, settings, clock=SystemClock(), make_id=make_id),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

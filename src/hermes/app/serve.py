@@ -10,12 +10,12 @@ import msgspec
 from hermes import __version__
 from hermes.app.gateway_parts import GatewayParts
 from hermes.app.key_rotation import make_rotation
+from hermes.app.make_agents import make_agent_operations, make_check
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
-from hermes.control.agents import AgentOperations
 from hermes.control.operations import Operations
 from hermes.control.order import local_actor
 from hermes.control.orders import USERS_ERASE
@@ -128,12 +128,18 @@ def make_operations(parts: GatewayParts) -> Operations:
         forget_files=lambda person_id: _forget_files(parts, person_id),
         cron=make_cron_operations(core.store, settings, core.cron.schedules),
         handles=_handles(parts),
-        agents=AgentOperations(settings),
         secret_operations=make_secret_operations(
             core.store,
             context.loaded,
             clock=context.clock,
             apply=parts.storage.secrets.refresh,
+        ),
+        agents=make_agent_operations(
+            core.store,
+            settings,
+            clock=context.clock,
+            make_id=make_id,
+            check=make_check(core.models, settings),
         ),
         sends=make_send_operations(
             core.store,

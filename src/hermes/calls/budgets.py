@@ -4,7 +4,7 @@ If the counters are down, the platform's own cap fails open and all others fail 
 switch never fails open. A call counts on the day of its hold.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 import msgspec
 import structlog
@@ -12,7 +12,7 @@ import structlog
 from hermes.calls.costs import Cost
 from hermes.calls.days import Calendar
 from hermes.calls.shares import ShareHolder
-from hermes.config import AgentSettings, BudgetSettings
+from hermes.config import BudgetSettings
 from hermes.errors import CounterDown, ModelsStopped, OverBudget, Overloaded, StoreError
 from hermes.ports.clock import Clock
 from hermes.ports.keys import CallerKey
@@ -30,6 +30,8 @@ class Payer(msgspec.Struct, frozen=True, kw_only=True):
     account: Account
     tier: str | None = None
     key: CallerKey | None = None
+    # What the calls of the account's agent may cost per day.
+    agent_day_usd: float | None = None
 
     @property
     def asker(self) -> ShareHolder:
@@ -55,14 +57,12 @@ class Budgets:
         counter: SpendCounters,
         *,
         settings: BudgetSettings,
-        agents: Mapping[str, AgentSettings],
         switch: Callable[[], Awaitable[KillSwitch]],
         calendar: Calendar,
         clock: Clock,
     ) -> None:
         self._counter = counter
         self._settings = settings
-        self._agents = agents
         self._switch = switch
         self._calendar = calendar
         self._clock = clock
@@ -154,10 +154,9 @@ class Budgets:
         if settings.person_month_usd is not None:
             meter = Meter("person", account.person_id, "usd", day[:7])
             claims.append(MeterClaim(meter, usd, settings.person_month_usd))
-        agent = self._agents.get(account.agent)
-        if agent is not None and agent.budget_day_usd is not None:
+        if payer.agent_day_usd is not None:
             meter = Meter("agent", account.agent, "usd", day)
-            claims.append(MeterClaim(meter, usd, agent.budget_day_usd))
+            claims.append(MeterClaim(meter, usd, payer.agent_day_usd))
         if payer.key is not None:
             claims.extend(_claims_of_key(payer.key, ahead, day=day))
         return tuple(claims)

@@ -106,8 +106,17 @@ SECTIONS = (
             _group(
                 "agents",
                 "agents",
-                "List the agents and what they answer",
+                "Create, list, change, stop and delete agents",
                 Row("list", "list_all", "LIST_EPILOG"),
+                Row("create", "create", "CREATE_EPILOG"),
+                Row("show", "show", "SHOW_EPILOG"),
+                Row("edit", "edit", "EDIT_EPILOG"),
+                Row("stop", "stop", "STOP_EPILOG"),
+                Row("start", "start", "START_EPILOG"),
+                Row("delete", "delete", "DELETE_EPILOG"),
+                Row("history", "history", "HISTORY_EPILOG"),
+                Row("diff", "diff", "DIFF_EPILOG"),
+                Row("revert", "revert", "REVERT_EPILOG"),
             ),
             _group(
                 "secrets",

@@ -30,6 +30,7 @@ from hermes.config.home import config_folder, ensure_home, read_or_create_secret
 from hermes.config.load import LoadedConfig, SettingRow, StartChoices, load, show
 from hermes.config.machine import system_zone
 from hermes.config.model_settings import (
+    AgentApprovalSettings,
     AgentSettings,
     BreakerSettings,
     BudgetSettings,
@@ -67,6 +68,7 @@ from hermes.config.tool_settings import (
 __all__ = [
     "NO_MCP",
     "AccessSettings",
+    "AgentApprovalSettings",
     "AgentRuleSettings",
     "AgentSettings",
     "ApprovalSettings",

@@ -15,6 +15,7 @@ from hermes.config.section import (
     Days,
     Delay,
     Headers,
+    JsonSchema,
     Listed,
     Means,
     ModelName,
@@ -218,6 +219,15 @@ class AgentCompactionSettings(Section):
     """As compaction.model."""
 
 
+class AgentApprovalSettings(Section):
+    """Which tool calls of one agent a person has to allow, beside those of tools that always ask."""
+
+    tools: tuple[Word, ...] = ()
+    """The tools that ask before each call, by name; "*" means all."""
+    by: Literal["person", "admins"] = "person"
+    """Who decides: the person who asked, or only `approvals.admins`."""
+
+
 class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""
 
@@ -250,8 +260,24 @@ class AgentSettings(SamplingSettings):
     max_output_tokens: Count | None = None
     """The maximum length of one of its answers in tokens; default: that of the provider. A longer
     answer is continued (`turns.continuations`)."""
+    response_schema: JsonSchema = Field(default_factory=no_entries)
+    """The JSON schema that every answer fits; a model that has no way of its own for that is
+    instructed, and its answer is checked. Empty: answers are free text."""
+    approvals: AgentApprovalSettings = Field(default_factory=AgentApprovalSettings)
+    """Which of its tool calls a person has to allow."""
     compaction: AgentCompactionSettings = Field(default_factory=AgentCompactionSettings)
     """How its long conversations are summed up."""
+
+
+class WorkspaceSettings(Section):
+    """Agents that are made while Hermes runs (workspaces of the HTTP API)."""
+
+    max_count: Count = 10_000
+    """The most agents that may exist beside those of `agents`."""
+    max_versions: Count = 1_000
+    """The most versions that are kept of one agent; the oldest are deleted first."""
+    delete_grace_s: Delay = 3_600
+    """How long the running and waiting turns of a deleted agent may still end."""
 
 
 TASKS: tuple[str, ...] = get_args(TaskType)

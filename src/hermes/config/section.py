@@ -14,6 +14,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -23,6 +24,8 @@ from pydantic import (
     PlainSerializer,
     SecretStr,
 )
+
+from hermes.schema.checker import UnusableSchema, checker_of
 
 V = TypeVar("V")
 
@@ -159,6 +162,25 @@ Listed = Annotated[
     PlainSerializer(dict),
 ]
 Headers = Table[Annotated[SecretStr, Field(min_length=1)]]
+
+
+def _usable(schema: Mapping[str, object]) -> Mapping[str, object]:
+    """Refuse a JSON schema that no answer can be checked with."""
+    if schema:
+        try:
+            checker_of(msgspec.json.encode(dict(schema)))
+        except (UnusableSchema, TypeError) as problem:
+            raise ValueError(f"the schema {problem}") from problem
+    return schema
+
+
+# Empty: none.
+JsonSchema = Annotated[
+    Mapping[str, object],
+    AfterValidator(_usable),
+    AfterValidator(_freeze),
+    PlainSerializer(dict),
+]
 # The channel interprets a platform's own settings: here they are only frozen and kept secret.
 Extra = Annotated[Mapping[str, object], AfterValidator(_freeze_extra), PlainSerializer(dict)]
 

@@ -35,6 +35,7 @@ from hermes.config.model_settings import (
     ProviderSettings,
     RoutingSettings,
     TurnSettings,
+    WorkspaceSettings,
 )
 from hermes.config.presets import PresetName
 from hermes.config.section import Name, Named, ProxyUrl, Section, Word, no_entries
@@ -97,6 +98,7 @@ class Settings(Section):
         default_factory=partial(agent_tables, {}), validate_default=True
     )
     """The agents that answer, by name."""
+    workspaces: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     preset: PresetName | None = None
     """The defaults of one kind of business, over which your own settings count: `concierge` adds the
     facts and the tier of an agent that books places for people."""

@@ -1,71 +1,378 @@
-"""`hermes agents list`: the agents of the configuration, and which messages each of them answers."""
+"""Orders about agents: list, create, show, change, stop, start and delete; every change is a version.
+
+An agent is a "workspace" of the HTTP API. Agents of config.yaml are listed and shown like the others,
+and change only in that file.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import zip_longest
+from typing import Any, Final
 
 import msgspec
+import structlog
 
-from hermes.agents.roster import AgentRule, rules_of
+from hermes.agents.definition import (
+    AGENT_ID_PREFIX,
+    changed_document,
+    changed_fields,
+    define,
+    read_document,
+    write_document,
+)
+from hermes.agents.roster import Agent, AgentRule, Roster, rules_of
 from hermes.config import AgentSettings, Settings
+from hermes.control.agent_orders import (
+    AgentAsk,
+    AgentChange,
+    AgentEnd,
+    AgentFields,
+    AgentLine,
+    AgentOrder,
+    AgentReport,
+    AgentsAsk,
+    AgentsReport,
+    DiffAsk,
+    DiffReport,
+    FieldDiff,
+    NewAgent,
+    Revert,
+    VersionLine,
+    VersionsAsk,
+    VersionsReport,
+)
+from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.message.ids import MakeId
+from hermes.ports.agents import AGENT_STATES, AgentRecord, AgentState, AgentStore, AgentVersion
+from hermes.ports.clock import Clock
 
-
-class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent; `agent` is its name in the configuration, `name` what it calls itself.
-
-    `model` is empty where the gateway's default counts, `rules` say which messages it answers.
-    """
-
-    agent: str
-    name: str
-    is_default: bool
-    model: str
-    tools: tuple[str, ...]
-    description: str
-    rules: tuple[str, ...] = ()
-
-
-class AgentsReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All agents, the default one first."""
-
-    agents: tuple[AgentLine, ...] = ()
+_log = structlog.get_logger(__name__)
+# Returns why the model of an agent cannot be called; empty if it can.
+CheckModel = Callable[[str, AgentSettings], Awaitable[str]]
+_MOST_LISTED = 1_000
+_FILE: Final = "file"
+_STORE: Final = "store"
+# Not a field of the document: who changes what, and why.
+_BESIDE: Final = frozenset({"id", "version", "note", "by"})
+_LONGEST_GRACE_S = 30 * 86_400.0
 
 
 class AgentOperations:
-    """Answers questions about the agents."""
+    """Where orders about agents arrive.
 
-    def __init__(self, settings: Settings) -> None:
+    Without a gateway there is no `check`: the next one checks the agents.
+    """
+
+    def __init__(
+        self,
+        agents: AgentStore,
+        roster: Roster,
+        settings: Settings,
+        *,
+        clock: Clock,
+        make_id: MakeId,
+        check: CheckModel | None = None,
+    ) -> None:
+        self._agents = agents
+        self._roster = roster
         self._settings = settings
+        self._clock = clock
+        self._make_id = make_id
+        self._check = check
 
-    async def list(self) -> AgentsReport:
-        """Return every agent."""
-        return agents_report(self._settings)
+    async def list(self, ask: AgentsAsk) -> AgentsReport:
+        """Return agents: those of config.yaml, then the others by name."""
+        if not 1 <= ask.limit <= _MOST_LISTED:
+            raise BadRequest(f"The limit is {ask.limit}: expected 1 to {_MOST_LISTED:,}.")
+        state = _state(ask.state)
+        is_first = not ask.after and state in (None, "ready")
+        in_file = agents_in_file(self._settings).workspaces if is_first else ()
+        found = await self._agents.page(after=ask.after, limit=ask.limit + 1, state=state)
+        shown = found[: ask.limit]
+        return AgentsReport(
+            workspaces=(*in_file, *map(_stored_line, map(self._both, shown))),
+            after=shown[-1].name if len(found) > ask.limit else "",
+        )
 
     async def names(self) -> tuple[str, ...]:
-        """Return the names of the agents in the configuration, the default one first."""
-        return tuple(one.agent for one in (await self.list()).agents)
+        """Return the names of agents, as shells complete them: those of config.yaml first."""
+        found = await self._agents.page(limit=_MOST_LISTED)
+        return (*(one.name for one in self._roster.in_file), *(one.name for one in found))
 
-
-def agents_report(settings: Settings) -> AgentsReport:
-    """Return the agents of the settings."""
-    rules = rules_of(settings.agent_rules)
-    names = sorted(settings.agents, key=lambda name: (name != settings.default_agent, name))
-    return AgentsReport(
-        agents=tuple(
-            _line(name, settings.agents[name], rules=rules, default=settings.default_agent)
-            for name in names
+    async def create(self, new: NewAgent) -> AgentReport:
+        """Store a new agent; its model is checked right after."""
+        document = changed_document({}, _given(new))
+        made = define(document)
+        self._check_free(made.name)
+        now = self._clock.now()
+        record = AgentRecord(
+            id=self._make_id(AGENT_ID_PREFIX),
+            name=made.name,
+            state="provisioning",
+            version=1,
+            document=write_document(document),
+            author=new.by,
+            created_at=now,
+            changed_at=now,
         )
-    )
+        most = self._settings.workspaces.max_count
+        await self._agents.add(record, note=new.note, most=most)
+        _log.info("agent_created", agent=record.id, by=new.by)
+        return self._report(record)
+
+    async def show(self, ask: AgentAsk) -> AgentLine:
+        """Return an agent, without what its model is told."""
+        agent = await self._roster.get(ask.id)
+        if not agent.is_stored:
+            return _file_line(agent.key, self._settings)
+        return _stored_line(self._both(await self._stored(ask.id)))
+
+    async def read(self, ask: AgentAsk) -> AgentReport:
+        """Return an agent with everything that is set of it."""
+        agent = await self._roster.get(ask.id)
+        if agent.is_stored:
+            return self._report(await self._stored(ask.id))
+        line = msgspec.structs.asdict(_file_line(agent.key, self._settings))
+        return AgentReport(**line, settings=agent.settings.model_dump(exclude_unset=True))
+
+    async def change(self, change: AgentChange) -> AgentReport:
+        """Store new values as the next version; turns that begin from now on have them.
+
+        What changes nothing is no version.
+        """
+        record = await self._stored(change.id)
+        if change.version not in (None, record.version):
+            raise Conflict(
+                f"The newest version of {record.name!r} is {record.version}, and not "
+                f"{change.version}: look at it, and repeat your change."
+            )
+        document = changed_document(read_document(record.document), _given(change))
+        return await self._put(record, document, note=change.note, by=change.by)
+
+    async def revert(self, revert: Revert) -> AgentReport:
+        """Store the fields of an earlier version as the next one; the name stays."""
+        record = await self._stored(revert.id)
+        version = await self._version(record, revert.version)
+        document = {**read_document(version.document), "name": record.name}
+        note = revert.note or f"version {revert.version} again"
+        return await self._put(record, document, note=note, by=revert.by)
+
+    async def stop(self, order: AgentOrder) -> AgentLine:
+        """Let an agent take no more messages until it is started again."""
+        return await self._set_state(
+            order, "stopped", while_in=("provisioning", "ready", "failed", "stopped")
+        )
+
+    async def start(self, order: AgentOrder) -> AgentLine:
+        """Check the model of an agent and let it answer again; a deletion to come is cancelled."""
+        return await self._set_state(
+            order, "provisioning", while_in=("provisioning", "stopped", "failed", "deleting")
+        )
+
+    async def delete(self, end: AgentEnd) -> AgentLine:
+        """Let an agent take no more messages, and delete it when its time has come."""
+        grace_s = end.grace_s
+        if grace_s is None:
+            grace_s = self._settings.workspaces.delete_grace_s
+        if not 0 <= grace_s <= _LONGEST_GRACE_S:
+            raise BadRequest(
+                f"The field 'grace_s' is {grace_s:g}: expected 0 to {_LONGEST_GRACE_S:,.0f}."
+            )
+        return await self._set_state(
+            end, "deleting", while_in=AGENT_STATES, delete_at=self._clock.now() + grace_s
+        )
+
+    async def versions(self, ask: VersionsAsk) -> VersionsReport:
+        """Return who changed an agent when, and which fields."""
+        if not 1 <= ask.limit <= _MOST_LISTED:
+            raise BadRequest(f"The limit is {ask.limit}: expected 1 to {_MOST_LISTED:,}.")
+        record = await self._stored(ask.id)
+        found = await self._agents.versions(record.id, before=ask.before, limit=ask.limit + 1)
+        lines = [_version_line(one, before) for one, before in zip_longest(found, found[1:]) if one]
+        return VersionsReport(id=record.id, versions=tuple(lines[: ask.limit]))
+
+    async def diff(self, ask: DiffAsk) -> DiffReport:
+        """Return what differs between two versions."""
+        record = await self._stored(ask.id)
+        new = record.version if ask.new is None else ask.new
+        old = max(1, new - 1) if ask.old is None else ask.old
+        before, after = await self._version(record, old), await self._version(record, new)
+        changed = changed_fields(read_document(before.document), read_document(after.document))
+        fields = [FieldDiff(field=name, old=a, new=b) for name, (a, b) in changed.items()]
+        return DiffReport(id=record.id, old=old, new=new, fields=tuple(fields))
+
+    async def _put(
+        self, record: AgentRecord, document: Mapping[str, Any], *, note: str, by: str
+    ) -> AgentReport:
+        if not changed_fields(read_document(record.document), document):
+            return self._report(record)
+        made = define(document)
+        if made.name != record.name:
+            self._check_free(made.name)
+        state = await self._state_after(record, made.settings)
+        version = AgentVersion(
+            number=record.version + 1,
+            document=write_document(document),
+            author=by,
+            at=self._clock.now(),
+            note=note,
+        )
+        changed = await self._agents.change(
+            record.id,
+            version,
+            name=made.name,
+            state=state,
+            keep=self._settings.workspaces.max_versions,
+        )
+        _log.info("agent_changed", agent=record.id, version=version.number, by=by)
+        return self._report(changed)
+
+    async def _state_after(self, record: AgentRecord, settings: AgentSettings) -> AgentState:
+        """Return the state after a change: an agent that answers must not lose its model by it."""
+        if record.state == "deleting":
+            raise Conflict(
+                f"The agent {record.name!r} is being deleted: start it again to change it."
+            )
+        if record.state != "ready":
+            return "stopped" if record.state == "stopped" else "provisioning"
+        before = self._roster.of_record(record).settings
+        if (before.model, before.tier) == (settings.model, settings.tier):
+            return "ready"
+        if self._check is None:
+            return "provisioning"
+        problem = await self._check(record.id, settings)
+        if problem:
+            raise BadRequest(f"Nothing was changed, because the model cannot be called: {problem}")
+        return "ready"
+
+    async def _set_state(
+        self,
+        order: AgentAsk,
+        state: AgentState,
+        *,
+        while_in: tuple[AgentState, ...],
+        delete_at: float | None = None,
+    ) -> AgentLine:
+        record, now = await self._stored(order.id), self._clock.now()
+        is_done = await self._agents.set_state(
+            record.id, state, while_in=while_in, at=now, delete_at=delete_at
+        )
+        if not is_done:
+            raise Conflict(
+                f"The agent {record.name!r} is {record.state}: that is possible while it is "
+                f"{' or '.join(while_in)}."
+            )
+        _log.info("agent_state", agent=record.id, state=state)
+        return _stored_line(self._both(await self._stored(record.id)))
+
+    def _check_free(self, name: str) -> None:
+        if any(agent.key == name for agent in self._roster.in_file):
+            raise Conflict(
+                f"There is an agent {name!r} in config.yaml already: choose another name."
+            )
+
+    async def _stored(self, name: str) -> AgentRecord:
+        """Return a stored agent; raises `Conflict` for one that is in config.yaml."""
+        agent = await self._roster.get(name)
+        record = await self._agents.find(agent.key) if agent.is_stored else None
+        if record is not None:
+            return record
+        if agent.is_stored:
+            raise NotFound(f"The agent {name[:100]!r} was deleted just now.")
+        raise Conflict(
+            f"The agent {agent.key!r} is in config.yaml and can only be read here: change "
+            f"agents.{agent.key} there, and restart Hermes."
+        )
+
+    async def _version(self, record: AgentRecord, number: int) -> AgentVersion:
+        version = await self._agents.version(record.id, number)
+        if version is None:
+            raise NotFound(
+                f"There is no version {number} of {record.name!r}; the newest is {record.version}."
+            )
+        return version
+
+    def _both(self, record: AgentRecord) -> tuple[AgentRecord, Agent]:
+        return record, self._roster.of_record(record)
+
+    def _report(self, record: AgentRecord) -> AgentReport:
+        line = msgspec.structs.asdict(_stored_line(self._both(record)))
+        return AgentReport(**line, settings=read_document(record.document))
 
 
-def _line(
-    key: str, agent: AgentSettings, *, rules: tuple[AgentRule, ...], default: str
-) -> AgentLine:
+def agents_in_file(settings: Settings) -> AgentsReport:
+    """Return the agents of the settings, the default one first."""
+    default = settings.default_agent
+    names = sorted(settings.agents, key=lambda name: (name != default, name))
+    return AgentsReport(workspaces=tuple(_file_line(name, settings) for name in names))
+
+
+def _file_line(name: str, settings: Settings) -> AgentLine:
+    agent, rules = settings.agents[name], rules_of(settings.agent_rules)
     return AgentLine(
-        agent=key,
-        name=agent.name,
-        is_default=key == default,
-        model=agent.model or (f"tier {agent.tier}" if agent.tier else ""),
+        id=name,
+        name=name,
+        called=agent.name,
+        status="ready",
+        source=_FILE,
+        is_default=name == settings.default_agent,
+        role=agent.role,
+        model=_model(agent),
         tools=agent.tools,
         description=agent.description or agent.role,
-        rules=tuple(_rule_text(rule) for rule in rules if rule.agent == key),
+        rules=tuple(_rule_text(rule) for rule in rules if rule.agent == name),
     )
+
+
+def _state(name: str) -> AgentState | None:
+    """Return the state of a name; None for all."""
+    found = next((one for one in AGENT_STATES if one == name), None)
+    if name and found is None:
+        raise BadRequest(f"The state is {name[:80]!r}: expected {', '.join(AGENT_STATES)}.")
+    return found
+
+
+# Any: fields of a request, as JSON has them.
+def _given(fields: AgentFields) -> dict[str, Any]:
+    """Return the fields that a request sets."""
+    said: dict[str, Any] = msgspec.to_builtins(fields)
+    return {name: value for name, value in said.items() if name not in _BESIDE}
+
+
+def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
+    record, agent = both
+    return AgentLine(
+        id=record.id,
+        name=record.name,
+        called=agent.settings.name,
+        status=record.state,
+        reason=record.reason,
+        source=_STORE,
+        role=agent.settings.role,
+        model=_model(agent.settings),
+        tools=agent.settings.tools,
+        description=agent.settings.description or agent.settings.role,
+        shared=agent.shared,
+        version=record.version,
+        created_at=record.created_at,
+        changed_at=record.changed_at,
+        delete_at=record.delete_at,
+        author=record.author,
+    )
+
+
+def _version_line(version: AgentVersion, before: AgentVersion | None) -> VersionLine:
+    old = {} if before is None else read_document(before.document)
+    return VersionLine(
+        version=version.number,
+        author=version.author,
+        at=version.at,
+        note=version.note,
+        changed=tuple(changed_fields(old, read_document(version.document))),
+    )
+
+
+def _model(settings: AgentSettings) -> str:
+    return settings.model or (f"tier {settings.tier}" if settings.tier else "")
 
 
 def _rule_text(rule: AgentRule) -> str:

@@ -170,7 +170,7 @@ class CronOperations:
             platform, user_id = user.channels[0].platform, user.channels[0].user_id
         source = Source(platform=platform, chat_id=order.chat or user_id, user_id=user_id)
         agent = (
-            self._roster.get(order.agent)
+            await self._roster.get(order.agent)
             if order.agent
             else self._roster.for_source(source, person_id=person.id)
         )

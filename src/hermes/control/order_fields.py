@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from hermes.config import AgentSettings
+from hermes.config.section import descriptions
 from hermes.control.order import AnyOrder
 
 _PERSON = "a person"
@@ -10,6 +12,28 @@ _ONLY_PERSON = "only entries of this person"
 _PLATFORM = "only entries of this platform"
 _MOST = "the maximum number of entries to return"
 _MODEL = "`provider:model`, an alias, or `auto`"
+
+
+def _agent_fields() -> dict[str, str]:
+    """Return the fields of a new or changed agent, in the words of docs/settings.md."""
+    told = {
+        name: f"{text[0].lower()}{text[1:].removesuffix('.')}"
+        for name, text in descriptions(AgentSettings).items()
+    }
+    del told["compaction"]
+    told |= {
+        "name": "how the agent is called: small letters, digits and `-`; unique among all agents",
+        "runtime": "what runs the agent: `hermes`",
+        "shared": "whether all callers share its conversations, instead of each having their own",
+        "note": "why; kept with the version",
+    }
+    return {
+        f"{order}.{name}": text
+        for order in ("agents.create", "agents.change")
+        for name, text in told.items()
+    }
+
+
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
     "action": "only orders with this name, such as `pairing.approve`",
@@ -69,6 +93,17 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "value": "the value of the fact",
     "when": "when the job runs, as described in [cron](cron.md): `every weekday at 9`",
     "words": "whether to match whole words only",
+    **_agent_fields(),
+    "agents.change.version": "the newest version as you know it; another one is refused",
+    "agents.delete.grace_s": "for how many seconds running and waiting turns may still end; "
+    "`workspaces.delete_grace_s` if omitted",
+    "agents.diff.new": "the later version; the newest if omitted",
+    "agents.diff.old": "the earlier version; the one before `new` if omitted",
+    "agents.list.after": "continue the list after this name",
+    "agents.list.state": "only agents in this state, such as `failed`",
+    "agents.revert.note": "why; kept with the version",
+    "agents.revert.version": "the version whose fields the agent gets again",
+    "agents.versions.before": "only versions before this one",
     "approvals.approve.id": "the approval's id, or its beginning or end",
     "approvals.deny.id": "the approval's id, or its beginning or end",
     "channels.pause.platform": "the platform",

@@ -191,8 +191,45 @@ MODELS_SWAP = _row(
     changes=True, result_models=("model",),
     summary="Change the default model. The change survives restarts; `default` reverts it.")
 AGENTS_LIST = _row(
-    "agents.list", "viewer", agents.AgentOperations.list, get="/control/agents",
+    "agents.list", "viewer", agents.AgentOperations.list, get="/workspaces",
     summary="List the agents and which messages each of them answers.")
+AGENTS_CREATE = _row(
+    "agents.create", "operator", agents.AgentOperations.create, post="/workspaces",
+    changes=True, result_targets=("id",),
+    summary="Create an agent; it answers once its model was checked.")
+AGENTS_SHOW = _row(
+    "agents.show", "viewer", agents.AgentOperations.show, get="/workspaces/{id}",
+    summary="Show an agent and whether it answers, without what its model is told.")
+AGENTS_READ = _row(
+    "agents.read", "operator", agents.AgentOperations.read, get="/workspaces/{id}?text=true",
+    summary="Show an agent with everything that is set of it.")
+AGENTS_CHANGE = _row(
+    "agents.change", "operator", agents.AgentOperations.change, patch="/workspaces/{id}",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Change an agent; turns that begin from now on have the change.")
+AGENTS_DELETE = _row(
+    "agents.delete", "operator", agents.AgentOperations.delete, delete="/workspaces/{id}",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Delete an agent after a time in which running and waiting turns end.")
+AGENTS_STOP = _row(
+    "agents.stop", "operator", agents.AgentOperations.stop, post="/workspaces/{id}/stop",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Let an agent take no more messages until it is started again.")
+AGENTS_START = _row(
+    "agents.start", "operator", agents.AgentOperations.start, post="/workspaces/{id}/start",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Let an agent answer again; a deletion that is not over yet is cancelled.")
+AGENTS_VERSIONS = _row(
+    "agents.versions", "operator", agents.AgentOperations.versions,
+    get="/workspaces/{id}/versions",
+    summary="List the versions of an agent: who changed which fields, and when.")
+AGENTS_DIFF = _row(
+    "agents.diff", "operator", agents.AgentOperations.diff, get="/workspaces/{id}/diff",
+    summary="Compare two versions of an agent.")
+AGENTS_REVERT = _row(
+    "agents.revert", "operator", agents.AgentOperations.revert, post="/workspaces/{id}/revert",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Give an agent the fields of an earlier version again.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")

@@ -116,7 +116,7 @@ class SecretOperations:
         self,
         store: SecretStore,
         *,
-        agents: Callable[[str], str | None],
+        agents: Callable[[str], Awaitable[str | None]],
         providers: Iterable[str],
         servers: Mapping[str, tuple[str, ...]],
         clock: Clock,
@@ -135,7 +135,7 @@ class SecretOperations:
 
     async def list_of_agent(self, ask: AgentSecretsAsk) -> SecretsReport:
         """Return the secrets of an agent."""
-        return await self._listed(self._agent(ask.id))
+        return await self._listed(await self._agent(ask.id))
 
     async def set(self, new: NewSecret) -> SetSecret:
         """Set a global secret; model calls, MCP servers and tools use it at once."""
@@ -148,7 +148,7 @@ class SecretOperations:
 
     async def set_of_agent(self, new: NewAgentSecret) -> SetSecret:
         """Set a secret of an agent, which comes before the global one; an empty value hides that."""
-        return await self._put(new, self._agent(new.id))
+        return await self._put(new, await self._agent(new.id))
 
     async def delete(self, end: SecretEnd) -> DroppedSecret:
         """Delete a global secret."""
@@ -156,7 +156,7 @@ class SecretOperations:
 
     async def delete_of_agent(self, end: AgentSecretEnd) -> DroppedSecret:
         """Delete a secret of an agent; from then on the global one counts for it again."""
-        return await self._drop(end, self._agent(end.id))
+        return await self._drop(end, await self._agent(end.id))
 
     async def _listed(self, agent: str) -> SecretsReport:
         return SecretsReport(secrets=tuple(map(self._line, await self._store.list(agent))))
@@ -186,8 +186,8 @@ class SecretOperations:
         await self._apply()
         return DroppedSecret(key=end.key, agent=agent)
 
-    def _agent(self, name: str) -> str:
-        key = self._agents(name)
+    async def _agent(self, name: str) -> str:
+        key = await self._agents(name)
         if key is None:
             raise NotFound(
                 f"There is no agent {name[:64]!r}: `hermes agents list` shows those that there are."

@@ -7,6 +7,7 @@ why` explains. Errors without an entry here are internal and are never shown.
 import math
 
 from hermes.errors import (
+    AgentUnavailable,
     BadRequest,
     Conflict,
     Forbidden,
@@ -31,6 +32,7 @@ _STATUS: dict[type[HermesError], int] = {
     Forbidden: 403,
     NotFound: 404,
     Conflict: 409,
+    AgentUnavailable: 409,
     Skipped: 403,
     TooLarge: 413,
     Refused: 400,

@@ -131,7 +131,7 @@ class Inbox:
         if self._dispatch is not None:
             event = await self._dispatched(event, self._dispatch)
         heard = await self._heard(event)
-        agent = self._roster.for_event(event, person_id=await self._person_id(event))
+        agent = await self._roster.for_event(event, person_id=await self._person_id(event))
         await self._check_room(event)
         lane = await self._keys.lane(event.source, agent.key)
         if heard.hearing == "context" and not await self._is_word(event, lane):
@@ -139,6 +139,8 @@ class Inbox:
         written = self._commands.read(event.text)
         busy = None if written is None else self._busy_of(written, event)
         is_beside = written is not None and written.is_beside and busy is None
+        if not is_beside:
+            agent.check_ready()
         is_stranger = not (await self._admission(event)).is_in
         control = (
             is_beside
@@ -248,7 +250,7 @@ class Inbox:
         group: InGroup | None = None,
         room: InboxPlace | None = None,
     ) -> Acceptance:
-        chosen = said if said.agent or not agent else msgspec.structs.replace(said, agent=agent)
+        chosen = said if not agent else msgspec.structs.replace(said, agent=agent)
         try:
             identity = _identity(event)
         except BadRequest:

@@ -30,7 +30,12 @@ def account_of(turn: Turn, *, pays_platform: bool = False) -> Account:
 async def payer_of(turn: Turn, ctx: ModelContext) -> Payer:
     """Return who pays for a turn's calls, with the limits of their tier and of their key."""
     tier = None if turn.person is None else turn.person.tier
-    return Payer(account=account_of(turn), tier=tier, key=await key_of(turn, ctx))
+    return Payer(
+        account=account_of(turn),
+        tier=tier,
+        key=await key_of(turn, ctx),
+        agent_day_usd=turn.agent.settings.budget_day_usd,
+    )
 
 
 async def key_of(turn: Turn, ctx: ModelContext) -> CallerKey | None:

@@ -144,6 +144,7 @@ def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
         return None
     return PreparedTurn(
         agent=turn.agent.key,
+        agent_version=turn.agent.version,
         epoch=turn.epoch,
         head=turn.head,
         history_limit=history_bytes(ctx.services.calls.largest_context),

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from hermes.agents.roster import Agent
-from hermes.errors import NotFound, ToolError
+from hermes.errors import AgentNotReady, AgentUnavailable, NotFound, ToolError
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
@@ -26,7 +26,7 @@ from hermes.ports.upward import Progress
 class FindsAgent(Protocol):
     """Finds an agent by its name; raises `NotFound`."""
 
-    def get(self, key: str, /) -> Agent: ...
+    async def get(self, name: str, /) -> Agent: ...
 
 
 class MessageStates(Protocol):
@@ -86,8 +86,10 @@ async def run_child(
     if depth_of(turn.lane) >= deepest:
         raise ToolError(f"subagents may be nested {deepest} deep at most")
     try:
-        chosen = services.roster.get(agent or turn.agent.key)
-    except NotFound as error:
+        chosen = await services.roster.get(agent or turn.agent.key)
+        if agent:
+            chosen.check_ready()
+    except (NotFound, AgentUnavailable, AgentNotReady) as error:
         raise ToolError(str(error)) from error
     event = MessageEvent(
         account=turn.event.account,

@@ -44,6 +44,8 @@ _RETRY_S = 1.0
 _RUSH = 64
 _GIVE_WAY_S = 0.1
 _GIVE_WAY_LOOKS = 15
+# Who stops the turns of an agent that is gone.
+_DELETED = "the deletion of the agent"
 _log = structlog.get_logger(__name__)
 
 
@@ -166,6 +168,13 @@ class Lanes:
                 continue
             if running.ctx.journal.waits_for_place:
                 self.interrupt(lane, message.id, message_id=message.id)
+
+    def agent_gone(self, agent: str) -> None:
+        """Stop the turns of an agent that was deleted."""
+        for lane, running in tuple(self._running.items()):
+            message = None if running.view is None else running.view.message
+            if message is not None and message.event is not None and message.event.agent == agent:
+                self.interrupt(lane, _DELETED, message_id=message.id)
 
     def running(self) -> int:
         """Return how many turns run now."""

@@ -105,7 +105,7 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
     turn = without_unanswered(msgspec.structs.replace(turn, retry=frozen.retry))
     return msgspec.structs.replace(
         turn,
-        agent=services.roster.find(frozen.agent) or turn.agent,
+        agent=await services.roster.at_version(frozen.agent, frozen.agent_version) or turn.agent,
         epoch=frozen.epoch,
         head=frozen.head,
         person=frozen.person,

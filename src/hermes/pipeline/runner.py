@@ -154,7 +154,7 @@ class TurnRunner:
             received_at=message.received_at,
             epoch=view.epoch,
             head=view.head,
-            agent=roster.find(message.event.agent or "") or roster.default,
+            agent=await roster.find(message.event.agent or "") or roster.default,
             is_temporary=view.is_temporary,
             choices=await choices_of(view, self._services),
             notices=() if message.control else notices_of(view, self._services),
@@ -195,11 +195,9 @@ class TurnRunner:
         )
         if stopped_by is not None:
             return await self._stopped(view, stopped_by)
-        wanted = message.event.agent if message.event is not None else None
-        if wanted is not None and self._services.roster.find(wanted) is None:
-            return replies.failed(
-                "The agent that you asked for is no longer here.", f"agent {wanted!r} was removed"
-            )
+        gone = await self._without_agent(view, message)
+        if gone is not None:
+            return gone
         if message.attempts >= settings.lanes.max_attempts:
             return replies.gave_up(message.attempts)
         return given_up(
@@ -208,6 +206,22 @@ class TurnRunner:
             comeback=self._services.comeback,
             max_restarts=settings.lanes.max_restarts,
         )
+
+    async def _without_agent(self, view: LaneView, message: MessageRecord) -> Reply | None:
+        """Return the end of a message whose agent is gone, or was stopped before its turn began."""
+        wanted = None if message.event is None else message.event.agent
+        if wanted is None:
+            return None
+        agent = await self._services.roster.find(wanted)
+        if agent is None:
+            return replies.failed(
+                "The agent that you asked for is no longer here.", f"agent {wanted!r} was removed"
+            )
+        is_begun = message.control or bool(view.steps)
+        if agent.state in ("stopped", "failed") and not is_begun:
+            text = f"The agent {agent.name!r} is not answering at the moment."
+            return replies.failed(text, f"agent {wanted!r} is {agent.state}")
+        return None
 
     async def _stopped(self, view: LaneView, by: str) -> Reply:
         """Return the end of a turn that was stopped before it went on."""

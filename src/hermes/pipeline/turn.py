@@ -170,6 +170,8 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     agent: str
+    # The version of the agent that the turn began with; 0 for an agent of config.yaml.
+    agent_version: int = 0
     epoch: int
     head: int
     # How many bytes of the session were read; in the steps of an older Hermes, messages.

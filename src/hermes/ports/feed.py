@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 # What changed; the key says whose: a person, a platform, or nothing in particular.
 ChangeKind = Literal[
     "access",
+    "agents",
     "blocks",
     "dreams",
     "erasure",

@@ -28,6 +28,11 @@ class Caller(msgspec.Struct, frozen=True):
     id: str = ""
     session: str = ""
 
+    @property
+    def sender(self) -> str:
+        """As whom the caller writes if a message names no sender."""
+        return self.id or self.name
+
 
 def owner_only(caller: Caller) -> Caller:
     """Return a caller who may use the web chat, which is the owner's; raises `Forbidden`."""
@@ -83,6 +88,16 @@ class GatewayApi(Protocol):
         """Wait for the end of a message or a question of its turn; `stopping` is neither.
 
         `is_new` is what its acceptance said a moment ago, with nothing awaited since.
+        """
+        ...
+
+    async def call_source(
+        self, agent: str, *, platform: str, caller: str, context_id: str | None = None
+    ) -> Source:
+        """Return the source of a call of an agent, which decides its conversation.
+
+        `agent` is its id or its name, `caller` who calls, `context_id` which of their conversations.
+        Raises `NotFound` if there is no such agent.
         """
         ...
 

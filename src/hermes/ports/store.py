@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hermes.ports.access import AccessStore
+from hermes.ports.agents import AgentStore
 from hermes.ports.approvals import ApprovalStore
 from hermes.ports.audit import AuditStore
 from hermes.ports.channel_state import ChannelState
@@ -225,6 +226,11 @@ class Store(Protocol):
     @property
     def ids(self) -> IdStore:
         """Ids by a part of them."""
+        ...
+
+    @property
+    def agents(self) -> AgentStore:
+        """Agents that are made while the gateway runs."""
         ...
 
     @property

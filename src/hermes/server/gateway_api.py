@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from hermes.agents.conversation import call_source
 from hermes.agents.roster import Roster
 from hermes.errors import HermesError, NotFound
 from hermes.inbox.accept import Inbox
@@ -159,6 +160,13 @@ class GatewayApiServer:
         asked = TurnResult(text="", approval=approval_id) if kept is None else _decode_asked(kept)
         return Progress(kind="parked", text=asked.text, result=asked)
 
+    async def call_source(
+        self, agent: str, *, platform: str, caller: str, context_id: str | None = None
+    ) -> Source:
+        """Return the source of a call of an agent, which decides its conversation."""
+        called = await self._roster.get(agent)
+        return call_source(called, platform=platform, caller=caller, context_id=context_id)
+
     async def conversation(
         self,
         platform: str,
@@ -191,7 +199,7 @@ class GatewayApiServer:
                 f"Nobody has written as {source.user_id[:80]!r} yet: send a message first."
             )
         roster = self._roster
-        chosen = roster.get(agent) if agent else None
+        chosen = await roster.get(agent) if agent else None
         named = chosen or roster.for_source(source, person_id=access.person_id)
         lane = await self._keys.lane(source, named.key)
         return SessionOwner(person_id=access.person_id, lane=lane)

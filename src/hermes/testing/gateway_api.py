@@ -237,6 +237,13 @@ class MemoryGatewayApi:
                     return progress
         raise AssertionError(f"the watch of {message_id} ended before its message")
 
+    async def call_source(
+        self, agent: str, *, platform: str, caller: str, context_id: str | None = None
+    ) -> Source:
+        """Return the source of a call; every agent is known, and none is shared."""
+        del agent
+        return Source(platform=platform, chat_id=context_id or caller, user_id=caller)
+
     async def conversation(
         self,
         platform: str,

@@ -32,6 +32,8 @@ def take_back(home: Path) -> None:
             "response_chains",
             "stored_responses",
             "feedback",
+            "agents",
+            "agent_versions",
         ):
             db.execute(f"DROP TABLE {table}")
         db.execute("ALTER TABLE caller_keys DROP COLUMN store_responses")

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.app.make_agents import make_agent_operations
 from hermes.calls.days import Calendar
 from hermes.config import Settings
-from hermes.control.agents import AgentOperations
 from hermes.control.audited import Operator, audited_for
 from hermes.control.ids import IdsAsk
 from hermes.control.models import ModelsReport, models_report
@@ -74,7 +74,7 @@ async def test_shells_get_the_names_of_agents_and_models_and_what_waits(tmp_path
             clock=rig.clock,
             make_id=make_id,
             address="http://127.0.0.1",
-            agents=AgentOperations(Settings()),
+            agents=make_agent_operations(rig.store, Settings(), clock=rig.clock, make_id=make_id),
             handles=RuntimeHandles(models=models),
         )
 

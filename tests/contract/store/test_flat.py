@@ -13,6 +13,7 @@ pytestmark = pytest.mark.sqlite_only
 PACKAGE = resources.files("hermes.store.sqlite")
 TOPICS = (
     "access",
+    "agents",
     "answers",
     "approvals",
     "channel_state",
@@ -41,6 +42,9 @@ MAY_SCAN = {
     "access.revoke": "a few credentials",
     "access.root": "a chain of a few credentials",
     "access.trim": "a few credentials",
+    "agents.check_failed_again": "at start",
+    "agents.count": "when an agent is made",
+    "agents.counts": "`hermes status`",
     "answers.count": "counted by the page, bounded by what is kept",
     "answers.count_of": "only when too many are kept, and then for some of the next thousand",
     "answers.fullest": "as above",

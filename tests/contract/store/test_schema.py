@@ -21,6 +21,7 @@ QUERIES = resources.files(QUERIES_PACKAGE)
 TOPICS = (
     "access",
     "adoption",
+    "agents",
     "answers",
     "approvals",
     "audit",

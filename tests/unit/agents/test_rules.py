@@ -70,7 +70,7 @@ def test_the_closest_rule_wins_in_whatever_order_they_stand(loaded: Load) -> Non
 
 
 @pytest.mark.req("A3")
-def test_the_agent_that_a_message_names_comes_before_every_rule(loaded: Load) -> None:
+async def test_the_agent_that_a_message_names_comes_before_every_rule(loaded: Load) -> None:
     roster = roster_of(loaded(AGENTS + RULES))
     event = MessageEvent(
         account="a", route="r", external_id="x", source=source(), parts=(TextPart("hi"),), at=1.0
@@ -78,7 +78,7 @@ def test_the_agent_that_a_message_names_comes_before_every_rule(loaded: Load) ->
 
     named = msgspec.structs.replace(event, agent="f")
 
-    assert [roster.for_event(one).key for one in (event, named)] == ["a", "f"]
+    assert [(await roster.for_event(one)).key for one in (event, named)] == ["a", "f"]
 
 
 @pytest.mark.req("A3")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hermes.channels.rest.inbound import RestMessage, read_message, to_event
+from hermes.channels.rest.inbound import RestMessage, read_message, source_of, to_event
 from hermes.errors import BadRequest
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
@@ -13,10 +13,15 @@ def made_id(prefix: str) -> str:
     return f"{prefix}_made"
 
 
+def event_of(message: RestMessage, *, sender: str = "ann") -> MessageEvent:
+    source = source_of(sender, message.context, shared=message.shared)
+    return to_event(message, source=source, now=5.0, make_id=made_id)
+
+
 @pytest.mark.req("A2", "W11")
 def test_a_whole_body_becomes_an_event() -> None:
     raw = b'{"sender":"ann","text":"hi","conversation":"c","id":"7","agent":"main"}'
-    event = to_event(read_message(raw), now=5.0, make_id=made_id)
+    event = event_of(read_message(raw))
     assert event == MessageEvent(
         account="default",
         route="api",
@@ -30,7 +35,7 @@ def test_a_whole_body_becomes_an_event() -> None:
 
 @pytest.mark.req("A2")
 def test_without_conversation_and_id_the_sender_and_a_new_id_stand_in() -> None:
-    event = to_event(RestMessage("ann", "hi"), now=5.0, make_id=made_id)
+    event = event_of(RestMessage(sender="ann", text="hi"))
     assert (event.source.chat_id, event.external_id, event.agent) == ("ann", "x_made", None)
 
 
@@ -48,13 +53,24 @@ def test_without_conversation_and_id_the_sender_and_a_new_id_stand_in() -> None:
     ],
 )
 def test_only_a_slash_word_is_a_command(text: str, kind: str) -> None:
-    assert to_event(RestMessage("ann", text), now=0.0, make_id=made_id).type == kind
+    assert event_of(RestMessage(sender="ann", text=text)).type == kind
 
 
 @pytest.mark.req("P3")
 def test_p3_a_message_may_ask_for_a_task_type_that_is_known() -> None:
     asked = read_message(b'{"sender":"ann","text":"hi","task":"large_reasoning"}')
 
-    assert to_event(asked, now=5.0, make_id=made_id).task == "large_reasoning"
+    assert event_of(asked).task == "large_reasoning"
     with pytest.raises(BadRequest, match="task"):
         read_message(b'{"sender":"ann","text":"hi","task":"huge"}')
+
+
+@pytest.mark.req("M8")
+def test_m8_a_call_of_an_agent_needs_no_sender_and_may_name_its_context() -> None:
+    call = read_message(b'{"text":"hi","agent":"helper","context_id":"c"}')
+
+    assert (call.sender, call.agent, call.context) == (None, "helper", "c")
+    with pytest.raises(BadRequest, match="no 'sender'"):
+        read_message(b'{"text":"hi"}')
+    with pytest.raises(BadRequest, match="are the same"):
+        read_message(b'{"text":"hi","sender":"a","context_id":"c","conversation":"d"}')

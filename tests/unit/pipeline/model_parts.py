@@ -3,6 +3,8 @@
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from hermes.calls.call_charge import SpendLog
 from hermes.calls.events import CallEvent, CallStart, FullAnswer
 from hermes.calls.model_caller import CallSpec
@@ -12,7 +14,7 @@ from hermes.message.reply import Usage
 from hermes.pipeline.needs import PictureFinder
 from hermes.ports.channel import Target
 from hermes.ports.keys import CallerKey
-from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.provider import CallEnd, ModelRequest, StopReason, TextDelta
 from hermes.ports.steps import Lease, TimelineEvent
 from hermes.ports.vision import VisionPipeline
 from hermes.ports.wallet import Wallet
@@ -31,7 +33,12 @@ def end_of(*parts: Part, model: str = "small") -> CallEnd:
     return CallEnd(parts, "end", Usage(tokens_in=10, tokens_out=2), model)
 
 
-def answers(*parts: Part, candidate: Candidate = SMALL, cached_from: str | None = None) -> Script:
+def answers(
+    *parts: Part,
+    candidate: Candidate = SMALL,
+    cached_from: str | None = None,
+    stop: StopReason = "end",
+) -> Script:
     """Return a call that shows the text of some parts and then answers with all of them."""
 
     async def run(spec: CallSpec, receipt: SpendLog) -> AsyncGenerator[CallEvent, None]:
@@ -39,7 +46,7 @@ def answers(*parts: Part, candidate: Candidate = SMALL, cached_from: str | None 
         for part in parts:
             if isinstance(part, TextPart):
                 yield TextDelta(part.text)
-        end = end_of(*parts, model=candidate.model)
+        end = msgspec.structs.replace(end_of(*parts, model=candidate.model), stop_reason=stop)
         yield FullAnswer(candidate=candidate, end=end, cached_from=cached_from)
 
     return run

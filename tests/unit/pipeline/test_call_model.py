@@ -470,3 +470,32 @@ async def test_a_try_before_a_budget_that_has_no_room_is_in_the_platforms_share(
     assert isinstance(reply, Reply)
     assert (reply.usage, reply.platform_usage) == (Usage(), SPENT.usage)
     assert ctx.journal.paid == [WAIVED]
+
+
+PICKED = {"type": "object", "properties": {"pick": {"type": "string"}}, "required": ["pick"]}
+
+
+def picking() -> Turn:
+    return ready(make_turn(agent=AgentSettings(response_schema=PICKED)))
+
+
+@pytest.mark.req("M6", "M8")
+async def test_the_schema_of_an_agent_is_asked_for_with_every_call() -> None:
+    ctx = context(answers(TextPart('{"pick":"a"}')), HELLO)
+
+    await call_model(picking(), ctx)
+    await call_model(ready(), ctx)
+
+    first, plain = ctx.services.calls.requests
+    assert first.schema is not None
+    assert msgspec.json.decode(first.schema.schema) == PICKED
+    assert plain.schema is None
+
+
+@pytest.mark.req("M6", "M8")
+async def test_json_that_was_cut_off_is_no_answer_of_an_agent_with_a_schema() -> None:
+    reply = await call_model(picking(), context(answers(TextPart('{"pi'), stop="length")))
+
+    assert isinstance(reply, Reply)
+    assert reply.outcome is Outcome.FAILED
+    assert "length limit" in (reply.reason or "")

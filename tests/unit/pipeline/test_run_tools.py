@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hermes.agents.roster import Agent
-from hermes.config import AgentSettings, Settings
+from hermes.config import AgentApprovalSettings, AgentSettings, Settings
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outcome
@@ -113,8 +113,8 @@ class Store:
 
 
 class Agents:
-    def get(self, key: str, /) -> Agent:
-        return Agent(key, AgentSettings())
+    async def get(self, name: str, /) -> Agent:
+        return Agent(name, AgentSettings())
 
 
 async def _no_child(event: MessageEvent, lane: str) -> Acceptance:
@@ -283,6 +283,35 @@ async def test_j9_a_tool_that_needs_approval_parks_the_turn_and_does_not_run() -
     assert (approval.id, approval.tool, approval.chat_type) == ("a_1", "a", "dm")
     assert approval.arguments_hash == binding(A)
     assert ctx.services.woken == ["telegram"]
+
+
+@pytest.mark.req("M8", "J9")
+@pytest.mark.parametrize(
+    ("policy", "chat_type"),
+    [({"tools": ["a"]}, "dm"), ({"tools": ["*"], "by": "admins"}, "elsewhere")],
+)
+async def test_an_agent_may_have_a_call_allowed_that_its_tool_never_asks_for(
+    policy: dict[str, object], chat_type: str
+) -> None:
+    a = SmallTool("a", traits=BESIDE)
+    ctx = context(a)
+    settings = AgentSettings(approvals=AgentApprovalSettings.model_validate(policy))
+    turn = msgspec.structs.replace(asked(A, A), agent=Agent("main", settings))
+
+    with pytest.raises(ApprovalWait):
+        await run_tools(turn, ctx)
+
+    assert a.runs == 0
+    assert ctx.journal.parked[0].chat_type == chat_type
+
+
+@pytest.mark.req("M8")
+async def test_the_approvals_of_an_agent_are_about_the_tools_that_it_names() -> None:
+    a = SmallTool("a")
+    settings = AgentSettings(approvals=AgentApprovalSettings(tools=("b",), by="admins"))
+    turn = msgspec.structs.replace(asked(A), agent=Agent("main", settings))
+
+    assert results(await run(turn, context(a))) == [ToolResultPart("c1", "a", "a ran")]
 
 
 def decided(state: ApprovalState, *, arguments: bytes = binding(A)) -> tuple[Store, Step]:

@@ -11,7 +11,13 @@ import msgspec
 from starlette.routing import Route
 
 from hermes.channels.rest.files import FilesApi, file_endpoints
-from hermes.channels.rest.inbound import RestMessage, check_sender, read_message, to_event
+from hermes.channels.rest.inbound import (
+    RestMessage,
+    check_sender,
+    read_message,
+    source_of,
+    to_event,
+)
 from hermes.errors import BadRequest, HermesError, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
 from hermes.http.errors import error_response, plain_error
@@ -31,6 +37,7 @@ from hermes.http.turn import (
 )
 from hermes.message.ids import MakeId
 from hermes.message.outcome import MessageState
+from hermes.message.source import Source
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
@@ -152,8 +159,9 @@ class _Api:
             settings = self._settings
             raw = await exchange.body(limit=settings.body_bytes, timeout_s=settings.body_timeout_s)
             message = read_message(raw)
-            check_sender(message.sender, caller)
-            ticket = await self._accept(message, token=caller.id)
+            sender = message.sender or caller.sender
+            check_sender(sender, caller)
+            ticket = await self._accept(message, sender=sender, token=caller.id)
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
         if wants_events(exchange.headers):
@@ -178,9 +186,9 @@ class _Api:
             )
         return json_response(status_view(status))
 
-    async def _accept(self, message: RestMessage, *, token: str) -> Ticket:
-        now = self._clock.now()
-        event = to_event(message, now=now, make_id=self._make_id, token=token)
+    async def _accept(self, message: RestMessage, *, sender: str, token: str) -> Ticket:
+        now, source = self._clock.now(), await self._source(message, sender=sender)
+        event = to_event(message, source=source, now=now, make_id=self._make_id, token=token)
         accepted = await self._gateway_api.accept(event)
         return Ticket(
             id=accepted.message_id,
@@ -188,6 +196,14 @@ class _Api:
             duplicate=accepted.duplicate,
             is_new=accepted.is_new,
             denied=accepted.denied,
+        )
+
+    async def _source(self, message: RestMessage, *, sender: str) -> Source:
+        """Return where a message belongs; an agent that is named may share its conversations."""
+        if message.agent is None or message.shared:
+            return source_of(sender, message.context, shared=message.shared)
+        return await self._gateway_api.call_source(
+            message.agent, platform="rest", caller=sender, context_id=message.context
         )
 
     async def _wait(self, ticket: Ticket) -> Answer:

@@ -21,24 +21,31 @@ LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
-class RestMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The body of a message; without `id` every request is a new message.
 
     A conversation's name belongs to its sender, unless the conversation is `shared`. A `task` chooses
     the model by its route. If the conversation waits for an approval, a message that `denies_approval`
     denies it and is answered; another one waits for it. A `temporary` message begins a conversation that
-    uses nothing of others and leaves nothing to them.
+    uses nothing of others and leaves nothing to them. Without a `sender`, the token that is shown
+    writes to the `agent`; `context_id` is another word for `conversation`.
     """
 
-    sender: ShortText
+    sender: ShortText | None = None
     text: LongText
     conversation: ShortText | None = None
+    context_id: ShortText | None = None
     id: ShortText | None = None
     agent: ShortText | None = None
     shared: bool = False
     task: TaskType | None = None
     denies_approval: bool = False
     temporary: bool = False
+
+    @property
+    def context(self) -> str | None:
+        """The conversation, by whichever name it was given."""
+        return self.conversation or self.context_id
 
 
 _body = JsonBody(RestMessage)
@@ -49,18 +56,29 @@ def read_message(raw: bytes) -> RestMessage:
     message = _body.decode(raw)
     if not message.text.strip():
         raise BadRequest("The message's 'text' is empty: it contains only white space.")
-    if message.shared and message.conversation is None:
+    if message.sender is None and message.agent is None:
+        raise BadRequest("The message has no 'sender': name who writes, or the 'agent' to call.")
+    if message.conversation is not None and message.context_id is not None:
+        raise BadRequest("'conversation' and 'context_id' are the same: send one of them.")
+    if message.shared and message.context is None:
         raise BadRequest("The message is 'shared': name the 'conversation' that it is shared in.")
     return message
 
 
-def to_event(message: RestMessage, *, now: float, make_id: MakeId, token: str = "") -> MessageEvent:
+def to_event(
+    message: RestMessage,
+    *,
+    source: Source,
+    now: float,
+    make_id: MakeId,
+    token: str = "",
+) -> MessageEvent:
     """Return the message as an event; `token` is the id of the token that was used."""
     return MessageEvent(
         account="default",
         route="api",
         external_id=message.id or make_id("x"),
-        source=source_of(message.sender, message.conversation, shared=message.shared),
+        source=source,
         parts=(TextPart(message.text),),
         at=now,
         type=_type_of(message.text),

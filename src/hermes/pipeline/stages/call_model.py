@@ -15,6 +15,7 @@ from hermes.calls.model_caller import CallSpec
 from hermes.calls.sampling import Sampling, with_sampling
 from hermes.config import AgentSettings
 from hermes.errors import (
+    AnswerInvalid,
     NoCredits,
     NoPlace,
     OverBudget,
@@ -25,7 +26,7 @@ from hermes.errors import (
     TurnInterrupted,
 )
 from hermes.message.chat import ChatMessage, as_read
-from hermes.message.parts import Part, TextPart, ToolCallPart, tool_calls_of
+from hermes.message.parts import Part, TextPart, ToolCallPart, text_of, tool_calls_of
 from hermes.message.reply import Reply
 from hermes.pipeline.accounts import (
     ModelContext,
@@ -62,12 +63,15 @@ from hermes.pipeline.streamed_text import ShownModelServices, StreamedText
 from hermes.pipeline.try_costs import TryCosts
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
-from hermes.ports.provider import CallEnd, ModelRequest, TextDelta
+from hermes.ports.provider import CallEnd, ModelRequest, OutputSchema, TextDelta
 from hermes.ports.steps import Rest, Step, StepFacts
 from hermes.routing.plan import Candidate
 
 _log = structlog.get_logger(__name__)
 _encode = msgspec.json.Encoder().encode
+# What services are told that the schema of an agent describes.
+_ANSWER = "answer"
+_CUT_JSON = "the answer reached its length limit before it was the whole JSON that its schema wants"
 _Context = StoppableContext[ShownModelServices, ModelJournal]
 
 
@@ -222,6 +226,8 @@ class _Call:
 
     async def _answered(self, event: FullAnswer, request: ModelRequest) -> Turn | Reply:
         turn, end = self._turn, event.end
+        if request.schema is not None and end.stop_reason == "length":
+            raise AnswerInvalid(_CUT_JSON, answer=text_of(end.parts))
         message = ChatMessage("assistant", _allowed(end.parts, request))
         if not has_words(message):
             return await self._empty(event)
@@ -316,6 +322,7 @@ async def _request(turn: Turn, ctx: ModelContext) -> ModelRequest:
         system=turn.system,
         tools=turn.tools if rounds_used(turn) < rounds else (),
         reasoning=turn.choices.reasoning,
+        schema=_schema(turn.agent.settings),
         cut_history=True,
         # What comes before this message is the same with every call of the session.
         cache_prefix=True,
@@ -329,6 +336,14 @@ def _callers_limit(key: CallerKey | None, agent: AgentSettings) -> int | None:
     most = None if key is None else key.max_output_tokens
     own = agent.max_output_tokens
     return None if most is None or (own is not None and own < most) else most
+
+
+def _schema(agent: AgentSettings) -> OutputSchema | None:
+    """Return the schema that the agent's answers fit, if there is one."""
+    if not agent.response_schema:
+        return None
+    schema = dict(agent.response_schema)
+    return OutputSchema(name=_ANSWER, schema=msgspec.Raw(_encode(schema)), strict=False)
 
 
 def _sampling(agent: AgentSettings) -> Sampling:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 import msgspec
 
+from hermes.config import AgentSettings
 from hermes.errors import ToolError, TurnInterrupted
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
@@ -34,6 +35,7 @@ from hermes.tools.arguments import checked_arguments
 from hermes.tools.executor import MaskResult, denied, run_tool, stopped, unknown_tool
 
 _encode = msgspec.json.Encoder().encode
+_EVERY_TOOL = "*"
 
 
 class SteeringMessages(LaneViews, Protocol):
@@ -110,7 +112,7 @@ def _side_by_side(
         is_repeated = any(one.id == call.id for _, one in found)
         if tool is None or not tool.traits.runs_beside_others or is_repeated:
             break
-        if isinstance(tool, AsksByCall):
+        if isinstance(tool, AsksByCall) or _asks_first(turn.agent.settings, call):
             break
         found.append((tool, call))
     return found
@@ -131,6 +133,21 @@ async def _answer(turn: Turn, ctx: _Context, call: ToolCallPart) -> Turn:
 
 
 async def _approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
+    """Return who has to agree to a call: by the tool's own word, and by the settings of the agent."""
+    policy = turn.agent.settings.approvals
+    approver = await _tools_approver(turn, ctx, tool=tool, call=call)
+    if approver == "nobody":
+        return policy.by if _asks_first(turn.agent.settings, call) else "nobody"
+    return "admins" if policy.by == "admins" else approver
+
+
+def _asks_first(agent: AgentSettings, call: ToolCallPart) -> bool:
+    """Return whether the settings of an agent say that somebody has to allow a call."""
+    named = agent.approvals.tools
+    return call.name in named or _EVERY_TOOL in named
+
+
+async def _tools_approver(turn: Turn, ctx: _Context, *, tool: Tool, call: ToolCallPart) -> Approver:
     """Return who has to agree to a call: by the tool's traits, or by what it says of this one."""
     if tool.traits.needs_approval:
         return "person"

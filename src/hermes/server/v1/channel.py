@@ -47,6 +47,8 @@ else:
     v1_endpoints = lazy("hermes.server.v1.endpoints:v1_endpoints")
 
 _BODY_S = 60.0
+# More agents than these answer, but are not listed.
+_MOST_AGENTS = 1_000
 
 MakeParts = Callable[[GatewayApi], V1Parts]
 
@@ -227,8 +229,8 @@ class _Other:
         listed += [_listed_model(line, f"{line.provider}:{line.model}") for line in usable]
         listed += [_listed_model(line, line.model) for line in with_bare_names(usable)]
         listed += [
-            ListedModel(id=f"agent:{key}", owner="hermes", display_name=agent.name)
-            for key, agent in settings.agents.items()
+            ListedModel(id=f"agent:{agent.name}", owner="hermes", display_name=agent.settings.name)
+            for agent in await self._parts.roster.answering(limit=_MOST_AGENTS)
         ]
         return [one for one in listed if one.id == AUTO or caller.may_use(one.id, one.display_name)]
 

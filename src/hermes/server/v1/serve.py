@@ -11,6 +11,7 @@ from functools import cached_property, partial
 
 import msgspec
 
+from hermes.agents.roster import Roster
 from hermes.calls.context_fit import request_tokens
 from hermes.calls.demands import demands_of, sampling_hints
 from hermes.calls.embedder import Embeddings
@@ -65,6 +66,7 @@ class V1Parts(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     make_id: MakeId
     responses: ResponseStore
+    roster: Roster
 
 
 class WireEndpoint:

@@ -77,6 +77,8 @@ LEFT_OUT: Mapping[str, str] = {
     "jobs": "work that is still to be done after a reply",
     "audit": "what operators did; it names the person by id alone",
     "credentials": "sign-ins of operators",
+    "agents": "agents that operators made",
+    "agent_versions": "what operators set of them",
     "paused_channels": "platforms",
     "secrets": "API keys and passwords of the gateway and of its agents",
     "channel_state": "what a platform's connection remembers",

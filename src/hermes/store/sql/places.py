@@ -70,3 +70,8 @@ def secret_place(agent: str, name: str) -> Place:
 def state_place(platform: str, key: str) -> Place:
     """Return the place of what a channel remembers."""
     return ("state", platform, key)
+
+
+def agent_place(agent_id: str, version: int) -> Place:
+    """Return the place of a version of an agent."""
+    return ("agent", agent_id, version)

@@ -12,6 +12,7 @@ from hermes.store.sql.engine import Engine
 from hermes.store.sql.places import (
     DREAM_PLACE,
     Place,
+    agent_place,
     blob_place,
     chat_place,
     event_place,
@@ -53,6 +54,7 @@ _TABLES = (
     _Table("stories", "set_stories", ("",), story_place),
     _Table("chats", "set_chats", ("", ""), chat_place),
     _Table("states", "set_states", ("", ""), state_place),
+    _Table("agents", "set_agents", ("", -1), agent_place),
 )
 
 

@@ -11,6 +11,7 @@ from hermes.ports.inbox import RefusedMessage
 from hermes.ports.steps import TimelineEvent
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import MessageRecord
+from hermes.store.sql.agents import SqlAgents
 from hermes.store.sql.answers import SqlAnswers
 from hermes.store.sql.approvals import SqlApprovals
 from hermes.store.sql.audit import SqlAudit
@@ -127,6 +128,7 @@ class SqlStore:
         self.access = SqlAccess(engine)
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
+        self.agents = SqlAgents(engine, secrets=self.secrets)
 
     async def rotate_keys(
         self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None

@@ -89,3 +89,12 @@ ORDER BY platform, key LIMIT ?3;
 -- name: set_states
 -- The same value, bound to its place.
 UPDATE channel_state SET sealed = ?3 WHERE platform = ?1 AND key = ?2 AND sealed = ?4;
+
+-- name: agents
+-- The next versions of agents.
+SELECT agent_id, number, 'agents', sealed FROM agent_versions WHERE (agent_id, number) > (?1, ?2)
+ORDER BY agent_id, number LIMIT ?3;
+
+-- name: set_agents
+-- The same version, bound to its place.
+UPDATE agent_versions SET sealed = ?3 WHERE agent_id = ?1 AND number = ?2 AND sealed = ?4;

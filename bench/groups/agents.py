@@ -1,0 +1,117 @@
+"""Agents that are made while the gateway runs: what making one takes, and what many cost that nobody calls."""
+
+import http.client
+import statistics
+from collections.abc import Iterator
+from time import monotonic, sleep
+
+import msgspec
+
+from bench.gateway import Running, gateway, model_server
+from bench.process import cpu_s, load_average, rss_mb
+from bench.registry import Group, Say, Settings, Target
+
+_MANY = 1_000
+_IDLE_S = 20.0
+_PATIENCE_S = 60.0
+# A prompt of a usual length.
+_PROMPT = "You help the people of a shop, briefly and kindly. " * 20
+
+
+class _Idle(msgspec.Struct, frozen=True):
+    cpu_ms_per_s: float
+    rss_mb: float
+
+
+def measure(say: Say) -> Iterator[dict[str, float]]:
+    """Run the whole group."""
+    with model_server() as model, gateway(model) as running:
+        say(f"idle without agents, load {load_average():.1f}")
+        before = _idle(running)
+        say(f"making {_MANY} agents")
+        connection = _Http(running)
+        took = _create(connection)
+        _wait_checked(connection)
+        connection.close()
+        yield {
+            "workspace_create_ms": statistics.median(took),
+            "workspace_create_p99_ms": sorted(took)[len(took) * 99 // 100],
+        }
+        say(f"idle with {_MANY} agents, load {load_average():.1f}")
+        after = _idle(running)
+    yield {
+        "workspaces_idle_cpu_ms_per_s": after.cpu_ms_per_s,
+        "workspaces_idle_more_cpu_ms_per_s": after.cpu_ms_per_s - before.cpu_ms_per_s,
+        "workspaces_idle_more_mb": after.rss_mb - before.rss_mb,
+    }
+
+
+def _create(http: "_Http") -> list[float]:
+    """Make agents one after the other; return how many milliseconds each took."""
+    took = []
+    for number in range(_MANY):
+        body = {"name": f"agent-{number}", "role": "a helper", "system_prompt": _PROMPT}
+        began = monotonic()
+        http.ask("POST", "/workspaces", body=msgspec.json.encode(body))
+        took.append((monotonic() - began) * 1000)
+    return took
+
+
+def _wait_checked(http: "_Http") -> None:
+    while b'"id"' in http.ask("GET", "/workspaces?state=provisioning&limit=1"):
+        sleep(0.05)
+
+
+class _Http:
+    """One connection to a gateway, as its owner."""
+
+    def __init__(self, running: Running) -> None:
+        self._connection = http.client.HTTPConnection(
+            "127.0.0.1", running.port, timeout=_PATIENCE_S
+        )
+        self._headers = {
+            "authorization": f"Bearer {running.token}",
+            "content-type": "application/json",
+        }
+
+    def ask(self, method: str, path: str, *, body: bytes | None = None) -> bytes:
+        """Return the body of an answer; raise `RuntimeError` if it is not 200."""
+        self._connection.request(method, path, body=body, headers=self._headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path} was answered with {answer.status}: {content!r}")
+        return content
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _idle(running: Running) -> _Idle:
+    began, cpu = monotonic(), cpu_s(running.pid)
+    sleep(_IDLE_S)
+    used = (cpu_s(running.pid) - cpu) * 1000 / (monotonic() - began)
+    return _Idle(used, rss_mb(running.pid))
+
+
+def effective_settings() -> Settings:
+    """Return what the numbers were measured with."""
+    return {
+        "agents": f"{_MANY}, made over HTTP one after the other, with a prompt of "
+        f"{len(_PROMPT):,} characters each; all were checked before they were idle",
+        "idle": f"{_IDLE_S:g} s without a request, before and after",
+    }
+
+
+GROUP = Group(
+    name="agents",
+    about="agents that are made while the gateway runs",
+    targets={
+        "workspace_create_ms": Target(at_most=20),
+        "workspaces_idle_more_cpu_ms_per_s": Target(at_most=1),
+        "workspaces_idle_more_mb": Target(at_most=20),
+    },
+    settings=effective_settings,
+    run=measure,
+)

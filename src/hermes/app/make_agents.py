@@ -1,0 +1,55 @@
+"""The agents of a home: the roster, the check of their models, and the functions for orders about them."""
+
+from hermes.agents.roster import Roster
+from hermes.app.make_models import ModelLayer
+from hermes.config import AgentSettings, Settings
+from hermes.control.agents import AgentOperations, CheckModel
+from hermes.errors import BadRequest, NotFound, ProviderError
+from hermes.message.ids import MakeId
+from hermes.ports.clock import Clock
+from hermes.ports.store import Store
+from hermes.routing.plan import CallNeeds
+
+
+def make_roster(store: Store, settings: Settings) -> Roster:
+    """Return the agents of a home: those of its settings, and those of its store."""
+    return Roster(
+        settings.agents,
+        default=settings.default_agent,
+        rules=settings.agent_rules,
+        stored=store.agents,
+    )
+
+
+def make_check(models: ModelLayer, settings: Settings) -> CheckModel:
+    """Return what asks whether the model of an agent could be called now."""
+    planner = models.planner
+
+    async def problem(key: str, agent: AgentSettings) -> str:
+        default = agent.model or planner.default_model or settings.models.default
+        try:
+            await planner.plan(CallNeeds(default_model=default, tier=agent.tier, agent=key))
+        except (NotFound, BadRequest, ProviderError) as error:
+            return str(error)
+        return ""
+
+    return problem
+
+
+def make_agent_operations(
+    store: Store,
+    settings: Settings,
+    *,
+    clock: Clock,
+    make_id: MakeId,
+    check: CheckModel | None = None,
+) -> AgentOperations:
+    """Return the functions for operators' orders about agents."""
+    return AgentOperations(
+        store.agents,
+        make_roster(store, settings),
+        settings,
+        clock=clock,
+        make_id=make_id,
+        check=check,
+    )
