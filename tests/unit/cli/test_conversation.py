@@ -59,6 +59,9 @@ class Recorder:
     def note(self, text: str) -> None:
         self.moves.append(f"({text})")
 
+    def tool(self, name: str) -> None:
+        self.moves.append(f"(tool {name})")
+
     def say(self, text: str) -> None:
         self.moves.append(f"! {text}")
 
@@ -86,7 +89,7 @@ def test_an_answer_is_shown_piece_by_piece_with_what_happens_beside_it():
 
     answer = conversation.ask("hi", screen)
 
-    assert screen.moves == ["(loading the model)", "(using search …)", "+a", "restart", "+ab", "+c"]
+    assert screen.moves == ["(loading the model)", "(tool search)", "+a", "restart", "+ab", "+c"]
     assert answer == MessageResult(
         id="m_1",
         state="done",
