@@ -39,7 +39,7 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class CalledTool(msgspec.Struct, frozen=True):
     """One call of a tool; `arguments` is the JSON text that the model wrote."""
 
     name: str
@@ -64,7 +64,7 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     denied: DeniedApproval | None = None
     reason: str | None = None
     stop_reason: str | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
+    tool_calls: tuple[CalledTool, ...] = ()
 
     @property
     def is_good(self) -> bool:

@@ -3,11 +3,11 @@ from acp import helpers as say
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.cli.acp_prompt import MOST_LETTERS, prompt_text
+from hermes.cli.acp_prompt import MOST_LETTERS, Block, prompt_text
 from hermes.errors import BadRequest, TooLarge
 
 
-def file(uri: str, text: str) -> object:
+def file(uri: str, text: str) -> Block:
     return say.resource_block(say.embedded_text_resource(uri, text))
 
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from hermes.cli.chat_screen import PlainScreen, parked_text, show_answer
-from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage
+from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage, PastMessage
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
 from hermes.ports.approvals import OpenApproval
@@ -38,6 +38,9 @@ class PlayedLine:
     def send(self, message: OutgoingMessage) -> Iterator[Iterator[ServerEvent]]:
         self.sent.append(message)
         yield self._play(self._plays.pop(0))
+
+    def past(self, conversation_id: str, *, agent: str | None) -> tuple[PastMessage, ...]:
+        return ()
 
     def _play(self, play: Play) -> Iterator[ServerEvent]:
         for move in play:
