@@ -96,6 +96,7 @@ KINDS = {
     ),
     "order": Kind(("/control/",), "/control/route", body={"prompt": "hello"}),
     "agents": Kind(("/workspaces",), "/workspaces"),
+    "conversation": Kind(("/api/conversations/{name}",), "/api/conversations/none?sender=eve"),
     "files": Kind(("/api/files", "/api/files/{path:path}"), "/api/files?sender=eve", b"404"),
 }
 WITH_BODY = [name for name, kind in KINDS.items() if kind.body is not None]
