@@ -41,6 +41,10 @@ STRICT: Any = {
 }
 
 
+CLOCK: Any = {"type": "function", "function": {"name": "clock"}}
+MUST: Any = {"tool_choice": {"type": "function", "function": {"name": "clock"}}}
+
+
 class RecordingModel(ScriptedHttp):
     """Chat completions as strict as OpenAI's; answers `text` and numbers its answers."""
 
@@ -274,6 +278,9 @@ async def test_an_effort_for_a_model_that_cannot_be_told_is_named_on_every_api(
         ("plain", {"temperature": 0.7, "reasoning_effort": "high"}, "temperature"),
         ("plain:claude-opus-5-5", {"temperature": 0.7, "top_p": 0.9}, "temperature, top_p"),
         ("full", {"temperature": 1.5, "top_p": 0.9}, None),
+        ("plain", {"reasoning_effort": "high", "tools": [CLOCK]}, None),
+        ("plain", {"reasoning_effort": "high", "tools": [CLOCK], **MUST}, "reasoning_effort"),
+        ("full", {"reasoning_effort": "high", "tools": [CLOCK], **MUST}, None),
     ],
 )
 async def test_sampling_that_is_changed_or_left_out_is_named(

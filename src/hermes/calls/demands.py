@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from hermes.message.inline_file import inline_file
 from hermes.message.parts import AudioPart, FilePart, ImagePart
-from hermes.ports.options import Extras, Option
+from hermes.ports.options import EFFORT_OPTIONS, Extras, Option
 from hermes.ports.provider import ModelRequest
 
 # Models that take no other sampling beside reasoning still take this much.
@@ -46,14 +46,36 @@ def sampling_hints(request: ModelRequest) -> Iterator[tuple[Option, str]]:
             yield "high_temperature", "temperature"
         if reasons:
             yield "sampling_beside_reasoning", "temperature"
+        elif request.reasoning is None:
+            yield "reasons_only_if_asked", "temperature"
     if request.top_p is not None:
         yield "top_p", "top_p"
         if reasons and request.top_p < _HIGH_TOP_P:
             yield "sampling_beside_reasoning", "top_p"
+        elif request.reasoning is None:
+            yield "reasons_only_if_asked", "top_p"
         if not reasons and request.temperature is not None:
             yield "top_p_beside_temperature", "top_p"
     if reasons and extras is not None and extras.top_k is not None:
         yield "sampling_beside_reasoning", "top_k"
+
+
+def conflict_hints(request: ModelRequest) -> Iterator[tuple[Option, Option]]:
+    """Yield what a model needs to heed a hint as this request has it, with that hint."""
+    extras, wanted, choice = request.extras, request.reasoning, request.tool_choice
+    if wanted:
+        if request.tools:
+            yield "reasoning_beside_tools", "reasoning"
+            if choice.name is not None or choice.mode == "required":
+                yield "reasoning_beside_forced_tools", "reasoning"
+        is_exact = extras is not None and extras.effort is not None
+        if isinstance(wanted, str) and wanted in EFFORT_OPTIONS and not is_exact:
+            yield EFFORT_OPTIONS[wanted], "reasoning"
+    if extras is None or extras.prediction is None:
+        return
+    refused = (request.tools, request.max_output_tokens, extras.frequency_penalty)
+    if any(refused) or extras.presence_penalty or extras.top_logprobs is not None:
+        yield "prediction_beside_options", "prediction"
 
 
 def _of_extras(extras: Extras) -> Iterator[Option]:

@@ -7,6 +7,7 @@ import msgspec
 
 from hermes.message.chat import ChatMessage
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Part, TextPart
+from hermes.ports.effort import Effort
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.provider_kit.settings import WireSettings
 
@@ -53,15 +54,48 @@ def usual_sampling(request: ModelRequest, settings: WireSettings) -> Json:
     """Return temperature and top_p as far as the model takes them, also beside its reasoning."""
     if request.temperature is None and request.top_p is None:
         return {}
-    reasons = request.reasoning and settings.has_option("reasoning", request)
-    if reasons and not settings.has_option("sampling_beside_reasoning", request):
+    if _reasons(request, settings) and not settings.has_option(
+        "sampling_beside_reasoning", request
+    ):
         return {}
     body: Json = {}
     if request.temperature is not None and settings.has_option("temperature", request):
-        body["temperature"] = request.temperature
+        is_any = settings.has_option("high_temperature", request)
+        body["temperature"] = request.temperature if is_any else min(request.temperature, 1.0)
     if request.top_p is not None and settings.has_option("top_p", request):
         body["top_p"] = request.top_p
     return body
+
+
+def _reasons(request: ModelRequest, settings: WireSettings) -> bool:
+    """Return whether the model reasons: because the request asks for it, or by itself."""
+    if not settings.has_option("reasoning", request):
+        return False
+    if is_forced(request) and not settings.has_option("reasoning_beside_forced_tools", request):
+        return False
+    if request.reasoning is None:
+        return not settings.has_option("reasons_only_if_asked", request)
+    return bool(request.reasoning)
+
+
+def sent_reasoning(request: ModelRequest, settings: WireSettings) -> Effort | int | None:
+    """Return how much to tell the model to reason beside its tools: 0 tells it not to, None leaves
+    it to the model.
+
+    Some models refuse tools while they reason, others only a tool that they must call.
+    """
+    wanted = request.reasoning
+    if request.tools and not settings.has_option("reasoning_beside_tools", request):
+        return 0 if settings.has_option("reasoning_off_beside_tools", request) else None
+    if is_forced(request) and not settings.has_option("reasoning_beside_forced_tools", request):
+        return 0
+    return wanted
+
+
+def is_forced(request: ModelRequest) -> bool:
+    """Return whether the model must call a tool."""
+    choice = request.tool_choice
+    return bool(request.tools) and (choice.name is not None or choice.mode == "required")
 
 
 def with_known_detail(request: ModelRequest, settings: WireSettings) -> ModelRequest:

@@ -13,7 +13,7 @@ import msgspec
 
 from hermes.agents.roster import Roster
 from hermes.calls.context_fit import request_tokens
-from hermes.calls.demands import demands_of, sampling_hints
+from hermes.calls.demands import conflict_hints, demands_of, sampling_hints
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
@@ -237,7 +237,13 @@ class WireEndpoint:
 
     def _with_vain_hints(self, call: WireCall, candidate: Candidate | None) -> WireCall:
         """Return the call; hints that its model does not have are listed as without effect."""
-        hints = (*call.hints, *sampling_hints(call.request))
+        fields = dict(call.hints)
+        conflicts = (
+            (option, fields[hint])
+            for option, hint in conflict_hints(call.request)
+            if hint in fields
+        )
+        hints = (*call.hints, *conflicts, *sampling_hints(call.request))
         if not hints:
             return call
         has = frozenset() if candidate is None else self._parts.planner.options_of(candidate)
