@@ -104,6 +104,7 @@ def responses_has() -> frozenset[Option]:
     text = get_type_hints(response_text_config_param.ResponseTextConfigParam)
     file = fields(response_input_file_param.ResponseInputFileParam)
     picture = fields(response_input_image_param.ResponseInputImageParam)
+    pictures = get_type_hints(response_input_image_param.ResponseInputImageParam)
     parts = words(response_input_content_param.ResponseInputContentParam)
     same: tuple[Option, ...] = (
         "seed",
@@ -127,6 +128,7 @@ def responses_has() -> frozenset[Option]:
             *EFFORTS,
             ("image_address", "image_url" in picture),
             ("image_detail", "detail" in picture),
+            ("original_detail", "'original'" in words(pictures["detail"])),
             ("pdf", "file_data" in file),
             ("pdf_address", "file_url" in file),
             ("audio", "Audio" in parts),
@@ -243,6 +245,7 @@ def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
         ("openai", "openai", "o4-mini-2025-04-16", "seed", "stop"),
         ("responses", "", "any", "json_mode", "stop"),
         ("anthropic", "", "claude-sonnet-4-6", "temperature top_p stop", "high_temperature"),
+        ("anthropic", "", "claude-sonnet-4-6", "stop", "blank_stop"),
         ("of a plugin", "", "any", "temperature top_p stop", "top_k"),
         ("openai", "openai", "o3-mini", "seed stop", "logprobs pdf parallel_tools"),
         ("openai", "groq", "openai/gpt-oss-120b", "seed", "logprobs logit_bias"),

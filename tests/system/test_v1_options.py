@@ -300,14 +300,15 @@ async def test_sampling_that_is_changed_or_left_out_is_named(
 
 
 @pytest.mark.req("M1")
-async def test_nobody_has_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [{"seed": 7}, {"stop": "\n"}], ids=["seed", "blank stop"])
+async def test_nobody_has_it(tmp_path: Path, asked: dict[str, Any]) -> None:
     async with (
         AnthropicServer() as plain,
         gateway(tmp_path / "home", plain=claude(plain)) as (live, secret),
         openai_client(live, secret) as client,
     ):
         with pytest.raises(openai.BadRequestError, match="no configured model has it"):
-            await client.chat.completions.create(model="auto", messages=HELLO, seed=7)
+            await client.chat.completions.create(model="auto", messages=HELLO, **asked)
         assert plain.invocations == []
 
 

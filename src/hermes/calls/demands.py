@@ -7,6 +7,7 @@ and the answer says where it had no effect. Clients send hints with every reques
 
 from collections.abc import Iterator
 
+from hermes.message.chat import ChatMessage
 from hermes.message.inline_file import inline_file
 from hermes.message.parts import AudioPart, FilePart, ImagePart
 from hermes.ports.options import EFFORT_OPTIONS, Extras, Option
@@ -26,6 +27,8 @@ def demands_of(
     if not (request.stop or request.seed is not None or request.extras is not None or has_files):
         return ()
     found: list[Option] = ["stop"] if request.stop else []
+    if not all(text.strip() for text in request.stop):
+        found.append("blank_stop")
     if request.seed is not None:
         found.append("seed")
     if request.extras is not None:
@@ -71,11 +74,17 @@ def conflict_hints(request: ModelRequest) -> Iterator[tuple[Option, Option]]:
         is_exact = extras is not None and extras.effort is not None
         if isinstance(wanted, str) and wanted in EFFORT_OPTIONS and not is_exact:
             yield EFFORT_OPTIONS[wanted], "reasoning"
+    if any(_wants_original(message) for message in request.messages):
+        yield "original_detail", "image_detail"
     if extras is None or extras.prediction is None:
         return
     refused = (request.tools, request.max_output_tokens, extras.frequency_penalty)
     if any(refused) or extras.presence_penalty or extras.top_logprobs is not None:
         yield "prediction_beside_options", "prediction"
+
+
+def _wants_original(message: ChatMessage) -> bool:
+    return any(isinstance(one, ImagePart) and one.detail == "original" for one in message.parts)
 
 
 def _of_extras(extras: Extras) -> Iterator[Option]:

@@ -83,6 +83,8 @@ def _unsent(request: ModelRequest, has: frozenset[Option]) -> set[str]:
         if option not in has and option != "high_temperature"
     }
     unsent |= {"stop"} - has
-    conflicts = {option for option, _ in conflict_hints(request)} & _BESIDE
-    is_unsent = bool(request.reasoning) and not {"reasoning", *conflicts} <= has
+    is_unsent = False
+    if request.reasoning:
+        conflicts = {option for option, _ in conflict_hints(request)} & _BESIDE
+        is_unsent = not {"reasoning", *conflicts} <= has
     return unsent | ({"reasoning"} if is_unsent else set())

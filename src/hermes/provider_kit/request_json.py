@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Part, TextPart
+from hermes.message.parts import AudioPart, FilePart, ImageDetail, ImagePart, Part, TextPart
 from hermes.ports.effort import Effort
 from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.provider_kit.settings import WireSettings
@@ -15,6 +15,13 @@ from hermes.provider_kit.settings import WireSettings
 Json = dict[str, Any]
 # The path of each image file, with its bytes in base64 or its data URL, as the wire needs it.
 Images = Mapping[str, str]
+
+_NO_DETAIL: Mapping[ImageDetail, ImageDetail] = {}
+_NEAREST_DETAIL: Mapping[ImageDetail, ImageDetail] = {
+    "low": "low",
+    "high": "high",
+    "original": "high",
+}
 
 NO_VISION = "[an image was attached; this model cannot see images]"
 IMAGE_GONE = "[an image was attached; it is no longer available or too large]"
@@ -102,10 +109,14 @@ def with_known_detail(request: ModelRequest, settings: WireSettings) -> ModelReq
     """Return the request; its pictures name how closely to look only for a model that knows that."""
     if request.plain_chars is not None or not any(map(_has_detail, request.messages)):
         return request
-    if settings.has_option("image_detail", request):
+    if not settings.has_option("image_detail", request):
+        looks = _NO_DETAIL
+    elif not settings.has_option("original_detail", request):
+        looks = _NEAREST_DETAIL
+    else:
         return request
     messages = tuple(
-        msgspec.structs.replace(one, parts=tuple(map(_without_detail, one.parts)))
+        msgspec.structs.replace(one, parts=tuple(_looked_at(part, looks) for part in one.parts))
         for one in request.messages
     )
     return msgspec.structs.replace(request, messages=messages)
@@ -115,5 +126,7 @@ def _has_detail(message: ChatMessage) -> bool:
     return any(isinstance(part, ImagePart) and part.detail is not None for part in message.parts)
 
 
-def _without_detail(part: Part) -> Part:
-    return msgspec.structs.replace(part, detail=None) if isinstance(part, ImagePart) else part
+def _looked_at(part: Part, looks: Mapping[ImageDetail, ImageDetail]) -> Part:
+    if not isinstance(part, ImagePart) or part.detail is None:
+        return part
+    return msgspec.structs.replace(part, detail=looks.get(part.detail))

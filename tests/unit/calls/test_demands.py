@@ -7,7 +7,7 @@ from hermes.calls.demands import conflict_hints, demands_of, sampling_hints
 from hermes.calls.memory import can_be_kept
 from hermes.calls.token_estimate import input_tokens
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import AudioPart, FilePart, Media, Part
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
 from hermes.ports.options import Extras
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 
@@ -29,6 +29,8 @@ def asking(*parts: Part, **fields: object) -> ModelRequest:
     [
         (asking(), ()),
         (asking(seed=0), ("seed",)),
+        (asking(stop=("END",)), ("stop",)),
+        (asking(stop=("END", "\n\n")), ("stop", "blank_stop")),
         (asking(stop=("END",), seed=0), ("stop", "seed")),
         (asking(extras=Extras(verbosity="low", prediction="x", reasoning_summary="auto")), ()),
         (
@@ -105,6 +107,7 @@ def test_what_sampling_needs_is_named_by_its_field(
     assert list(sampling_hints(asking(**fields))) == hints
 
 
+LOOKED_AT = ImagePart(Media("image/png", url="data:image/png;base64,iVBORw0KGgo="), "original")
 LOOK = {"tools": (ToolSpec("look", "Looks.", msgspec.Raw(b"{}")),)}
 
 
@@ -125,6 +128,7 @@ LOOK = {"tools": (ToolSpec("look", "Looks.", msgspec.Raw(b"{}")),)}
                 ("reasoning_beside_forced_tools", "reasoning"),
             ],
         ),
+        ({"messages": (ChatMessage("user", (LOOKED_AT,)),)}, [("original_detail", "image_detail")]),
         ({"extras": Extras(prediction="a")}, []),
         (
             {"extras": Extras(prediction="a", top_logprobs=0)},
@@ -136,4 +140,6 @@ LOOK = {"tools": (ToolSpec("look", "Looks.", msgspec.Raw(b"{}")),)}
 def test_what_a_hint_needs_beside_the_rest_is_named(
     fields: dict[str, object], hints: list[tuple[str, str]]
 ) -> None:
-    assert list(conflict_hints(asking(**fields))) == hints
+    asked = msgspec.structs.replace(asking(), **fields)
+
+    assert list(conflict_hints(asked)) == hints

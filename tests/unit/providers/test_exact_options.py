@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from hermes.message.chat import ChatMessage, user_text
-from hermes.message.parts import ImagePart, Media
+from hermes.message.parts import ImageDetail, ImagePart, Media
 from hermes.ports.options import ExactEffort, Extras
 from hermes.ports.provider import ModelRequest, ToolChoice, ToolSpec
 from hermes.providers.anthropic import wire as anthropic
@@ -146,10 +146,40 @@ def test_the_detail_of_a_picture_goes_where_the_service_has_it(
 
 
 @pytest.mark.req("M7")
-def test_the_detail_of_a_picture_in_responses() -> None:
-    body = responses.build_body(LOOKED_AT, ResponsesSettings(name="m", model="m-1"), images={})
+@pytest.mark.parametrize(
+    ("model", "detail", "expected"),
+    [
+        ("gpt-4o", "low", "low"),
+        ("gpt-4o", "original", "high"),
+        ("gpt-5.4", "original", "original"),
+    ],
+)
+def test_the_detail_of_a_picture_in_responses(
+    model: str, detail: ImageDetail, expected: str
+) -> None:
+    picture = ImagePart(Media("image/png", url=PIXEL), detail)
+    asked = msgspec.structs.replace(LOOKED_AT, messages=(ChatMessage("user", (picture,)),))
+    body = responses.build_body(asked, ResponsesSettings(name="m", model=model), images={})
 
-    assert msgspec.json.decode(body)["input"][0]["content"][0]["detail"] == "low"
+    assert msgspec.json.decode(body)["input"][0]["content"][0]["detail"] == expected
+
+
+@pytest.mark.req("M7")
+def test_chat_completions_know_no_original_detail() -> None:
+    picture = ImagePart(Media("image/png", url=PIXEL), "original")
+    asked = msgspec.structs.replace(LOOKED_AT, messages=(ChatMessage("user", (picture,)),))
+    body = openai.build_body(asked, chat_settings("openai", "gpt-5.4"), images={})
+
+    (message,) = msgspec.json.decode(body)["messages"]
+    assert message["content"][0]["image_url"]["detail"] == "high"
+
+
+@pytest.mark.req("M1")
+def test_biases_are_whole_numbers_where_they_can_be() -> None:
+    request = asking_for("gpt-4o", extras=Extras(logit_bias={"1": -100.0, "2": 0.5}))
+    body = openai.build_body(request, chat_settings("openai", "gpt-4o"), images={})
+
+    assert b'"logit_bias":{"1":-100,"2":0.5}' in body
 
 
 def asking_for(model: str, **fields: Any) -> ModelRequest:

@@ -3,6 +3,8 @@
 What a service does not support is refused by name here, never dropped silently.
 """
 
+from collections.abc import Mapping
+
 from hermes.errors import ProviderRejected
 from hermes.ports.effort import sent_effort
 from hermes.ports.options import NO_EXTRAS
@@ -61,7 +63,7 @@ def _options(request: ModelRequest, settings: OpenAISettings) -> Json:
         "seed": request.seed,
         "frequency_penalty": extras.frequency_penalty,
         "presence_penalty": extras.presence_penalty,
-        "logit_bias": extras.logit_bias,
+        "logit_bias": None if extras.logit_bias is None else _whole(extras.logit_bias),
         "logprobs": None if extras.top_logprobs is None else True,
         "top_k": extras.top_k,
         "min_p": extras.min_p,
@@ -79,6 +81,11 @@ def _options(request: ModelRequest, settings: OpenAISettings) -> Json:
         if is_alone or "prediction_beside_options" in has:
             body["prediction"] = {"type": "content", "content": extras.prediction}
     return body
+
+
+def _whole(biases: Mapping[str, float]) -> dict[str, float]:
+    """Return biases with whole numbers where they are: OpenAI's are integers."""
+    return {token: int(one) if one == int(one) else one for token, one in biases.items()}
 
 
 def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
