@@ -300,16 +300,30 @@ async def test_sampling_that_is_changed_or_left_out_is_named(
 
 
 @pytest.mark.req("M1")
-@pytest.mark.parametrize("asked", [{"seed": 7}, {"stop": "\n"}], ids=["seed", "blank stop"])
-async def test_nobody_has_it(tmp_path: Path, asked: dict[str, Any]) -> None:
+async def test_nobody_has_it(tmp_path: Path) -> None:
     async with (
         AnthropicServer() as plain,
         gateway(tmp_path / "home", plain=claude(plain)) as (live, secret),
         openai_client(live, secret) as client,
     ):
         with pytest.raises(openai.BadRequestError, match="no configured model has it"):
-            await client.chat.completions.create(model="auto", messages=HELLO, **asked)
+            await client.chat.completions.create(model="auto", messages=HELLO, seed=7)
         assert plain.invocations == []
+
+
+@pytest.mark.req("M1")
+async def test_a_stop_sequence_of_white_space_is_not_lost_on_claude(tmp_path: Path) -> None:
+    async with (
+        AnthropicServer() as plain,
+        RecordingModel() as full,
+        gateway(tmp_path / "home", plain=claude(plain), full=chat(full)) as (live, secret),
+        openai_client(live, secret) as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match="stop of white space"):
+            await client.chat.completions.create(model="plain", messages=HELLO, stop=["\n"])
+        await client.chat.completions.create(model="auto", messages=HELLO, stop=["\n"])
+        assert plain.invocations == []
+        assert full.bodies[0]["stop"] == ["\n"]
 
 
 @pytest.mark.req("M1")
