@@ -180,11 +180,11 @@ async def test_a_call_counts_on_the_day_of_its_hold(tmp_path: Path) -> None:
 async def test_without_counters_the_cap_of_an_agent_fails_closed(tmp_path: Path) -> None:
     capped = {"BUDGETS__PLATFORM_DAY_USD": "100"}
     one, ann = model("one", ten_each), payer_for("ann")
-    by_cook = msgspec.structs.replace(ann.account, agent="cook")
-    cook = msgspec.structs.replace(ann, account=by_cook, agent_day_usd=100.0)
+    cook = msgspec.structs.replace(ann.account, agent="cook")
+    by_cook = msgspec.structs.replace(ann, account=cook, agent_day_usd=100.0)
     async with open_calls(tmp_path, one, settings=capped, counter=NoCounter()) as rig:
         with pytest.raises(Overloaded, match="budget of this agent cannot be checked"):
-            await rig.call(small(), "one", payer=cook)
+            await rig.call(small(), "one", payer=by_cook)
         await rig.call(small(), "one", payer=ann)
 
     assert len(one.calls) == 1
