@@ -5,7 +5,7 @@ after it is reported in the stream.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from functools import cached_property, partial
 
@@ -13,7 +13,7 @@ import msgspec
 
 from hermes.agents.roster import Roster
 from hermes.calls.context_fit import request_tokens
-from hermes.calls.demands import demands_of, sampling_hints
+from hermes.calls.demands import conflict_hints, demands_of, sampling_hints
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
@@ -30,6 +30,7 @@ from hermes.message.ids import MakeId
 from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
+from hermes.ports.options import Option
 from hermes.ports.provider import ModelName, ModelRequest, TextDelta
 from hermes.ports.responses import ResponseStore
 from hermes.routing.plan import CallNeeds, Candidate, Plan
@@ -237,7 +238,7 @@ class WireEndpoint:
 
     def _with_vain_hints(self, call: WireCall, candidate: Candidate | None) -> WireCall:
         """Return the call; hints that its model does not have are listed as without effect."""
-        hints = (*call.hints, *sampling_hints(call.request))
+        hints = (*call.hints, *_conflicts(call), *sampling_hints(call.request))
         if not hints:
             return call
         has = frozenset() if candidate is None else self._parts.planner.options_of(candidate)
@@ -330,6 +331,15 @@ def _limited(request: ModelRequest, caller: ApiCaller) -> ModelRequest:
     return msgspec.structs.replace(
         request, max_output_tokens=most if wanted is None else min(wanted, most)
     )
+
+
+def _conflicts(call: WireCall) -> Iterator[tuple[Option, str]]:
+    """Yield what a model needs to heed the hints of a call together, with their fields."""
+    fields = dict(call.hints)
+    if fields:
+        for option, hint in conflict_hints(call.request):
+            if hint in fields:
+                yield option, fields[hint]
 
 
 def headers_of(
