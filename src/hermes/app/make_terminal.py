@@ -29,6 +29,7 @@ from hermes.tools.terminal.work_folders import FOLDER, WorkFolder, WorkFolders
 
 _CHECK_S = 5.0
 _DAY_S = 86_400.0
+_MB = 1_000_000
 _SANDBOXED = (
     "It has no network, reads the programs of the system, and writes only to that folder and to /tmp,"
     " which is empty for each command."
@@ -88,6 +89,7 @@ def make_terminal(
         sandbox=sandbox,
         shared=terminal.cwd,
         keep_s=_kept_days(settings) * _DAY_S,
+        free_mb=terminal.min_free_mb,
         clock=clock,
     )
     processes = BackgroundProcesses(
@@ -169,7 +171,6 @@ def _tools(settings: Settings, commands: Commands, files: SessionFiles) -> tuple
 
 def _is_full(folders: WorkFolders, folder_mb: int) -> Callable[[WorkFolder], Awaitable[bool]]:
     async def is_full(work: WorkFolder) -> bool:
-        used = await asyncio.to_thread(folders.files(work).used_bytes)
-        return used > folder_mb * 1_000_000
+        return await asyncio.to_thread(folders.is_full, work, folder_mb * _MB)
 
     return is_full

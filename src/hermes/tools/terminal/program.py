@@ -26,6 +26,7 @@ _PROCESSES: Final = Path("/proc")
 _POLL_S: Final = 0.02
 _PIPE_S: Final = 1.0
 _LOOK_S: Final = 2.0
+_SHARE: Final = 10
 _PIECE: Final = 65_536
 _KILL_ROUNDS: Final = 50
 _STOP_ROUNDS: Final = 500
@@ -99,9 +100,13 @@ class SandboxedProgram:
         """Wait for the program; return None as soon as its folder is full."""
         exited = asyncio.create_task(self.exited(), name="program exit")
         try:
-            while not (await asyncio.wait({exited}, timeout=_LOOK_S))[0]:
+            pause = _LOOK_S
+            while not (await asyncio.wait({exited}, timeout=pause))[0]:
+                began = asyncio.get_running_loop().time()
                 if await is_full():
                     return None
+                # A folder of many files takes time to measure, which the gateway needs for others.
+                pause = max(_LOOK_S, _SHARE * (asyncio.get_running_loop().time() - began))
             return exited.result()
         finally:
             exited.cancel()

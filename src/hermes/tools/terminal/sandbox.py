@@ -34,6 +34,14 @@ _UNINSTALLED: Final = (
     "terminal.sandbox to unsafe"
 )
 _OPEN_FILES: Final = 1_024
+# A user namespace of its own, so that processes are counted for each sandbox, and none below it, in
+# which a program would be root. Where the kernel gives none to "nobody", none is needed for the second.
+_OWN_USERS: Final = (
+    "unshare --user true 2>/dev/null || exec \"$@\"; "
+    "exec unshare --user --map-current-user --keep-caps /bin/sh -c "
+    "'echo 0 2>/dev/null > /proc/sys/user/max_user_namespaces; exec \"$@\"' sh "
+    'setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"'
+)
 
 
 class ProgramLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +80,7 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind == "unsafe":
             return (*_with_parent(), *self._limited(), *program)
         given = (*self._as_nobody(), *self._limited(), *program)
-        return (_tool("bwrap"), *self._walls(folder), "--", *given)
+        return (*_yielding(), _tool("bwrap"), *self._walls(folder), "--", *given)
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return all environment variables of a program: none of the gateway's own."""
@@ -114,13 +122,14 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     def _identity(self) -> tuple[str, ...]:
         if self.is_root:
             return ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-        return ("--unshare-user",)
+        return ("--unshare-user", "--disable-userns")
 
     def _as_nobody(self) -> tuple[str, ...]:
         if not self.is_root:
             return ()
         ids = (f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups")
-        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--")
+        own_users = ("/bin/sh", "-c", _OWN_USERS, "sh")
+        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--", *own_users)
 
     def _limited(self) -> tuple[str, ...]:
         prlimit, limits = _found("prlimit"), self.limits
@@ -175,3 +184,10 @@ def _with_parent() -> tuple[str, ...]:
     """Return what ends an unsafe program with the gateway, where there is such a program."""
     setpriv = _found("setpriv")
     return () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
+
+
+def _yielding() -> tuple[str, ...]:
+    """Return what lets a program wait for everything else on the machine, and die first without memory."""
+    chrt, choom = _found("chrt"), _found("choom")
+    idle = () if chrt is None else (chrt, "--idle", "0")
+    return idle if choom is None else (*idle, choom, "-n", "1000", "--")

@@ -6,6 +6,7 @@ from typing import Final
 from hermes.errors import TooLarge
 from hermes.ports.work_files import SessionOwner, WorkFile
 from hermes.tools.terminal.files_beneath import FilesBeneath
+from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.work_folders import WorkFolders
 
 _MB: Final = 1_000_000
@@ -25,14 +26,15 @@ class SessionFiles:
 
     def write(self, owner: SessionOwner, path: str, data: bytes) -> bool:
         """Write a file if there is room for it; return whether it is new."""
-        folder = self.folder(owner)
-        used = folder.used_bytes()
+        work = self._folders.open(owner.person_id, owner.lane)
+        self._folders.check_disk(work)
+        used = used_bytes(work.files)
         if used + len(data) > self._folder_bytes:
             raise TooLarge(
                 f"The working folder holds {used:,} bytes, and with this file more than the "
                 f"{self._folder_bytes:,} that are allowed: delete files first."
             )
-        return folder.write(path, data)
+        return self._folders.files(work).write(path, data)
 
     async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
         """Return the files of a session, at most as many as are listed at once."""

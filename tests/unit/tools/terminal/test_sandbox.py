@@ -244,8 +244,8 @@ async def test_a_gateway_of_a_normal_user_has_the_same_walls(tmp_path: Path) -> 
     (home / "key").write_text("the-key-of-the-store")
     folder = work_folder(tmp_path, make_sandbox())
     # Above its own folders a user can enter all folders.
-    for one in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        one.chmod(0o755)
+    for one in (tmp_path, *tmp_path.parents):
+        one.chmod(one.stat().st_mode | 0o555)
     sandbox = Sandbox(limits=ProgramLimits(processes=60, file_mb=20), is_root=False)
     tried = (
         f"touch note /x /usr/x /dev/x /etc/x; cat {home}/key /etc/passwd /proc/1/environ; ulimit -u;"
@@ -289,3 +289,49 @@ def test_an_output_keeps_its_two_ends() -> None:
         kept.add(piece)
 
     assert kept.text == "01234\n[411 bytes are left out here]\nend!!"
+
+
+@pytest.mark.req("W42")
+async def test_a_fork_bomb_takes_no_processes_of_another_sandbox(
+    sandbox: Sandbox, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = work_folder(tmp_path / "other", sandbox)
+    bomb = "touch began; bomb() { bomb | bomb & }; bomb; exec -a bomb-other sleep 60"
+    bombing = asyncio.create_task(shell(sandbox, bomb, folder, timeout_s=15))
+    await until((folder / "began").exists)
+    await asyncio.sleep(1)
+    ended = await shell(sandbox, "for i in $(seq 20); do /bin/true & done; wait; echo fine", other)
+    was_bombing = not bombing.done()
+    bombing.cancel()
+    await asyncio.wait({bombing})
+
+    assert was_bombing
+    assert (ended.code, ended.output) == (0, "fine\n")
+
+
+@pytest.mark.req("W42")
+async def test_nobody_becomes_root_in_a_namespace_of_their_own(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    ended = await shell(
+        sandbox, "unshare --user --map-root-user --mount mount -t tmpfs none /tmp && echo MOUNTED", folder
+    )
+
+    assert ended.code != 0
+    assert "MOUNTED" not in ended.output
+
+
+@pytest.mark.req("W42")
+async def test_commands_wait_for_the_gateway_and_die_first_without_memory(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    ended = await shell(
+        sandbox,
+        "chrt --pid $$; chrt --other 0 true || echo refused; cat /proc/self/oom_score_adj",
+        folder,
+    )
+
+    assert "SCHED_IDLE" in ended.output
+    assert "refused" in ended.output
+    assert ended.output.endswith("1000\n")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from hermes.config import TerminalSettings
+from hermes.errors import TooLarge
+from hermes.ports.work_files import SessionOwner
 from hermes.tools.terminal.sandbox import missing_tools
-from tests.unit.tools.terminal.rigs import TerminalRig, context, until
+from tests.unit.tools.terminal.rigs import LANE, TerminalRig, context, until
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason="bubblewrap is not installed")
 
@@ -230,3 +232,36 @@ def test_the_whole_command_is_shown_to_who_approves_it(tmp_path: Path) -> None:
     assert rig.terminal.traits.shown_chars >= 2 * 3_000
     assert not rig.terminal.traits.idempotent
     assert context().approved_by == "nobody"
+
+
+@pytest.mark.req("W42")
+async def test_a_disk_that_is_nearly_full_ends_commands_and_takes_no_uploads(
+    tmp_path: Path,
+) -> None:
+    disk = os.statvfs(tmp_path)
+    free_mb = disk.f_bavail * disk.f_frsize // 1_000_000
+    rig = TerminalRig(tmp_path, free_mb=free_mb + 10_000)
+    owner = SessionOwner(person_id="p_ann", lane=LANE)
+
+    ran = await rig.call("terminal", command="echo ran")
+    wrote = await rig.call("write_file", path="note", text="kept")
+    with pytest.raises(TooLarge):
+        await rig.files.put(owner, "note", b"kept")
+
+    assert (ran.failed, wrote.failed) == (True, True)
+    assert "nearly full" in ran.text
+    assert rig.folders.is_full(rig.work(), 1_000_000_000)
+
+
+@pytest.mark.req("W42")
+async def test_a_very_deep_folder_ends_no_tool_and_is_erased(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    deep = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    await rig.call("terminal", command=f'python3 -c "{deep}"')
+
+    after = await rig.call("terminal", command="echo fine")
+    wrote = await rig.call("write_file", path="note", text="kept")
+    rig.folders.erase("p_ann")
+
+    assert (after.text.endswith("fine\n"), wrote.failed) == (True, False)
+    assert not rig.work().records.exists()
