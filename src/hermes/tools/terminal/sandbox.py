@@ -37,7 +37,7 @@ _OPEN_FILES: Final = 1_024
 # A user namespace of its own, so that processes are counted for each sandbox, and none below it, in
 # which a program would be root. Where the kernel gives none to "nobody", none is needed for the second.
 _OWN_USERS: Final = (
-    "unshare --user true 2>/dev/null || exec \"$@\"; "
+    'unshare --user true 2>/dev/null || exec "$@"; '
     "exec unshare --user --map-current-user --keep-caps /bin/sh -c "
     "'echo 0 2>/dev/null > /proc/sys/user/max_user_namespaces; exec \"$@\"' sh "
     'setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"'

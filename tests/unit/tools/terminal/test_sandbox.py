@@ -315,7 +315,9 @@ async def test_nobody_becomes_root_in_a_namespace_of_their_own(
     sandbox: Sandbox, folder: Path
 ) -> None:
     ended = await shell(
-        sandbox, "unshare --user --map-root-user --mount mount -t tmpfs none /tmp && echo MOUNTED", folder
+        sandbox,
+        "unshare --user --map-root-user --mount mount -t tmpfs none /tmp && echo MOUNTED",
+        folder,
     )
 
     assert ended.code != 0
