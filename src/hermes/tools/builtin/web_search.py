@@ -30,7 +30,7 @@ _TITLE: Final = 200
 _TEXT: Final = 500
 _URL: Final = 1_000
 # In one line: a line break in an address could pass as the next result.
-_ADDRESS: Final = re.compile(r"https?://[^\s\[\]]++\Z", re.IGNORECASE)
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#\[\]]++(?:[/?#]\S*+)?\Z", re.IGNORECASE)
 
 
 class SearchEngine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
