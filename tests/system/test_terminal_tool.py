@@ -100,6 +100,7 @@ async def test_files_come_and_go_over_the_api(home: Path) -> None:
         made = await http.put("/api/files/a/in.txt", params=ANN, data=b"from ann")
         large = await http.put("/api/files/large", params=ANN, data=b"x" * 1_001)
         outside = await http.put("/api/files/..%2fout", params=ANN, data=b"x")
+        endless = await http.put(f"/api/files/{'x' * 300}", params=ANN, data=b"x")
         nobody = await http.get("/api/files")
         read = await say(http, asks("terminal", command="cat a/in.txt"))
         said = await story(home, read["id"])
@@ -116,7 +117,7 @@ async def test_files_come_and_go_over_the_api(home: Path) -> None:
             locked = await stranger.get("/api/files/a/in.txt", params=ANN)
 
     assert (unknown.status, made.status, large.status, outside.status) == (404, 201, 413, 400)
-    assert nobody.status == 400
+    assert (nobody.status, endless.status) == (400, 400)
     assert "from ann" in said
     assert [one["path"] for one in listed["files"]] == ["a/in.txt", "out.html"]
     assert (body, page.headers["content-disposition"]) == (b"<script>", "attachment")
