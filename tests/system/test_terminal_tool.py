@@ -179,6 +179,47 @@ async def test_new_ends_background_processes_and_erasure_removes_the_folder(home
     assert list((home / "workdirs").iterdir()) == []
 
 
+WRITER = "while :; do echo private > $RANDOM.txt; done"
+
+
+@pytest.mark.req("W42", "J24")
+async def test_erasing_a_person_ends_their_command_and_leaves_none_of_its_files(home: Path) -> None:
+    # A command that writes faster than anybody removes.
+    (home / "config.yaml").write_text(CONFIG.replace('"touch *"', '"touch *", "bash w.sh"'))
+
+    async def writes() -> bool:
+        return any((home / "workdirs").glob("*/*/files/*.txt"))
+
+    async with model_server() as url, opened(home, url) as (_, http):
+        await say(http, asks("write_file", path="w.sh", text=WRITER))
+        running = asyncio.create_task(say(http, asks("terminal", command="bash w.sh")))
+        await until(writes)
+        await hermes(home, "users", "erase", "rest:ann", "--yes")
+        left = list((home / "workdirs").iterdir())
+        await running
+
+    assert left == []
+    assert list((home / "workdirs").iterdir()) == []
+
+
+@pytest.mark.req("W42", "J24", "J9")
+async def test_what_a_kill_in_an_erasure_leaves_is_removed_at_the_next_start(home: Path) -> None:
+    async def has_none() -> bool:
+        return not list((home / "workdirs").iterdir())
+
+    async with model_server() as url:
+        async with opened(home, url) as (live, http):
+            await say(http, asks("write_file", path="mine", text="private"))
+            (folder,) = (home / "workdirs").iterdir()
+            await hermes(home, "users", "erase", "rest:ann", "--yes")
+            await live.stop(signal.SIGKILL)
+        # As if the kill had come before the files were removed.
+        (folder / "session" / "files").mkdir(parents=True)
+        (folder / "session" / "files" / "mine").write_text("private")
+        async with opened(home, url):
+            await until(has_none)
+
+
 @pytest.mark.req("W42")
 async def test_doctor_says_whether_the_sandbox_works(home: Path) -> None:
     works = (await run_command(home, "doctor")).stdout

@@ -187,7 +187,7 @@ def _with_parent() -> tuple[str, ...]:
 
 
 def _yielding() -> tuple[str, ...]:
-    """Return what lets a program wait for everything else on the machine, and die first without memory."""
-    chrt, choom = _found("chrt"), _found("choom")
-    idle = () if chrt is None else (chrt, "--idle", "0")
-    return idle if choom is None else (*idle, choom, "-n", "1000", "--")
+    """Return what gives a program less processor time than others, and lets it die first without memory."""
+    nice, choom = _found("nice"), _found("choom")
+    low = () if nice is None else (nice, "-n", "10")
+    return low if choom is None else (*low, choom, "-n", "1000", "--")

@@ -101,10 +101,15 @@ class WorkFolders:
             )
 
     def is_full(self, work: WorkFolder, most: int) -> bool:
-        """Return whether a folder takes more than `most` bytes, or fills the disk."""
+        """Return whether a folder takes more than `most` bytes, or fills the disk.
+
+        Nothing more has room in one that is being removed.
+        """
+        if not (work.records / _MARK).exists():
+            return True
         try:
             return self._is_disk_full(work) or used_bytes(work.files) > most
-        except TooLarge:
+        except (FileNotFoundError, TooLarge):
             return True
 
     def _is_disk_full(self, work: WorkFolder) -> bool:
@@ -113,16 +118,29 @@ class WorkFolders:
         is_crowded = disk.f_files > 0 and disk.f_favail < _FEW_ENTRIES
         return disk.f_bavail * disk.f_frsize < self._free_mb * _MB or is_crowded
 
+    def people(self) -> tuple[str, ...]:
+        """Return whose folders there are."""
+        return tuple(sorted(one.name for one in self._root.glob("*")))
+
+    def close(self, person_id: str) -> None:
+        """Let the commands end that run in the folders of a person."""
+        for mark in self._root.glob(f"{_plain(person_id)}/*/{_MARK}"):
+            mark.unlink(missing_ok=True)
+
     def erase(self, person_id: str) -> None:
         """Remove every folder of a person."""
         remove_tree(self._root / _plain(person_id))
 
-    def tidy(self) -> int:
-        """Remove the folders that were not used for long, once an hour; return how many."""
+    def is_due(self) -> bool:
+        """Return whether it is time to tidy up: once an hour."""
         now = self._clock.monotonic()
         if self._tidied_at is not None and now - self._tidied_at < _TIDY_S:
-            return 0
+            return False
         self._tidied_at = now
+        return True
+
+    def tidy(self) -> int:
+        """Remove the folders that were not used for long; return how many."""
         before = self._clock.now() - self._keep_s
         old = [mark.parent for mark in self._root.glob(f"*/*/{_MARK}") if _used(mark) < before]
         for folder in old:

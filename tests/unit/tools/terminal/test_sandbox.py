@@ -325,15 +325,12 @@ async def test_nobody_becomes_root_in_a_namespace_of_their_own(
 
 
 @pytest.mark.req("W42")
-async def test_commands_wait_for_the_gateway_and_die_first_without_memory(
+async def test_commands_yield_to_the_gateway_and_die_first_without_memory(
     sandbox: Sandbox, folder: Path
 ) -> None:
-    ended = await shell(
-        sandbox,
-        "chrt --pid $$; chrt --other 0 true || echo refused; cat /proc/self/oom_score_adj",
-        folder,
-    )
+    ended = await shell(sandbox, "nice; nice -n -5 nice; cat /proc/self/oom_score_adj", folder)
 
-    assert "SCHED_IDLE" in ended.output
-    assert "refused" in ended.output
-    assert ended.output.endswith("1000\n")
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    low = str(min(19, own + 10))
+    numbers = [line for line in ended.output.splitlines() if line.isdigit()]
+    assert numbers == [low, low, "1000"]

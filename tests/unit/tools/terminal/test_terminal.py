@@ -86,10 +86,10 @@ async def test_a_command_cannot_approve_itself(tmp_path: Path) -> None:
 
 @pytest.mark.req("W42")
 async def test_time_ends_a_command(tmp_path: Path) -> None:
-    rig = TerminalRig(tmp_path, TerminalSettings(timeout_s=1))
+    rig = TerminalRig(tmp_path, TerminalSettings(timeout_s=4))
     said = (await rig.call("terminal", command="echo begun; sleep 60", timeout_s=500)).text
 
-    assert said.startswith("ended after 1.")
+    assert said.startswith("ended after 4.")
     assert "its time was over" in said
     assert said.endswith("begun\n")
 
@@ -265,3 +265,17 @@ async def test_a_very_deep_folder_ends_no_tool_and_is_erased(tmp_path: Path) -> 
 
     assert (after.text.endswith("fine\n"), wrote.failed) == (True, False)
     assert not rig.work().records.exists()
+
+
+@pytest.mark.req("W42", "J24")
+async def test_a_command_ends_when_its_person_is_erased(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    work = rig.folders.open("p_ann", LANE)
+
+    before = rig.folders.is_full(work, 1_000_000)
+    rig.folders.close("p_ann")
+    closing = rig.folders.is_full(work, 1_000_000)
+    rig.folders.erase("p_ann")
+
+    assert (before, closing, rig.folders.is_full(work, 1_000_000)) == (False, True, True)
+    assert rig.folders.people() == ()
