@@ -3,11 +3,13 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.config import TerminalSettings
 from hermes.errors import TooLarge
 from hermes.ports.work_files import SessionOwner
+from hermes.tools.terminal.background import ProcessRecord
 from hermes.tools.terminal.sandbox import missing_tools
 from tests.unit.tools.terminal.rigs import LANE, TerminalRig, context, until
 
@@ -279,3 +281,39 @@ async def test_a_command_ends_when_its_person_is_erased(tmp_path: Path) -> None:
 
     assert (before, closing, rig.folders.is_full(work, 1_000_000)) == (False, True, True)
     assert rig.folders.people() == ()
+
+
+@pytest.mark.req("W42")
+async def test_what_ended_long_ago_is_forgotten_and_no_id_means_two_processes(
+    tmp_path: Path,
+) -> None:
+    rig = TerminalRig(tmp_path)
+    folder = rig.folders.open("p_ann", LANE).records / "processes"
+    folder.mkdir()
+    for number in range(1, 31):
+        ended = ProcessRecord(
+            id=f"b{number}", command="true", epoch=0, run="n_0", started_at=1.0, why="exited"
+        )
+        (folder / f"b{number}.json").write_bytes(msgspec.json.encode(ended))
+        (folder / f"b{number}.out").write_bytes(b"x" * 1_000)
+
+    said = (await rig.call("terminal", command="sleep 60", background=True)).text
+    kept = [one.id for one in await rig.processes.records(rig.work())]
+    await rig.processes.close()
+
+    assert "started as b31" in said
+    assert kept == [f"b{number}" for number in range(11, 32)]
+    assert sorted(one.name for one in folder.glob("*.out"))[0] == "b11.out"
+
+
+@pytest.mark.req("W42")
+async def test_a_search_reads_no_more_than_a_limit_of_files_that_are_holes(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    files = rig.folders.open("p_ann", LANE).files
+    for number in range(250):
+        with (files / f"hole{number}").open("wb") as file:
+            file.truncate(1_000_000)
+
+    said = (await rig.call("search_files", text="x")).text
+
+    assert said == "There is more than can be searched at once; name a folder."
