@@ -44,6 +44,12 @@ _OWN_USERS: Final = (
 )
 
 
+# Ends a program with the gateway, however early that dies: bubblewrap does so by itself only once it
+# runs. Of the pipe the gateway holds the other end, so reading ends with it.
+_LIFELINE: Final = 'fd=$0; { read -r -u "$fd" _; kill -KILL -1; } & exec "$@" {fd}<&-'
+_BASH: Final = "/bin/bash"
+
+
 class ProgramLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a sandboxed program may take; memory is counted for each of its processes."""
 
@@ -75,12 +81,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         """Return the path at which a program sees its working folder."""
         return WORK if self.kind == "bubblewrap" else str(folder)
 
-    def command(self, program: Sequence[str], *, folder: Path) -> tuple[str, ...]:
-        """Return the whole command line of a program."""
+    def command(
+        self, program: Sequence[str], *, folder: Path, lifeline: int | None = None
+    ) -> tuple[str, ...]:
+        """Return the whole command line of a program.
+
+        It ends when no process holds the other end of the pipe `lifeline` any more.
+        """
         if self.kind == "unsafe":
             return (*_with_parent(), *self._limited(), *program)
-        given = (*self._as_nobody(), *self._limited(), *program)
-        return (*_yielding(), _tool("bwrap"), *self._walls(folder), "--", *given)
+        given = (*self._as_nobody(), *_held_by(lifeline), *self._limited(), *program)
+        return (*_first_to_die(), _tool("bwrap"), *self._walls(folder), "--", *given)
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return all environment variables of a program: none of the gateway's own."""
@@ -186,8 +197,12 @@ def _with_parent() -> tuple[str, ...]:
     return () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
 
 
-def _yielding() -> tuple[str, ...]:
-    """Return what gives a program less processor time than others, and lets it die first without memory."""
-    nice, choom = _found("nice"), _found("choom")
-    low = () if nice is None else (nice, "-n", "10")
-    return low if choom is None else (*low, choom, "-n", "1000", "--")
+def _held_by(lifeline: int | None) -> tuple[str, ...]:
+    is_held = lifeline is not None and Path(_BASH).exists()
+    return (_BASH, "-c", _LIFELINE, str(lifeline)) if is_held else ()
+
+
+def _first_to_die() -> tuple[str, ...]:
+    """Return what lets a program die before others if the machine has no memory left."""
+    choom = _found("choom")
+    return () if choom is None else (choom, "-n", "1000", "--")
