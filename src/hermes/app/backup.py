@@ -44,6 +44,7 @@ _NO_PART: Final = {
     "search.db": "Hermes makes it again",
     "logs": "Hermes makes it again",
     "run": "Hermes makes it again",
+    "workdirs": "it has what commands have written: copy what you want to keep",
     "copies": "copies of the database before upgrades",
 }
 _BESIDE = ("-wal", "-shm")

@@ -24,6 +24,8 @@ _log = structlog.get_logger(__name__)
 _RECORDS: Final = "processes"
 _CHECK_S: Final = 2.0
 _SHOWN: Final = 200
+# Outputs are not part of the working folder, so its limit does not count them.
+_KEPT: Final = 20
 Why = Literal["", "exited", "stopped", "session", "gateway", "time", "full"]
 _TOLD: Final[dict[Why, str]] = {
     "": "it is running",
@@ -169,8 +171,10 @@ class BackgroundProcesses:
                 f"{len(running)} background processes run in this session, and that is the limit; "
                 f"stop one with terminal_stop: {', '.join(running)}"
             )
+        known = await self.records(work)
+        await asyncio.to_thread(_forget, work, known)
         record = ProcessRecord(
-            id=f"b{len(await self.records(work)) + 1}",
+            id=f"b{int(known[-1].id[1:]) + 1 if known else 1}",
             command=command,
             epoch=await self._epoch_of(work.lane),
             run=self._run,
@@ -326,6 +330,14 @@ async def _save(work: WorkFolder, record: ProcessRecord) -> None:
 def _saved(work: WorkFolder) -> list[ProcessRecord]:
     paths = (work.records / _RECORDS).glob("b*.json")
     return [_decode(one.read_bytes()) for one in sorted(paths, key=lambda one: int(one.stem[1:]))]
+
+
+def _forget(work: WorkFolder, known: Sequence[ProcessRecord]) -> None:
+    """Remove the oldest records of processes that have ended, with their output."""
+    ended = [one for one in known if one.why]
+    for one in ended[: max(0, len(ended) - _KEPT)]:
+        _path(work, one.id, "out").unlink(missing_ok=True)
+        _path(work, one.id, "json").unlink(missing_ok=True)
 
 
 def _bytes_of(path: Path) -> bytes:

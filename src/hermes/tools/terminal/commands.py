@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final
 
 from hermes.config import TerminalSettings
-from hermes.errors import ToolError
+from hermes.errors import TooLarge, ToolError
 from hermes.message.session_key import root_lane
 from hermes.ports.tool import Approver, ToolContext
 from hermes.tools.terminal.background import BackgroundProcesses, ProcessRecord
 from hermes.tools.terminal.command_shapes import fits
+from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.program import ProgramResult, run
 from hermes.tools.terminal.sandbox import Sandbox
 from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
@@ -51,12 +52,11 @@ class Commands:
     async def run(self, command: str, context: ToolContext, *, timeout_s: float) -> str:
         """Run a command to its end and return its exit code and output."""
         work = await self._begin(command, context)
-        full_bytes = self._settings.folder_mb * _MB
         # What is too large already may be made smaller.
-        most = max(full_bytes, await self._used(work))
+        most = max(self._settings.folder_mb * _MB, await self._used(work))
 
         async def is_full() -> bool:
-            return await self._used(work) > most
+            return await asyncio.to_thread(self._folders.is_full, work, most)
 
         ended = await run(
             self._sandbox,
@@ -115,6 +115,10 @@ class Commands:
         if not agreed and await self.approver(command, context) != "nobody":
             raise ToolError("nobody has approved this command yet; call the tool again")
         work = await asyncio.to_thread(self._folders.open, context.person_id, context.lane)
+        try:
+            self._folders.check_disk(work)
+        except TooLarge as error:
+            raise ToolError(str(error)) from error
         if agreed and self._settings.approval == "once":
             epoch = await self._epoch_of(work.lane)
             await asyncio.to_thread((work.records / _GRANT).write_text, str(epoch))
@@ -127,7 +131,10 @@ class Commands:
         return granted == str(await self._epoch_of(work.lane))
 
     async def _used(self, work: WorkFolder) -> int:
-        return await asyncio.to_thread(self._folders.files(work).used_bytes)
+        try:
+            return await asyncio.to_thread(used_bytes, work.files)
+        except TooLarge as error:
+            raise ToolError(str(error)) from error
 
 
 def shell_program(command: str) -> tuple[str, ...]:
@@ -138,7 +145,7 @@ def shell_program(command: str) -> tuple[str, ...]:
 
 def _told(ended: ProgramResult, folder_mb: int) -> str:
     if ended.was_full:
-        how = f"ended after {ended.seconds:.1f} s: the working folder exceeds {folder_mb} MB"
+        how = f"ended after {ended.seconds:.1f} s: the working folder exceeds {folder_mb} MB, or the disk is nearly full"
     elif ended.code is None:
         how = f"ended after {ended.seconds:.1f} s: its time was over; it may have taken effect in part"
     elif ended.code < 0:

@@ -26,6 +26,7 @@ _PROCESSES: Final = Path("/proc")
 _POLL_S: Final = 0.02
 _PIPE_S: Final = 1.0
 _LOOK_S: Final = 2.0
+_SHARE: Final = 10
 _PIECE: Final = 65_536
 _KILL_ROUNDS: Final = 50
 _STOP_ROUNDS: Final = 500
@@ -77,9 +78,10 @@ class KeptOutput:
 class SandboxedProgram:
     """A running program with its streams; whoever starts one awaits its `end`."""
 
-    def __init__(self, process: Process, *, mark: str) -> None:
+    def __init__(self, process: Process, *, mark: str, lifeline: int) -> None:
         self._process = process
         self._mark = mark
+        self._lifeline: int | None = lifeline
 
     @property
     def streams(self) -> Process:
@@ -99,9 +101,13 @@ class SandboxedProgram:
         """Wait for the program; return None as soon as its folder is full."""
         exited = asyncio.create_task(self.exited(), name="program exit")
         try:
-            while not (await asyncio.wait({exited}, timeout=_LOOK_S))[0]:
+            pause = _LOOK_S
+            while not (await asyncio.wait({exited}, timeout=pause))[0]:
+                began = asyncio.get_running_loop().time()
                 if await is_full():
                     return None
+                # A folder of many files takes time to measure, which the gateway needs for others.
+                pause = max(_LOOK_S, _SHARE * (asyncio.get_running_loop().time() - began))
             return exited.result()
         finally:
             exited.cancel()
@@ -123,6 +129,9 @@ class SandboxedProgram:
 
     def close(self) -> None:
         """Close the pipes, also if somebody else holds them; there is no public API for this."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
         transport = getattr(self._process, "_transport", None)
         if transport is not None:
             transport.close()
@@ -141,20 +150,26 @@ async def start(
     is_safe = sandbox.kind == "bubblewrap"
     mark = "" if is_safe else secrets.token_hex(16)
     variables = sandbox.environment(folder)
+    # Our end is not inherited, so it closes when this process ends, however it does.
+    theirs, lifeline = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *sandbox.command(program, folder=folder),
+            *sandbox.command(program, folder=folder, lifeline=theirs),
             stdin=PIPE if with_input else DEVNULL,
             stdout=PIPE,
             stderr=STDOUT if joins_errors else PIPE,
             env={**variables, _MARK: mark} if mark else variables,
             cwd="/" if is_safe else folder,
             start_new_session=True,
+            pass_fds=(theirs,) if is_safe else (),
         )
     except (OSError, ValueError) as error:
+        os.close(lifeline)
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ToolError(f"the program {program[0]!r} cannot be started: {reason}") from error
-    return SandboxedProgram(process, mark=mark)
+    finally:
+        os.close(theirs)
+    return SandboxedProgram(process, mark=mark, lifeline=lifeline)
 
 
 async def run(

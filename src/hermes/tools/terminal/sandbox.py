@@ -34,6 +34,20 @@ _UNINSTALLED: Final = (
     "terminal.sandbox to unsafe"
 )
 _OPEN_FILES: Final = 1_024
+# A user namespace of its own, so that processes are counted for each sandbox, and none below it, in
+# which a program would be root. Where the kernel gives none to "nobody", none is needed for the second.
+_OWN_USERS: Final = (
+    'unshare --user true 2>/dev/null || exec "$@"; '
+    "exec unshare --user --map-current-user --keep-caps /bin/sh -c "
+    "'echo 0 2>/dev/null > /proc/sys/user/max_user_namespaces; exec \"$@\"' sh "
+    'setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"'
+)
+
+
+# Ends a program with the gateway, however early that dies: bubblewrap does so by itself only once it
+# runs. Of the pipe the gateway holds the other end, so reading ends with it.
+_LIFELINE: Final = 'fd=$0; { read -r -u "$fd" _; kill -KILL -1; } & exec "$@" {fd}<&-'
+_BASH: Final = "/bin/bash"
 
 
 class ProgramLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,12 +81,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         """Return the path at which a program sees its working folder."""
         return WORK if self.kind == "bubblewrap" else str(folder)
 
-    def command(self, program: Sequence[str], *, folder: Path) -> tuple[str, ...]:
-        """Return the whole command line of a program."""
+    def command(
+        self, program: Sequence[str], *, folder: Path, lifeline: int | None = None
+    ) -> tuple[str, ...]:
+        """Return the whole command line of a program.
+
+        It ends when no process holds the other end of the pipe `lifeline` any more.
+        """
         if self.kind == "unsafe":
             return (*_with_parent(), *self._limited(), *program)
-        given = (*self._as_nobody(), *self._limited(), *program)
-        return (_tool("bwrap"), *self._walls(folder), "--", *given)
+        given = (*self._as_nobody(), *_held_by(lifeline), *self._limited(), *program)
+        return (*_first_to_die(), _tool("bwrap"), *self._walls(folder), "--", *given)
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return all environment variables of a program: none of the gateway's own."""
@@ -114,13 +133,14 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     def _identity(self) -> tuple[str, ...]:
         if self.is_root:
             return ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-        return ("--unshare-user",)
+        return ("--unshare-user", "--disable-userns")
 
     def _as_nobody(self) -> tuple[str, ...]:
         if not self.is_root:
             return ()
         ids = (f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups")
-        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--")
+        own_users = ("/bin/sh", "-c", _OWN_USERS, "sh")
+        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--", *own_users)
 
     def _limited(self) -> tuple[str, ...]:
         prlimit, limits = _found("prlimit"), self.limits
@@ -175,3 +195,14 @@ def _with_parent() -> tuple[str, ...]:
     """Return what ends an unsafe program with the gateway, where there is such a program."""
     setpriv = _found("setpriv")
     return () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
+
+
+def _held_by(lifeline: int | None) -> tuple[str, ...]:
+    is_held = lifeline is not None and Path(_BASH).exists()
+    return (_BASH, "-c", _LIFELINE, str(lifeline)) if is_held else ()
+
+
+def _first_to_die() -> tuple[str, ...]:
+    """Return what lets a program die before others if the machine has no memory left."""
+    choom = _found("choom")
+    return () if choom is None else (choom, "-n", "1000", "--")
