@@ -28,7 +28,9 @@ SCRIPTED_MODEL = "{{model}}"
 """
 
 
-def write_home(home: Path, *, more: dict[str, Any] | None = None, **own: Any) -> Path:
+def write_home(
+    home: Path, *, more: dict[str, Any] | None = None, sandbox: str = SANDBOX, **own: Any
+) -> Path:
     """Write a configuration with the adapters `one` and `two`, and `broken`, which does not start."""
     home.mkdir(mode=0o700, exist_ok=True)
     tools = home.parent / "tools"
@@ -39,7 +41,7 @@ def write_home(home: Path, *, more: dict[str, Any] | None = None, **own: Any) ->
         path = tools / f"{name}.toml"
         path.write_text(DESCRIPTION.format(python=PYTHON, program=program, check=check))
         adapters[name] = {"description": str(path), "readable": readable, **own}
-    settings = {"adapters": {**adapters, **(more or {})}, "terminal": {"sandbox": SANDBOX}}
+    settings = {"adapters": {**adapters, **(more or {})}, "terminal": {"sandbox": sandbox}}
     (home / "config.yaml").write_text(json.dumps(settings))
     return home
 

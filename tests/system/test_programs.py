@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.system.live import live_gateway, model_server, run_command, with_model
-from tests.system.program_parts import Desk, costs_of, sessions_in, write_home
+from tests.system.program_parts import SANDBOX, Desk, costs_of, sessions_in, write_home
 from tests.unit.tools.terminal.rigs import until
 
 pytestmark = pytest.mark.req("A25")
@@ -130,39 +130,42 @@ async def test_an_agent_whose_program_does_not_start_says_so(desk: Desk) -> None
 
 
 @pytest.mark.req("J1", "A25")
+@pytest.mark.parametrize("sandbox", sorted({SANDBOX, "unsafe"}))
 async def test_after_kill_9_the_program_is_gone_and_the_turn_goes_on_in_its_session(
-    tmp_path: Path,
+    tmp_path: Path, sandbox: str
 ) -> None:
-    home = write_home(tmp_path / "home")
+    home = write_home(tmp_path / "home", sandbox=sandbox)
     async with aiohttp.ClientSession() as session:
         async with live_gateway(home) as live:
             desk = Desk(live, session)
             await desk.make("one")
-            hanging = asyncio.create_task(desk.say("hang on"))
-            await until(lambda: sessions_in(home) == [["hang on"]])
-            await asyncio.sleep(0.2)
+            hanging = asyncio.create_task(desk.say("nest here"))
+            await until(lambda: sessions_in(home) and len(_of(home)) > (sandbox == "unsafe"))
             await live.stop(signal.SIGKILL)
             hanging.cancel()
-        await until(lambda: not _running(tmp_path / "tools" / "program.py"))
 
         async with live_gateway(home) as live:
             desk = Desk(live, session)
             await until(lambda: len(sessions_in(home)[0]) == 2)
+            await desk.say("/stop")
             reply = await desk.say("and then?")
+        await until(lambda: not _of(home))
 
     (asked,) = sessions_in(home)
-    assert asked[0] == "hang on"
+    assert asked[0] == "nest here"
     assert asked[1].startswith("[A restart cut you off")
-    assert asked[1].endswith("hang on")
+    assert asked[1].endswith("nest here")
     assert (asked[2], reply["reply"]) == ("and then?", "said: and then?")
 
 
-def _running(program: Path) -> bool:
+def _of(home: Path) -> list[int]:
+    """Return the programs of a home, and what they have started without a sandbox."""
+    found, program = [], str(home.parent / "tools" / "program.py")
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            line = (entry / "cmdline").read_bytes()
+            folder, line = (entry / "cwd").readlink(), (entry / "cmdline").read_bytes()
         except OSError:
             continue
-        if str(program).encode() in line:
-            return True
-    return False
+        if program.encode() in line or folder.is_relative_to(home / "workdirs"):
+            found.append(int(entry.name))
+    return found

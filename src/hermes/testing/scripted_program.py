@@ -4,7 +4,7 @@ Run by path, with nothing but the standard library: it may be started where Herm
 keeps its sessions in the folder where it works, `sessions/ID`, one line for each message.
 
 The first word of a message is what it does: `hang`, `deaf` (hangs and ignores SIGTERM), `fork` (leaves
-a child that holds the pipe), `flood` (100 MB in lines), `line` (100 MB in one), `crash`, `quiet` (ends without a
+a child that holds the pipe), `nest` (hangs beside a child of another group), `flood` (100 MB in lines), `line` (100 MB in one), `crash`, `quiet` (ends without a
 word), `ask`, `model` (calls its model once), `agent` (calls an agent as if it were one), `leak` (says what is in
 a variable). Anything else is answered.
 """
@@ -49,41 +49,48 @@ def call_model(text: str, model: str) -> str:
         return str(refused.code)
 
 
-def flood(*, in_lines: bool) -> None:
-    """Write far more than anybody wants."""
-    for _ in range(FLOOD // len(PIECE)):
-        sys.stdout.write(json.dumps({"status": PIECE}) + "\n" if in_lines else PIECE)
-    sys.stdout.flush()
-
-
 def ask(text: str) -> str:
     """Ask whether it may do something; return what it was told."""
     tell(ask=f"do {text}", id=1)
     return "allowed" if json.loads(sys.stdin.readline())["allows"] else "refused"
 
 
-def act(text: str) -> str:
-    """Do what a message says; return the answer."""
-    if text.startswith("ask"):
-        return ask(text)
-    if text.startswith("model"):
-        return call_model(text, VARIABLES["SCRIPTED_MODEL"])
-    if text.startswith("agent"):
-        return call_model(text, text.replace(" ", ":"))
-    if text.startswith("leak"):
-        return VARIABLES[text.split()[1]]
-    if text.startswith("crash"):
-        sys.exit("it broke on purpose")
-    if text.startswith("fork"):
-        subprocess.Popen(["sleep", str(LONG_S)])
-        sys.exit(0)
+def hang(text: str) -> str:
+    """Go on until it is ended."""
+    if text.startswith("nest"):
+        subprocess.Popen(["sleep", str(LONG_S)], start_new_session=True)
     if text.startswith("deaf"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if text.startswith(("hang", "deaf")):
-        time.sleep(LONG_S)  # noqa: TID251  it has no loop
-    if text.startswith(("flood", "line")):
-        flood(in_lines=text.startswith("flood"))
+    time.sleep(LONG_S)  # noqa: TID251  it has no loop
     return text
+
+
+def leave(text: str) -> str:
+    """End without an answer."""
+    if text.startswith("crash"):
+        sys.exit("it broke on purpose")
+    subprocess.Popen(["sleep", str(LONG_S)])
+    sys.exit(0)
+
+
+def flood(text: str) -> str:
+    """Write far more than anybody wants."""
+    in_lines = text.startswith("flood")
+    for _ in range(FLOOD // len(PIECE)):
+        sys.stdout.write(json.dumps({"status": PIECE}) + "\n" if in_lines else PIECE)
+    sys.stdout.flush()
+    return text
+
+
+ACTS = {
+    "ask": ask,
+    "model": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"]),
+    "agent": lambda text: call_model(text, text.replace(" ", ":")),
+    "leak": lambda text: VARIABLES[text.split()[1]],
+    **dict.fromkeys(("crash", "fork"), leave),
+    **dict.fromkeys(("hang", "deaf", "nest"), hang),
+    **dict.fromkeys(("flood", "line"), flood),
+}
 
 
 def main() -> None:
@@ -101,7 +108,8 @@ def main() -> None:
     tell(text="said: ")
     if text.startswith("quiet"):
         return
-    tell(text=act(text))
+    act = ACTS.get(text.partition(" ")[0])
+    tell(text=text if act is None else act(text))
     tell(end=True, model="script-1", usage={"tokens_in": 10, "tokens_out": 2, "cost_usd": 0.01})
 
 

@@ -24,6 +24,7 @@ from hermes.ports.adapter import (
     AdapterEnd,
     AdapterEvent,
     AdapterSession,
+    AdapterStatus,
     last_event,
 )
 from hermes.ports.provider import TextDelta
@@ -34,7 +35,6 @@ from hermes.tools.programs.description import Description
 from hermes.tools.programs.dialect import (
     Asked,
     Dialect,
-    Heard,
     LinesDialect,
     Opening,
     SessionGone,
@@ -135,19 +135,23 @@ class ProgramAdapter:
             call.person_id, call.lane, str(call.agent.options.get("folder", ""))
         )
         if call.session:
-            try:
-                async with aclosing(self._run(call, work, session=call.session)) as events:
-                    async for event in events:
+            is_gone = False
+            async with aclosing(self._run(call, work, session=call.session)) as events:
+                async for event in events:
+                    is_gone = isinstance(event, SessionGone)
+                    if not isinstance(event, SessionGone):
                         yield event
+            if not is_gone:
                 return
-            except SessionGone as error:
-                if call.was_cut_off:
-                    raise AdapterLost(f"{self._name}: {error}") from error
+            if call.was_cut_off:
+                raise AdapterLost(f"{self._name}: its session is gone")
         session = "" if self._description.has_own_sessions else str(uuid.uuid5(_SESSIONS, call.id))
         if session:
             yield AdapterSession(session)
         async with aclosing(self._run(call, work, session=session, is_new=True)) as events:
             async for event in events:
+                if isinstance(event, SessionGone):
+                    raise AdapterError(f"{self._name}: it says that a new session is gone")
                 yield event
 
     async def health_check(self, agent: AdapterAgent) -> str:
@@ -178,7 +182,7 @@ class ProgramAdapter:
 
     async def _run(
         self, call: AdapterCall, work: WorkFolder, *, session: str, is_new: bool = False
-    ) -> AsyncGenerator[AdapterEvent, None]:
+    ) -> AsyncGenerator[AdapterEvent | SessionGone, None]:
         with ExitStack() as held:
             sandbox, line, asked = await self._prepared(
                 call, work, held=held, session=session, is_new=is_new
@@ -202,7 +206,7 @@ class ProgramAdapter:
             finally:
                 await finish(program, talk.errors)
 
-    def _booked(self, event: AdapterEvent) -> AdapterEvent:
+    def _booked(self, event: AdapterEvent | SessionGone) -> AdapterEvent | SessionGone:
         """Return an event; what /v1 has booked already is not booked once more."""
         if not isinstance(event, AdapterEnd) or self._open_models is None:
             return event
@@ -295,7 +299,7 @@ class _Talk:
             self._total += len(piece)
             self._kept.add(piece)
 
-    async def events(self, call: AdapterCall) -> AsyncIterator[AdapterEvent]:
+    async def events(self, call: AdapterCall) -> AsyncIterator[AdapterEvent | SessionGone]:
         """Yield what the program says; raise `AdapterError` if it ends or fails without an answer."""
         self._write(self._dialect.opening())
         if not self._dialect.reads_lines:
@@ -304,6 +308,9 @@ class _Talk:
         async with aclosing(lines) as read:
             async for data in read:
                 for heard in self._dialect.hear(data):
+                    if isinstance(heard, SessionGone):
+                        yield heard
+                        return
                     if isinstance(heard, AdapterEnd):
                         await self._let_end()
                         yield heard
@@ -317,7 +324,9 @@ class _Talk:
             raise AdapterError(self._why_ended(code))
         yield end
 
-    async def _answered(self, heard: Heard, call: AdapterCall) -> AdapterEvent | None:
+    async def _answered(
+        self, heard: TextDelta | AdapterSession | AdapterStatus | Asked | Written, call: AdapterCall
+    ) -> AdapterEvent | None:
         """Return what the person sees of something that was heard; answer what was asked."""
         if isinstance(heard, Written):
             self._write(heard.data)

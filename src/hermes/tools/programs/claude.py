@@ -55,7 +55,7 @@ class ClaudeDialect:
         if kind == "control_request":
             return self._request(line)
         if kind == "result":
-            return (self._end(line),)
+            return (SessionGone() if self._is_gone(line) else self._end(line),)
         if kind == "system" and text_at(line, "subtype") == "init":
             session = text_at(line, "session_id")
             return (AdapterSession(session),) if session else ()
@@ -101,10 +101,13 @@ class ClaudeDialect:
         )
         return _response({"subtype": "success", "request_id": asked.id, "response": decided})
 
+    def _is_gone(self, line: dict[str, Any]) -> bool:
+        """Return whether it has done nothing, because it has no such session."""
+        has_begun = self._asked.is_new or number_at(line, "num_turns") > 0
+        return line.get("is_error") is True and not has_begun
+
     def _end(self, line: dict[str, Any]) -> AdapterEnd:
         if line.get("is_error") is True:
-            if not self._asked.is_new and not number_at(line, "num_turns"):
-                raise SessionGone("Claude Code does not know its session any more")
             words = text_at(line, "result") or text_at(line, "subtype") or "it gave no reason"
             raise AdapterError(f"Claude Code failed: {words[:_PROBLEM_CHARS]}")
         if not self._answer.text:

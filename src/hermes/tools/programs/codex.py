@@ -67,7 +67,7 @@ class CodexDialect:
         number, result = line.get("id"), object_at(line, "result")
         if problem := object_at(line, "error"):
             if number == _THREAD and not self._asked.is_new:
-                raise SessionGone("Codex does not know its session any more")
+                return (SessionGone(),)
             raise AdapterError(f"Codex failed: {text_at(problem, 'message')[:_PROBLEM_CHARS]}")
         if number == _HELLO:
             return (Written(_line(method="initialized") + self._thread()),)

@@ -36,11 +36,11 @@ class Written(msgspec.Struct, frozen=True):
     data: bytes
 
 
-class SessionGone(AdapterError):
+class SessionGone(msgspec.Struct, frozen=True):
     """The program does not know the session that it should resume; it has done nothing."""
 
 
-Heard = TextDelta | AdapterSession | AdapterStatus | AdapterEnd | Asked | Written
+Heard = TextDelta | AdapterSession | AdapterStatus | AdapterEnd | Asked | Written | SessionGone
 
 
 class Opening(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ class LinesDialect:
         if problem := text_at(line, "error"):
             raise AdapterError(problem[:_SHOWN])
         if line.get("gone") is True:
-            raise SessionGone("the program does not know its session any more")
+            return (SessionGone(),)
         if line.get("end") is True:
             return (self._answer.end(usage_of(line.get("usage")), model=text_at(line, "model")),)
         return ()

@@ -97,16 +97,18 @@ def test_claude_is_told_what_we_do_not_do() -> None:
 
 @pytest.mark.parametrize(
     ("asked", "turns", "error"),
-    [(AGAIN, 0, SessionGone), (AGAIN, 1, AdapterError), (NEW, 0, AdapterError)],
+    [(AGAIN, 1, AdapterError), (NEW, 0, AdapterError)],
 )
-def test_claude_without_its_session_has_done_nothing(
-    asked: Opening, turns: int, error: type[AdapterError]
-) -> None:
+def test_claude_says_that_it_failed(asked: Opening, turns: int, error: type[AdapterError]) -> None:
     result = claude_result(is_error=True, num_turns=turns, subtype="error_during_execution")
-    with pytest.raises(AdapterError) as raised:
+    with pytest.raises(error, match="Claude Code failed: error_during_execution"):
         hear(ClaudeDialect(asked), result)
 
-    assert type(raised.value) is error
+
+def test_claude_without_its_session_has_done_nothing() -> None:
+    result = claude_result(is_error=True, num_turns=0, subtype="error_during_execution")
+
+    assert hear(ClaudeDialect(AGAIN), result) == [SessionGone()]
 
 
 def begun_codex(asked: Opening = NEW) -> tuple[CodexDialect, list[Heard]]:
@@ -144,12 +146,12 @@ def test_codex_resumes_its_session() -> None:
     assert resumed["params"]["developerInstructions"] == "Be brief."
 
 
-@pytest.mark.parametrize(("asked", "error"), [(AGAIN, SessionGone), (NEW, AdapterError)])
-def test_codex_says_that_it_has_no_such_session(asked: Opening, error: type[AdapterError]) -> None:
-    with pytest.raises(AdapterError) as raised:
-        hear(CodexDialect(asked), {"id": 2, "error": {"message": "no rollout found"}})
+def test_codex_says_that_it_has_no_such_session() -> None:
+    refused = {"id": 2, "error": {"message": "no rollout found"}}
 
-    assert type(raised.value) is error
+    assert hear(CodexDialect(AGAIN), refused) == [SessionGone()]
+    with pytest.raises(AdapterError, match="Codex failed: no rollout found"):
+        hear(CodexDialect(NEW), refused)
 
 
 def codex(method: str, **params: Any) -> dict[str, Any]:

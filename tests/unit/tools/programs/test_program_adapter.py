@@ -1,6 +1,8 @@
 """A program as an adapter, in the real sandbox: its sessions, its questions, its limits, and its end."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +16,8 @@ from hermes.message.parts import TextPart
 from hermes.ports.adapter import AdapterAgent
 from hermes.ports.tool import Question
 from hermes.tools.programs.run_keys import RunKey, RunKeys
-from hermes.tools.terminal.sandbox import SandboxKind, missing_tools
+from hermes.tools.terminal.program import end_leftovers, start
+from hermes.tools.terminal.sandbox import Sandbox, SandboxKind, missing_tools
 from tests.unit.tools.programs.program_rig import asking, heard, make_adapter
 from tests.unit.tools.terminal.rigs import until
 
@@ -174,6 +177,34 @@ async def test_a_call_that_is_stopped_leaves_nothing(tmp_path: Path, kind: Sandb
     await events.aclose()
 
     await until(lambda: not of_tests(tmp_path))
+
+
+async def test_what_a_crash_left_of_an_unsafe_program_is_found(tmp_path: Path) -> None:
+    owner = f"owner-{tmp_path.name}"
+    sandbox = Sandbox(kind="unsafe", owner=owner)
+    nested = "setsid sleep 1000 & setsid sleep 1000 & sleep 1000"
+    program = await start(sandbox, ("/bin/sh", "-c", nested), folder=tmp_path)
+    await until(lambda: len(of_owner(owner)) >= 3)
+
+    os.kill(program.streams.pid, signal.SIGKILL)
+    ended = await asyncio.to_thread(end_leftovers, owner)
+
+    assert ended >= 2
+    await until(lambda: not of_owner(owner))
+    await program.exited()
+    program.close()
+
+
+def of_owner(owner: str) -> list[Path]:
+    """Return the processes that belong to an owner."""
+    return [path for path in Path("/proc").glob("[0-9]*") if owner in environment_of(path)]
+
+
+def environment_of(process: Path) -> str:
+    try:
+        return (process / "environ").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 @NEEDS_SANDBOX
