@@ -238,11 +238,22 @@ class Gateway:
         followed = Component(name="secrets", start=secrets.start, stop=secrets.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
+        programs = parts.programs.component()
         retention = make_retention(parts)
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping),
+            start=(
+                *server,
+                tools,
+                followed,
+                programs,
+                *core.start,
+                *observing,
+                platforms,
+                told,
+                keeping,
+            ),
             drain=(told, *core.drain),
             stop=(
                 watch,
@@ -254,6 +265,7 @@ class Gateway:
                 told,
                 *observing,
                 *core.stop,
+                programs,
             ),
         )
 

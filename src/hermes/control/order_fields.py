@@ -23,7 +23,7 @@ def _agent_fields() -> dict[str, str]:
     del told["compaction"]
     told |= {
         "name": "how the agent is called: small letters, digits and `-`; unique among all agents",
-        "runtime": "what runs the agent: `hermes`",
+        "runtime": "what answers: `hermes`, or the name of an [adapter](adapters.md)",
         "shared": "whether all callers share its conversations, instead of each having their own",
         "note": "why; kept with the version",
     }
@@ -101,6 +101,9 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "agents.diff.old": "the earlier version; the one before `new` if omitted",
     "agents.list.after": "continue the list after this name",
     "agents.list.state": "only agents in this state, such as `failed`",
+    "agents.swap.note": "why; kept with the version",
+    "agents.swap.preserve_cwd": "whether the adapter goes on in the working folders of the one before",
+    "agents.swap.runtime": "the adapter, or `hermes` for the models of Hermes",
     "agents.revert.note": "why; kept with the version",
     "agents.revert.version": "the version whose fields the agent gets again",
     "agents.versions.before": "only versions before this one",
