@@ -58,8 +58,10 @@ from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus, ProcessStatus
 from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
+from hermes.media.check import FileLimits
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
+from hermes.net.client import HttpClient
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import WebhookChannel
@@ -71,6 +73,8 @@ from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
+from hermes.server.a2a.channel import A2aChannel, A2aParts, A2aSettings
+from hermes.server.a2a.pushes import TaskPushes
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
 from hermes.server.v1.agent_turns import AgentTurns
@@ -311,7 +315,9 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = _own_channels(context, storage, origins=origins, terminal=terminal)
+    own = _own_channels(
+        context, storage, origins=origins, terminal=terminal, client=adapters.client
+    )
     pushed = await make_push_channels(
         settings,
         adapters.registry,
@@ -333,7 +339,12 @@ async def _channels(
 
 # Any: each of them also has routes of its own kind.
 def _own_channels(
-    context: GatewayContext, storage: Storage, *, origins: Origins, terminal: Terminal
+    context: GatewayContext,
+    storage: Storage,
+    *,
+    origins: Origins,
+    terminal: Terminal,
+    client: HttpClient,
 ) -> dict[str, Any]:
     """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
@@ -349,6 +360,9 @@ def _own_channels(
 
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
         return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
+
+    def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
+        return _a2a_parts(context, storage.store, client=client, gateway_api=gateway_api)
 
     return {
         "rest": RestChannel(
@@ -370,6 +384,7 @@ def _own_channels(
             make_id=make_id,
         ),
         "v1": V1Channel(v1_parts),
+        "a2a": A2aChannel(a2a_parts),
     }
 
 
@@ -389,6 +404,32 @@ def _v1_parts(
         make_id=make_id,
         responses=store.responses,
         roster=make_roster(store, context.settings),
+    )
+
+
+def _a2a_parts(
+    context: GatewayContext, store: Store, *, client: HttpClient, gateway_api: GatewayApi
+) -> A2aParts:
+    """Return the dependencies of A2A."""
+    settings = context.settings
+    media, public_url = settings.media, settings.server.public_url
+    clock, roster = context.clock, make_roster(store, settings)
+    return A2aParts(
+        gateway_api=gateway_api,
+        callers=Callers(store.keys, gateway_api=gateway_api, clock=clock),
+        roster=roster,
+        settings=A2aSettings(
+            files=FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels),
+            body_bytes=settings.server.max_body_bytes,
+            wait_s=settings.a2a.wait_s,
+            public_cards=settings.a2a.public_cards,
+            public_url="" if public_url is None else str(public_url).rstrip("/"),
+        ),
+        clock=clock,
+        make_id=make_id,
+        tasks=store.tasks,
+        guard=client.guard,
+        pushes=TaskPushes(store.tasks, gateway_api, client=client, roster=roster, clock=clock),
     )
 
 

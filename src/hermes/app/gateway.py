@@ -237,16 +237,19 @@ class Gateway:
         secrets = parts.storage.secrets
         followed = Component(name="secrets", start=secrets.start, stop=secrets.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
+        a2a = parts.channels.own["a2a"]
+        pushes = Component(name="task pushes", start=a2a.start, stop=a2a.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
         retention = make_retention(parts)
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping),
+            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping, pushes),
             drain=(told, *core.drain),
             stop=(
                 watch,
                 keeping,
+                pushes,
                 *server,
                 platforms,
                 followed,

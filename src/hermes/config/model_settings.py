@@ -280,6 +280,15 @@ class WorkspaceSettings(Section):
     """How long the running and waiting turns of a deleted agent may still end."""
 
 
+class A2aSettings(Section):
+    """Agents of other systems that call the agents of this gateway over A2A."""
+
+    wait_s: Seconds = 600
+    """How long a call waits for its reply before it gets the task instead."""
+    public_cards: bool = False
+    """Whether agent cards, with the names and descriptions of agents, are shown without a key."""
+
+
 TASKS: tuple[str, ...] = get_args(TaskType)
 """The task types, the more specific first; `large_reasoning` is asked for by name only."""
 Credential = Literal["any", "oauth_token", "api_key"]

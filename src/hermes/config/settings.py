@@ -25,6 +25,7 @@ from hermes.config.chat_settings import (
 )
 from hermes.config.entries import agent_tables, provider_tables
 from hermes.config.model_settings import (
+    A2aSettings,
     AgentSettings,
     BudgetSettings,
     CacheSettings,
@@ -99,6 +100,7 @@ class Settings(Section):
     )
     """The agents that answer, by name."""
     workspaces: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
+    a2a: A2aSettings = Field(default_factory=A2aSettings)
     preset: PresetName | None = None
     """The defaults of one kind of business, over which your own settings count: `concierge` adds the
     facts and the tier of an agent that books places for people."""
