@@ -175,7 +175,7 @@ class _Api:
     async def card(self, exchange: HttpExchange) -> Answer:
         """Return the card of an agent; at the well-known place of the gateway, of the default one."""
         parts = self._parts
-        name = exchange.scope["path_params"].get("id")
+        name = exchange.scope.get("path_params", {}).get("id")
         if parts.settings.public_cards:
             agent = parts.roster.default if name is None else await self._agent(name)
         else:
@@ -191,7 +191,7 @@ class _Api:
         """Return who calls which agent; raises if they may not."""
         refuse_url_credentials(exchange)
         caller = await self._parts.callers.check(exchange.headers)
-        name = exchange.scope["path_params"].get("id")
+        name = exchange.scope.get("path_params", {}).get("id")
         agent = self._parts.roster.default if name is None else await self._agent(name)
         check_model(caller, f"agent:{agent.name}", f"agent:{agent.key}")
         return A2aCall(caller=caller, agent=agent)

@@ -139,9 +139,10 @@ class TaskHandler(RequestHandler):
             raise TaskNotCancelableError(f"The task {params.id} has ended already.")
         by = f"tasks/cancel of {call.caller.credential}"
         is_stopping = await self._gateway_api.stop(params.id, by=by)
-        if is_stopping and status.record.state is not MessageState.NEW:
-            await self._until_ended(params.id)
         task = await self._task(call, params.id)
+        if is_stopping and task.status.state not in ENDED:
+            await self._until_ended(params.id)
+            task = await self._task(call, params.id)
         if not is_stopping or (task.status.state in ENDED and task.status.state != CANCELED):
             raise TaskNotCancelableError(f"The task {params.id} ended before it was stopped.")
         return task

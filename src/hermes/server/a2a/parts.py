@@ -6,7 +6,7 @@ Files are checked as on every other channel; their bytes decide what they are, n
 import json
 from base64 import b64encode
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from a2a.types import a2a_pb2 as pb
 from a2a.utils.errors import ContentTypeNotSupportedError, InvalidParamsError
@@ -43,12 +43,31 @@ def _read(part: pb.Part, limits: FileLimits) -> Part:
     if kind == "text":
         return TextPart(part.text)
     if kind == "data":
-        return TextPart(json.dumps(MessageToDict(part.data), ensure_ascii=False))
+        return TextPart(f"\n\n{_data_text(part)}")
     if kind == "raw":
         return _by_value(part, limits)
     if kind == "url":
         return _at_address(part)
     raise InvalidParamsError("A part has no content: expected text, data, or a file.")
+
+
+def _data_text(part: pb.Part) -> str:
+    """Return JSON as a text that is the same whenever the same data is sent."""
+    try:
+        found = _with_integers(MessageToDict(part.data))
+        return json.dumps(found, ensure_ascii=False, sort_keys=True, allow_nan=False)
+    except ValueError:
+        raise InvalidParamsError("A part of data has a number that is not finite.") from None
+
+
+# Any: JSON.
+def _with_integers(value: Any) -> Any:
+    """Return JSON with the whole numbers that it had: the SDK makes floating ones of them."""
+    if isinstance(value, dict):
+        return {name: _with_integers(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return list(map(_with_integers, value))
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _by_value(part: pb.Part, limits: FileLimits) -> Part:
@@ -69,7 +88,7 @@ def _by_value(part: pb.Part, limits: FileLimits) -> Part:
 
 
 def _named(text: str, name: str | None) -> str:
-    return text if name is None else f"{name}:\n\n{text}"
+    return f"\n\n{text}" if name is None else f"\n\n{name}:\n\n{text}"
 
 
 def _at_address(part: pb.Part) -> Part:

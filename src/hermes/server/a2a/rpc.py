@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 from a2a.server.context import ServerCallContext
+from a2a.server.jsonrpc_models import JSONParseError as UnreadableBody
 from a2a.server.request_handlers.response_helpers import build_error_response
 from a2a.server.routes.common import ServerCallContextBuilder
 from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from a2a.utils.constants import VERSION_HEADER
-from a2a.utils.errors import A2AError
+from a2a.utils.errors import A2AError, JSONParseError
 from sse_starlette.sse import EventSourceResponse
 from starlette.requests import Request
 
@@ -74,6 +75,10 @@ class RpcDoor:
         try:
             content = read_json(body)
             prepare(content, make_id=self._parts.make_id)
+        except JSONParseError as error:
+            # The SDK has two errors of this name, and makes an answer of this one alone.
+            unread = UnreadableBody(message=str(error))
+            return json_response(build_error_response(None, unread))
         except A2AError as error:
             return json_response(build_error_response(request_id(content), error))
         context = CallContext(call, self._parts, address=address)
@@ -98,7 +103,8 @@ class RpcDoor:
 async def _frames(events: AsyncIterator[Any]) -> AsyncGenerator[bytes, None]:
     # The SDK's dictionaries of an event: its data is one line of JSON.
     async for event in events:
-        yield f"data: {event['data']}\n\n".encode()
+        head = f"event: {event['event']}\n" if "event" in event else ""
+        yield f"{head}data: {event['data']}\n\n".encode()
 
 
 def make_door(parts: A2aParts) -> RpcDoor:
