@@ -109,6 +109,16 @@ async def test_a_caller_who_does_not_wait_gets_a_task(live: Live, version: str) 
     assert found.status.state == COMPLETED
 
 
+async def prepared(live: Live, agent: str) -> None:
+    """Wait until the model of a workspace was checked."""
+    async with asyncio.timeout(30):
+        while True:
+            found = await control(live, "GET", f"/workspaces/{agent}")
+            if found["status"] != "provisioning":
+                return
+            await asyncio.sleep(0.05)
+
+
 # Any: JSON.
 async def ended_story(live: Live, task_id: str) -> Any:
     """Return what `hermes why` says of a task once it has ended."""
@@ -142,7 +152,9 @@ async def test_an_answer_is_streamed(live: Live, version: str) -> None:
     first, *rest = events
     texts = [one.artifact_update for one in rest if one.HasField("artifact_update")]
     assert first.HasField("task")
-    assert "".join(one.artifact.parts[0].text for one in texts) == "#1 [[deltas:5]][[gap:0.02]] Hello"
+    assert (
+        "".join(one.artifact.parts[0].text for one in texts) == "#1 [[deltas:5]][[gap:0.02]] Hello"
+    )
     assert [one.append for one in texts] == [False, *[True] * (len(texts) - 1)]
     assert texts[-1].last_chunk
     assert len(texts) > 3
@@ -299,8 +311,7 @@ async def test_an_agent_that_answers_json_answers_data(tmp_path: Path) -> None:
     ):
         fields = {"name": "judge", "model": "openai:test", "response_schema": schema}
         await control(live, "POST", "/workspaces", **fields)
-        while (await control(live, "GET", "/workspaces/judge"))["status"] == "provisioning":
-            await asyncio.sleep(0.05)
+        await prepared(live, "judge")
         async with a2a_client(live, "1.0", agent="judge") as client:
             answer = await reply(client, "Hello")
 
@@ -322,9 +333,7 @@ async def test_tasks_are_listed_in_pages(live: Live) -> None:
         even = await client.list_tasks(
             pb.ListTasksRequest(context_id="even", include_artifacts=True, history_length=0)
         )
-        failed = await client.list_tasks(
-            pb.ListTasksRequest(status=pb.TaskState.TASK_STATE_FAILED)
-        )
+        failed = await client.list_tasks(pb.ListTasksRequest(status=pb.TaskState.TASK_STATE_FAILED))
     async with a2a_client(live, "1.0") as stranger:
         nothing = await stranger.list_tasks(pb.ListTasksRequest())
 

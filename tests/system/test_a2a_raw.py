@@ -32,7 +32,9 @@ def old(*parts: Any, **more: Any) -> Any:
 
 
 def new(*parts: Any, **more: Any) -> Any:
-    return rpc("SendMessage", {"message": {**MESSAGE, "parts": list(parts) or MESSAGE["parts"], **more}})
+    return rpc(
+        "SendMessage", {"message": {**MESSAGE, "parts": list(parts) or MESSAGE["parts"], **more}}
+    )
 
 
 INFINITE = (
@@ -74,7 +76,10 @@ CODES = {
     "an unknown task to cancel": (rpc("tasks/cancel", {"id": "m_none"}), {}, -32001),
     "an unknown task to answer": (new(taskId="m_none"), V1, -32001),
     "an output that nobody writes": (
-        rpc("SendMessage", {"message": MESSAGE, "configuration": {"acceptedOutputModes": ["video/mp4"]}}),
+        rpc(
+            "SendMessage",
+            {"message": MESSAGE, "configuration": {"acceptedOutputModes": ["video/mp4"]}},
+        ),
         V1,
         -32005,
     ),

@@ -244,7 +244,17 @@ class Gateway:
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping, pushes),
+            start=(
+                *server,
+                tools,
+                followed,
+                *core.start,
+                *observing,
+                platforms,
+                told,
+                keeping,
+                pushes,
+            ),
             drain=(told, *core.drain),
             stop=(
                 watch,

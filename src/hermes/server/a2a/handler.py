@@ -241,9 +241,7 @@ class TaskHandler(RequestHandler):
         )
         self._parts.pushes.expect(push.task_id)
 
-    async def _send(
-        self, params: pb.SendMessageRequest, call: A2aCall, *, version: str
-    ) -> _Sent:
+    async def _send(self, params: pb.SendMessageRequest, call: A2aCall, *, version: str) -> _Sent:
         """Accept a message, and the settings for notifications that it brings."""
         validate_history_length(params.configuration)
         _check_output(params.configuration.accepted_output_modes, call)
@@ -332,8 +330,10 @@ class TaskHandler(RequestHandler):
     async def _until_ended(self, task_id: str) -> None:
         try:
             async with asyncio.timeout(_CANCEL_S):
-                while (await self._gateway_api.end(task_id)).kind not in ("done", "stopping"):
-                    await asyncio.sleep(0.05)
+                last = await self._gateway_api.end(task_id)
+                if last.kind in ("parked", "question"):
+                    # It still has to hear that it is stopped.
+                    await self._gateway_api.end(task_id, is_new=True)
         except TimeoutError:
             return
 

@@ -13,9 +13,7 @@ from a2a.utils.errors import InvalidParamsError, JSONParseError
 from hermes.message.ids import MakeId
 
 # The methods that carry a message, in both versions.
-_SENDS: Final = frozenset(
-    {"message/send", "message/stream", "SendMessage", "SendStreamingMessage"}
-)
+_SENDS: Final = frozenset({"message/send", "message/stream", "SendMessage", "SendStreamingMessage"})
 _MOST_PIECES: Final = 10_000
 _DEEPEST: Final = 40
 _MOST_PARTS: Final = 100

@@ -81,7 +81,7 @@ class SqlTasks:
     async def pushes(self, task_id: str) -> tuple[TaskPush, ...]:
         """Return where to notify of a task."""
         rows = await self._engine.reads.rows(_SQL["pushes"], task_id)
-        found = [await self._opened(task_id, *row) for row in rows]
+        found = [await self._opened((task_id, *row)) for row in rows]
         return tuple(push for push in found if push is not None)
 
     async def drop_push(self, task_id: str, push_id: str) -> bool:
@@ -96,8 +96,9 @@ class SqlTasks:
         """Return notifications that are due, at most `each` of one person."""
         rows = await self._engine.reads.rows(_SQL["due"], now, limit, each)
         found: list[DuePush] = []
-        for task_id, push_id, person_id, sealed, attempts, state, outcome in rows:
-            push = await self._opened(task_id, push_id, person_id, sealed)
+        for row in rows:
+            attempts, state, outcome = row[4:]
+            push = await self._opened(row[:4])
             if push is not None:
                 end = None if outcome is None else Outcome(outcome)
                 found.append(
@@ -138,14 +139,11 @@ class SqlTasks:
 
         await self._engine.writer.run("retry_push", unit)
 
-    async def _opened(
-        self, task_id: str, push_id: str, person_id: str, sealed: bytes
-    ) -> TaskPush | None:
-        """Return a configuration; None if its person was erased."""
+    async def _opened(self, row: Row) -> TaskPush | None:
+        """Return the configuration in a row; None if its person was erased."""
+        task_id, push_id, person_id, sealed = row
         place = push_place(task_id, push_id)
-        content = await self._engine.sealer.open(
-            self._engine.reads, person_id, sealed, place=place
-        )
+        content = await self._engine.sealer.open(self._engine.reads, person_id, sealed, place=place)
         return None if content is None else _decode(content)
 
 
