@@ -11,6 +11,7 @@ from hermes.config import AgentRuleSettings, AgentSettings, conditions
 from hermes.errors import AgentNotReady, AgentUnavailable, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.source import Source
+from hermes.ports.adapter import NATIVE, AdapterAgent
 from hermes.ports.agents import AgentRecord, AgentState, AgentVersion
 
 _PERSON_ID = "p_"
@@ -110,6 +111,11 @@ class Agent(msgspec.Struct, frozen=True):
         """Whether the agent was made while the gateway runs, and is not in config.yaml."""
         return self.version > 0
 
+    @property
+    def is_native(self) -> bool:
+        """Whether models of Hermes answer, and no adapter."""
+        return self.settings.runtime == NATIVE
+
     def check_ready(self) -> None:
         """Raise `AgentNotReady` or `AgentUnavailable` if the agent takes no messages now."""
         name = self.name or self.key
@@ -117,6 +123,16 @@ class Agent(msgspec.Struct, frozen=True):
             raise AgentNotReady(f"The agent {name!r} is being prepared.", _PREPARED_S)
         if self.state != "ready":
             raise AgentUnavailable(_WHY_NOT[self.state].format(name=name, reason=self.reason))
+
+
+def adapter_agent(key: str, settings: AgentSettings) -> AdapterAgent:
+    """Return an agent as its adapter sees it."""
+    return AdapterAgent(
+        key=key,
+        name=settings.name,
+        model=settings.model or "",
+        options=settings.adapter.model_dump(),
+    )
 
 
 class StoredAgents(Protocol):

@@ -469,6 +469,7 @@ async def _core(
         meter=storage.observing.metrics,
         reload_mcp=adapters.mcp_operations.reload,
         on_record=storage.audited.by_chat,
+        adapters=adapters.registry.adapters,
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,
         search=storage.search,

@@ -27,6 +27,7 @@ from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.tool_questions import reopen_questions
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Capabilities, Channel
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
@@ -83,6 +84,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Sessions
     lanes: Lanes
     maintenance: Maintenance
+    adapters: Mapping[str, Adapter]
     search: Search | None
     terminal: Terminal | None
 
@@ -182,7 +184,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
             store.agents,
             entrance.roster,
             feed=store.feed,
-            check=make_check(base.models, settings),
+            check=make_check(base.models, settings, adapters=given.adapters),
             gone=lanes.agent_gone,
             clock=given.clock,
         ),
@@ -191,6 +193,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         sessions=sessions,
         lanes=lanes,
         maintenance=_maintenance(base),
+        adapters=given.adapters,
         search=given.search,
         terminal=given.terminal,
     )

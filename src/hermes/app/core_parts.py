@@ -19,6 +19,7 @@ from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp, Restart, cannot_restart
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
@@ -67,6 +68,7 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     meter: CallMeter | None = None
     reload_mcp: ReloadMcp = no_servers
     on_record: OnRecord = off_record
+    adapters: Mapping[str, Adapter] = {}
     visions: Mapping[str, VisionPipeline] = {}
     plugged: Mapping[str, ChatCommand] = {}
     search: Search | None = None

@@ -216,6 +216,7 @@ def make_services(
         planner=base.models.planner,
         calls=base.models.calls,
         tools=tools,
+        adapters=given.adapters,
         gate_rules=LateGateRules(settings.tools.gate),
         tool_sets=ToolSets(tools),
         visions=given.visions,

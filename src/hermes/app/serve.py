@@ -24,6 +24,7 @@ from hermes.control.search import SearchOperations
 from hermes.control.users import UserOrder
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, Instance
+from hermes.ports.adapter import NATIVE
 from hermes.schedule.retention import Retention
 from hermes.server.app import build_app
 from hermes.server.control_routes import ControlGate, control_routes
@@ -139,7 +140,8 @@ def make_operations(parts: GatewayParts) -> Operations:
             settings,
             clock=context.clock,
             make_id=make_id,
-            check=make_check(core.models, settings),
+            check=make_check(core.models, settings, adapters=core.adapters),
+            runtimes=(NATIVE, *core.adapters),
         ),
         sends=make_send_operations(
             core.store,

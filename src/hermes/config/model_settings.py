@@ -228,6 +228,18 @@ class AgentApprovalSettings(Section):
     """Who decides: the person who asked, or only `approvals.admins`."""
 
 
+class AgentAdapterSettings(Section):
+    """What an agent's adapter must know of it, if its runtime is not hermes."""
+
+    people: tuple[Word, ...] = ()
+    """The people whose messages a program on this machine works for: ids such as p_..., or
+    platform:user."""
+    roles: tuple[Word, ...] = ()
+    """Others for whom it works: owner, or the name of a tier."""
+    folder: Annotated[str, Field(max_length=32, pattern="^[a-z0-9]*$")] = ""
+    """Which of the working folders of a conversation it works in; `hermes agents swap` sets it."""
+
+
 class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""
 
@@ -243,6 +255,10 @@ class AgentSettings(SamplingSettings):
     """System prompt blocks; if set, system_prompt is ignored."""
     system_prompt: str = ""
     """The system prompt if there are no blocks."""
+    runtime: Word = "hermes"
+    """What answers: hermes (its models and tools), or the name of an adapter."""
+    adapter: AgentAdapterSettings = Field(default_factory=AgentAdapterSettings)
+    """For whom and where its adapter works."""
     model: ModelName | None = None
     """The model it uses; default: models.default."""
     tier: Name | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from hermes.agents.definition import RUNTIMES
+from hermes.ports.adapter import NATIVE
 from hermes.ports.agents import AgentState
 from hermes.ports.request_numbers import Quantity, WholeNumber
 
@@ -42,6 +42,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     turn_limit_s: Quantity | UnsetType | None = UNSET
     response_schema: JsonObject | UnsetType | None = UNSET
     approvals: JsonObject | UnsetType | None = UNSET
+    adapter: JsonObject | UnsetType | None = UNSET
     shared: bool | UnsetType | None = UNSET
 
 
@@ -127,7 +128,7 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["file", "store"]
     is_default: bool = False
     role: str
-    runtime: str = RUNTIMES[0]
+    runtime: str = NATIVE
     model: str
     tools: tuple[str, ...]
     description: str

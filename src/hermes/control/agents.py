@@ -4,7 +4,7 @@ An agent is a "workspace" of the HTTP API. Agents of config.yaml are listed and 
 and change only in that file.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import structlog
 
 from hermes.agents.definition import (
     AGENT_ID_PREFIX,
+    Definition,
     changed_document,
     changed_fields,
     define,
@@ -42,6 +43,7 @@ from hermes.control.agent_orders import (
 )
 from hermes.errors import BadRequest, Conflict, NotFound
 from hermes.message.ids import MakeId
+from hermes.ports.adapter import NATIVE
 from hermes.ports.agents import AGENT_STATES, AgentRecord, AgentState, AgentStore, AgentVersion
 from hermes.ports.clock import Clock
 
@@ -49,6 +51,7 @@ _log = structlog.get_logger(__name__)
 # Returns why the model of an agent cannot be called; empty if it can.
 CheckModel = Callable[[str, AgentSettings], Awaitable[str]]
 _MOST_LISTED = 1_000
+_LONGEST_SHOWN = 80
 _FILE: Final = "file"
 _STORE: Final = "store"
 # Not a field of the document: who changes what, and why.
@@ -71,6 +74,7 @@ class AgentOperations:
         clock: Clock,
         make_id: MakeId,
         check: CheckModel | None = None,
+        runtimes: Collection[str] = (NATIVE,),
     ) -> None:
         self._agents = agents
         self._roster = roster
@@ -78,6 +82,7 @@ class AgentOperations:
         self._clock = clock
         self._make_id = make_id
         self._check = check
+        self._runtimes = runtimes
 
     async def list(self, ask: AgentsAsk) -> AgentsReport:
         """Return agents: those of config.yaml, then the others by name."""
@@ -101,7 +106,7 @@ class AgentOperations:
     async def create(self, new: NewAgent) -> AgentReport:
         """Store a new agent; its model is checked right after."""
         document = changed_document({}, _given(new))
-        made = define(document)
+        made = self._defined(document)
         self._check_free(made.name)
         now = self._clock.now()
         record = AgentRecord(
@@ -205,7 +210,7 @@ class AgentOperations:
     ) -> AgentReport:
         if not changed_fields(read_document(record.document), document):
             return self._report(record)
-        made = define(document)
+        made = self._defined(document)
         if made.name != record.name:
             self._check_free(made.name)
         state = await self._state_after(record, made.settings)
@@ -235,13 +240,14 @@ class AgentOperations:
         if record.state != "ready":
             return "stopped" if record.state == "stopped" else "provisioning"
         before = self._roster.of_record(record).settings
-        if (before.model, before.tier) == (settings.model, settings.tier):
+        if _runs_on(before) == _runs_on(settings):
             return "ready"
         if self._check is None:
             return "provisioning"
         problem = await self._check(record.id, settings)
         if problem:
-            raise BadRequest(f"Nothing was changed, because the model cannot be called: {problem}")
+            what = "model" if settings.runtime == NATIVE else "adapter"
+            raise BadRequest(f"Nothing was changed, because the {what} cannot be called: {problem}")
         return "ready"
 
     async def _set_state(
@@ -263,6 +269,17 @@ class AgentOperations:
             )
         _log.info("agent_state", agent=record.id, state=state)
         return _stored_line(self._both(await self._stored(record.id)))
+
+    def _defined(self, document: Mapping[str, Any]) -> Definition:
+        """Return the agent that a document describes; raises `BadRequest` if nothing here runs it."""
+        made = define(document)
+        runtime = made.settings.runtime
+        if runtime not in self._runtimes:
+            raise BadRequest(
+                f"The runtime is {runtime[:_LONGEST_SHOWN]!r}, which is not here: use "
+                f"{' or '.join(self._runtimes)}."
+            )
+        return made
 
     def _check_free(self, name: str) -> None:
         if any(agent.key == name for agent in self._roster.in_file):
@@ -316,6 +333,7 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
         source=_FILE,
         is_default=name == settings.default_agent,
         role=agent.role,
+        runtime=agent.runtime,
         model=_model(agent),
         tools=agent.tools,
         description=agent.description or agent.role,
@@ -348,6 +366,7 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         reason=record.reason,
         source=_STORE,
         role=agent.settings.role,
+        runtime=agent.settings.runtime,
         model=_model(agent.settings),
         tools=agent.settings.tools,
         description=agent.settings.description or agent.settings.role,
@@ -358,6 +377,11 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         delete_at=record.delete_at,
         author=record.author,
     )
+
+
+def _runs_on(settings: AgentSettings) -> tuple[object, ...]:
+    """Return what of an agent is checked before it answers."""
+    return settings.runtime, settings.adapter, settings.model, settings.tier
 
 
 def _version_line(version: AgentVersion, before: AgentVersion | None) -> VersionLine:

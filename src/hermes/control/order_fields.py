@@ -23,7 +23,7 @@ def _agent_fields() -> dict[str, str]:
     del told["compaction"]
     told |= {
         "name": "how the agent is called: small letters, digits and `-`; unique among all agents",
-        "runtime": "what runs the agent: `hermes`",
+        "runtime": "what answers: `hermes`, or the name of an [adapter](adapters.md)",
         "shared": "whether all callers share its conversations, instead of each having their own",
         "note": "why; kept with the version",
     }

@@ -23,6 +23,7 @@ from hermes.pipeline.questions import Questions
 from hermes.pipeline.session_context import ProcessNews, no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.turn_hooks import TurnHooks
+from hermes.ports.adapter import Adapter
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
@@ -68,6 +69,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     planner: Planner
     calls: ModelCaller
     tools: Mapping[str, Tool]
+    # What answers for agents whose runtime is not `hermes`, by name.
+    adapters: Mapping[str, Adapter]
     gate_rules: LateGateRules
     tool_sets: ToolSets
     visions: Mapping[str, VisionPipeline]

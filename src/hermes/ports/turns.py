@@ -17,7 +17,7 @@ from hermes.ports.memory import NewJob, Soul
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sessions import EndReason
 from hermes.ports.spend import SpendEntry
-from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
+from hermes.ports.steps import KeptSession, Lease, Step, StepWrite, TimelineEvent
 from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry
 
 # The event in the timeline of a message whose model call waits for a free place.
@@ -241,6 +241,10 @@ class TurnStore(Protocol):
 
     async def step(self, lease: Lease, write: StepWrite) -> None:
         """Record steps of the turn."""
+        ...
+
+    async def kept_session(self, lane: str) -> KeptSession | None:
+        """Return the session that an adapter has for the conversation of a lane."""
         ...
 
     async def commit(self, lease: Lease, commit: Commit) -> None:

@@ -22,6 +22,7 @@ from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Capabilities
 from hermes.ports.command import ChatCommand
 from hermes.ports.media import Attachments
@@ -307,6 +308,7 @@ async def open_rig(
     media: MakeMedia | None = None,
     own_chats: bool = False,
     model: ScriptedProvider | None = None,
+    adapters: Mapping[str, Adapter] | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
@@ -350,6 +352,7 @@ async def open_rig(
         embedder=own_embedder,
         own_tools=own_tools,
         reload_mcp=reload_mcp or no_servers,
+        adapters=adapters or {},
         visions={one.intent: one for one in visions},
         search=index,
         plugged={one.name: one for one in plugged},

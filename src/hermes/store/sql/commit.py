@@ -135,6 +135,7 @@ class CommitUnit:
         """Advance the session, if the turn has said anything."""
         commit = self._commit
         if commit.rewind is not None:
+            tx.put(_SQL["forget_session"], self._lease.lane)
             return await self._transcripts.rewind(tx, self._lease.lane, commit, head=head)
         if not commit.entries:
             return None

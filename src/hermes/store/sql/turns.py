@@ -7,10 +7,10 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
-from hermes.ports.steps import Lease, Step, StepFacts, StepWrite, TimelineEvent
+from hermes.ports.steps import KeptSession, Lease, Step, StepFacts, StepWrite, TimelineEvent
 from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
 from hermes.store.sql.commit import CommitUnit
-from hermes.store.sql.engine import Engine, read_choices
+from hermes.store.sql.engine import Engine, encode, read_choices
 from hermes.store.sql.mirrors import DeliveredMessage, Mirrors
 from hermes.store.sql.queries import load
 from hermes.store.sql.souls import SqlSouls
@@ -25,6 +25,7 @@ _INBOX = load("inbox")
 _OUTBOX = load("outbox")
 _APPROVALS = load("approvals")
 _decode_facts = msgspec.json.Decoder(StepFacts).decode
+_decode_session = msgspec.json.Decoder(KeptSession).decode
 
 
 class SqlTurns:
@@ -154,8 +155,15 @@ class SqlTurns:
             self._engine, tx, write.message_id, person_id=write.person_id, steps=write.started
         )
         _claim(tx, write.claims, host=write.message_id)
+        if write.session is not None:
+            tx.put(_SQL["keep_session"], lease.lane, encode(write.session).decode())
         add_spent(tx, write.spent)
         self._engine.add_events(tx, write.message_id, write.events)
+
+    async def kept_session(self, lane: str) -> KeptSession | None:
+        """Return the session that an adapter has for the conversation of a lane."""
+        row = await self._engine.reads.row(_SQL["kept_session"], lane)
+        return None if row is None or row[0] is None else _decode_session(row[0])
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """End the turn and release the lane."""

@@ -218,7 +218,8 @@ CREATE TABLE lanes (
     cost_usd REAL NOT NULL DEFAULT 0,
     unpriced INTEGER NOT NULL DEFAULT 0,
     restarts INTEGER NOT NULL DEFAULT 0,
-    temporary INTEGER NOT NULL DEFAULT 0
+    temporary INTEGER NOT NULL DEFAULT 0,
+    adapter TEXT
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
 

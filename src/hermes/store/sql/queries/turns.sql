@@ -152,10 +152,22 @@ UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND st
 -- name: reset_lane
 -- The session starts again, with a new fence unless a turn holds the lane, which adds nothing to it.
 UPDATE lanes SET epoch = epoch + 1, fence = fence + CASE WHEN owner IS NULL THEN 1 ELSE 0 END,
-    restarts = 0, choices = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
+    restarts = 0, choices = NULL, adapter = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
     cached_in = 0, cache_written = 0, cost_usd = 0, unpriced = 0, end_reason = ?2,
     ended_at = CASE WHEN CAST(?2 AS TEXT) IS NULL THEN NULL ELSE CAST(?3 AS DOUBLE PRECISION) END
 WHERE key = ?1 RETURNING epoch;
+
+-- name: keep_session
+-- The session that an adapter has for the conversation of a lane.
+UPDATE lanes SET adapter = ?2 WHERE key = ?1;
+
+-- name: forget_session
+-- An adapter's session knows what was taken back; the next turn begins another one.
+UPDATE lanes SET adapter = NULL WHERE key = ?1;
+
+-- name: kept_session
+-- The session that an adapter has for the conversation of a lane.
+SELECT adapter FROM lanes WHERE key = ?1;
 
 -- name: start_step
 -- A step, before its effect.
