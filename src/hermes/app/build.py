@@ -4,14 +4,17 @@ A part that holds a file, a thread or a connection from the start is passed to t
 once.
 """
 
+import asyncio
 import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import msgspec
 import structlog
 
 from hermes import __version__
+from hermes.adapters.a2a.adapter import RUNTIME, A2aAdapter
 from hermes.agents.secrets import Secrets
 from hermes.app.adapters import (
     add_built_in_tools,
@@ -85,6 +88,7 @@ from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.together import ToolsTogether
 
+_REMOTE_IDLE_S = 300.0
 _log = structlog.get_logger(__name__)
 
 
@@ -96,6 +100,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     terminal = _terminal(context, storage)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
+    remote_agents = _remote_agents(adapters, storage, lifecycle)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     alerts = watch_core(
         storage.observing,
@@ -134,6 +139,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             started_at=started_at,
         ),
         sign_in=SignInOperations(storage.access, address=public_address),
+        remote_agents=remote_agents,
         address=address,
         public_address=public_address,
         listener=listener,
@@ -288,6 +294,21 @@ async def _secrets(
     adapters.mcp_operations.prepare()
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
+
+
+def _remote_agents(adapters: Adapters, storage: Storage, lifecycle: Lifecycle) -> A2aAdapter:
+    """Register the adapter of remote agents; they may be silent for longer than other hosts."""
+    client, secrets = adapters.client, storage.secrets
+    patient = msgspec.structs.replace(client.settings, idle_s=_REMOTE_IDLE_S)
+    own = HttpClient(patient, files=client.files)
+    lifecycle.own("remote agents", own.close)
+
+    def secret(agent: str, name: str) -> str | None:
+        return secrets.get(name, agent=agent or None)
+
+    adapter = A2aAdapter(own, secret=secret, sleep=asyncio.sleep, make_id=make_id)
+    adapters.registry.adapter(RUNTIME, adapter)
+    return adapter
 
 
 def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.adapters.a2a.adapter import A2aAdapter
 from hermes.agents.secret_mask import SecretMask
 from hermes.agents.secrets import Secrets
 from hermes.app.connect import Connections
@@ -138,6 +139,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     reload: ReloadOperations
     reports: GatewayReports
     sign_in: SignInOperations
+    remote_agents: A2aAdapter
     address: str
     public_address: str
     listener: Listener | None

@@ -236,6 +236,10 @@ class AgentAdapterSettings(Section):
     platform:user."""
     roles: tuple[Word, ...] = ()
     """Others for whom it works: owner, or the name of a tier."""
+    url: Annotated[str, Field(max_length=2000)] = ""
+    """Where a remote agent (runtime a2a) is, or its agent card."""
+    secret: Annotated[str, Field(max_length=200)] = ""
+    """The name of the stored secret that is the key for the remote agent; empty: it needs none."""
     folder: Annotated[str, Field(max_length=32, pattern="^[a-z0-9]*$")] = ""
     """Which of the working folders of a conversation it works in; `hermes agents swap` sets it."""
 

@@ -26,8 +26,8 @@ def card_json(agent: Agent, *, address: str) -> dict[str, Any]:
 def agent_card(agent: Agent, *, address: str) -> pb.AgentCard:
     """Return an agent's card; `address` is this gateway's."""
     settings = agent.settings
-    name = agent.name or agent.key
-    description = settings.description or settings.role or name
+    name = agent.name
+    description = settings.description or settings.role
     url = f"{address}/workspaces/{agent.key}/a2a"
     outputs = [TEXT] if settings.response_schema is None else [TEXT, JSON]
     skill = pb.AgentSkill(id=name, name=name, description=description, tags=["chat"])

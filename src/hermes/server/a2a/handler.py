@@ -5,7 +5,7 @@ nothing of a task is kept here.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 import msgspec
@@ -402,7 +402,7 @@ def _as_message(task: pb.Task) -> pb.Message:
     return message
 
 
-def _check_output(modes: "list[str]", call: A2aCall) -> None:
+def _check_output(modes: Sequence[str], call: A2aCall) -> None:
     """Raise `ContentTypeNotSupportedError` if the caller accepts nothing that the agent answers."""
     own = {*_ANY_TEXT, JSON} if _answers_json(call) else _ANY_TEXT
     if modes and own.isdisjoint(mode.lower() for mode in modes):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from a2a.server.events import Event
+from a2a.types import a2a_pb2 as pb
 
 from hermes.ports.clock import Clock
 from hermes.ports.turns import TurnResult
@@ -71,5 +72,5 @@ class ReplyEvents:
         yield text_event(*self._ids, text=rest, append=append, last=True)
         yield self._status(COMPLETED, "")
 
-    def _status(self, state: int, text: str) -> Event:
+    def _status(self, state: pb.TaskState, text: str) -> Event:
         return status_event(*self._ids, state=state, text=text, at=self._clock.now())

@@ -5,7 +5,7 @@ errors of the protocol. What may come again later also has the HTTP status that 
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable
 from functools import partial
 from typing import Any
 
@@ -100,7 +100,7 @@ class RpcDoor:
         return await self._parts.callers.is_valid(exchange.headers)
 
 
-async def _frames(events: AsyncIterator[Any]) -> AsyncGenerator[bytes, None]:
+async def _frames(events: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
     # The SDK's dictionaries of an event: its data is one line of JSON.
     async for event in events:
         head = f"event: {event['event']}\n" if "event" in event else ""
