@@ -28,10 +28,10 @@ from hermes.server.v1.callers import ApiCaller, Callers, check_model
 
 if TYPE_CHECKING:
     from hermes.server.a2a.cards import card_json
-    from hermes.server.a2a.rpc import RpcDoor, make_door
+    from hermes.server.a2a.rpc import RpcEndpoint, make_rpc
 else:
     card_json = lazy("hermes.server.a2a.cards:card_json")
-    make_door = lazy("hermes.server.a2a.rpc:make_door")
+    make_rpc = lazy("hermes.server.a2a.rpc:make_rpc")
 
 PLATFORM = "a2a"
 # A client looks below the address that it was given, which may be that of the calls.
@@ -162,15 +162,15 @@ class _Api:
         self._parts = parts
 
     @cached_property
-    def _door(self) -> "RpcDoor":
-        return make_door(self._parts)
+    def _rpc(self) -> "RpcEndpoint":
+        return make_rpc(self._parts)
 
     async def post(self, exchange: HttpExchange) -> Answer:
         call = await self._call(exchange)
         limit = self._parts.settings.body_bytes
         body = await exchange.body(limit=limit, timeout_s=_BODY_S)
         address = self._address(exchange)
-        return await self._door.answer(call, body, exchange=exchange, address=address)
+        return await self._rpc.answer(call, body, exchange=exchange, address=address)
 
     async def card(self, exchange: HttpExchange) -> Answer:
         """Return the card of an agent; at the well-known place of the gateway, of the default one."""

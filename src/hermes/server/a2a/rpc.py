@@ -1,4 +1,4 @@
-"""The door of A2A: reads a JSON-RPC request, lets the SDK dispatch it, and returns what it answers.
+"""The endpoint of A2A: reads a JSON-RPC request, lets the SDK dispatch it, and returns what it answers.
 
 The SDK knows both versions of the protocol; the work is done by `handler.TaskHandler`. Its errors are
 errors of the protocol. What may come again later also has the HTTP status that says so.
@@ -58,7 +58,7 @@ class _Contexts(ServerCallContextBuilder):
         return ServerCallContext(state={"headers": {_VERSION: version}, "call": request.call})
 
 
-class RpcDoor:
+class RpcEndpoint:
     """Answers the requests of one gateway."""
 
     def __init__(self, parts: A2aParts) -> None:
@@ -107,6 +107,6 @@ async def _frames(events: AsyncIterable[Any]) -> AsyncGenerator[bytes, None]:
         yield f"{head}data: {event['data']}\n\n".encode()
 
 
-def make_door(parts: A2aParts) -> RpcDoor:
-    """Return the door of a gateway."""
-    return RpcDoor(parts)
+def make_rpc(parts: A2aParts) -> RpcEndpoint:
+    """Return the endpoint of a gateway."""
+    return RpcEndpoint(parts)
