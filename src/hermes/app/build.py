@@ -4,17 +4,14 @@ A part that holds a file, a thread or a connection from the start is passed to t
 once.
 """
 
-import asyncio
 import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-import msgspec
 import structlog
 
 from hermes import __version__
-from hermes.adapters.a2a.adapter import RUNTIME, A2aAdapter
 from hermes.agents.secrets import Secrets
 from hermes.app.adapters import (
     add_built_in_tools,
@@ -31,6 +28,7 @@ from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
+from hermes.app.make_a2a import add_remote_agents, make_a2a_parts
 from hermes.app.make_agents import make_roster
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
@@ -61,7 +59,6 @@ from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus, ProcessStatus
 from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
-from hermes.media.check import FileLimits
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
@@ -76,8 +73,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
-from hermes.server.a2a.channel import A2aChannel, A2aParts, A2aSettings
-from hermes.server.a2a.pushes import TaskPushes
+from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
 from hermes.server.v1.agent_turns import AgentTurns
@@ -88,7 +84,6 @@ from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.together import ToolsTogether
 
-_REMOTE_IDLE_S = 300.0
 _log = structlog.get_logger(__name__)
 
 
@@ -100,7 +95,6 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     terminal = _terminal(context, storage)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
-    remote_agents = _remote_agents(adapters, storage, lifecycle)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     alerts = watch_core(
         storage.observing,
@@ -139,7 +133,6 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             started_at=started_at,
         ),
         sign_in=SignInOperations(storage.access, address=public_address),
-        remote_agents=remote_agents,
         address=address,
         public_address=public_address,
         listener=listener,
@@ -219,6 +212,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     )
     context.run_state.found(await store.fleet.join(make_id("n")))
     secrets = await _secrets(context, store, adapters=adapters, lifecycle=lifecycle)
+    remote_agents = add_remote_agents(adapters.registry, client=adapters.client, secrets=secrets)
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
@@ -232,6 +226,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     return Storage(
         store=store,
         secrets=secrets,
+        remote_agents=remote_agents,
         search=search,
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
@@ -294,21 +289,6 @@ async def _secrets(
     adapters.mcp_operations.prepare()
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
-
-
-def _remote_agents(adapters: Adapters, storage: Storage, lifecycle: Lifecycle) -> A2aAdapter:
-    """Register the adapter of remote agents; they may be silent for longer than other hosts."""
-    client, secrets = adapters.client, storage.secrets
-    patient = msgspec.structs.replace(client.settings, idle_s=_REMOTE_IDLE_S)
-    own = HttpClient(patient, files=client.files)
-    lifecycle.own("remote agents", own.close)
-
-    def secret(agent: str, name: str) -> str | None:
-        return secrets.get(name, agent=agent or None)
-
-    adapter = A2aAdapter(own, secret=secret, sleep=asyncio.sleep, make_id=make_id)
-    adapters.registry.adapter(RUNTIME, adapter)
-    return adapter
 
 
 def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
@@ -383,7 +363,9 @@ def _own_channels(
         return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
 
     def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
-        return _a2a_parts(context, storage.store, client=client, gateway_api=gateway_api)
+        return make_a2a_parts(
+            storage.store, context.settings, clock=clock, client=client, gateway_api=gateway_api
+        )
 
     return {
         "rest": RestChannel(
@@ -425,32 +407,6 @@ def _v1_parts(
         make_id=make_id,
         responses=store.responses,
         roster=make_roster(store, context.settings),
-    )
-
-
-def _a2a_parts(
-    context: GatewayContext, store: Store, *, client: HttpClient, gateway_api: GatewayApi
-) -> A2aParts:
-    """Return the dependencies of A2A."""
-    settings = context.settings
-    media, public_url = settings.media, settings.server.public_url
-    clock, roster = context.clock, make_roster(store, settings)
-    return A2aParts(
-        gateway_api=gateway_api,
-        callers=Callers(store.keys, gateway_api=gateway_api, clock=clock),
-        roster=roster,
-        settings=A2aSettings(
-            files=FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels),
-            body_bytes=settings.server.max_body_bytes,
-            wait_s=settings.a2a.wait_s,
-            public_cards=settings.a2a.public_cards,
-            public_url="" if public_url is None else str(public_url).rstrip("/"),
-        ),
-        clock=clock,
-        make_id=make_id,
-        tasks=store.tasks,
-        guard=client.guard,
-        pushes=TaskPushes(store.tasks, gateway_api, client=client, roster=roster, clock=clock),
     )
 
 

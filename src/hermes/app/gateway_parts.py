@@ -106,6 +106,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     secrets: Secrets
+    remote_agents: A2aAdapter
     search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions
@@ -139,7 +140,6 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     reload: ReloadOperations
     reports: GatewayReports
     sign_in: SignInOperations
-    remote_agents: A2aAdapter
     address: str
     public_address: str
     listener: Listener | None

@@ -250,9 +250,7 @@ class MemoryGatewayApi:
         if turn.task is not None:
             turn.task.cancel()
         reason = f"stopped by {by}"
-        turn.finish(
-            Outcome.INTERRUPTED, TurnResult(text="", reason=reason), at=self._clock.now()
-        )
+        turn.finish(Outcome.INTERRUPTED, TurnResult(text="", reason=reason), at=self._clock.now())
         return True
 
     async def call_source(

@@ -96,7 +96,10 @@ async def test_every_body_has_an_answer(body: bytes, version: str) -> None:
 
 @pytest.mark.req("M10")
 @settings(max_examples=50, deadline=None)
-@given(text=st.text(min_size=1, max_size=200).filter(str.strip), version=st.sampled_from(("1.0", "0.3")))
+@given(
+    text=st.text(min_size=1, max_size=200).filter(str.strip),
+    version=st.sampled_from(("1.0", "0.3")),
+)
 async def test_every_text_is_answered_whole(text: str, version: str) -> None:
     rig = Rig()
     is_old = version == "0.3"

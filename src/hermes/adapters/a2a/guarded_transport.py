@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hermes.net.calls import HttpCall, Response
 
 _MOST_BYTES: Final = 20_000_000
+# An agent thinks for longer than a web page takes.
+_IDLE_S: Final = 300.0
 # What belongs to the connection, or was taken off already.
 _HOP: Final = frozenset(
     {"connection", "content-encoding", "content-length", "host", "transfer-encoding", "user-agent"}
@@ -41,6 +43,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
             timeout_s=NO_LIMIT,
             trusted=False,
             may_ask=lambda host: host == self._host,
+            idle_s=_IDLE_S,
         )
         response = await call.__aenter__()
         kept = [

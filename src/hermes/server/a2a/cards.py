@@ -29,7 +29,7 @@ def agent_card(agent: Agent, *, address: str) -> pb.AgentCard:
     name = agent.name
     description = settings.description or settings.role
     url = f"{address}/workspaces/{agent.key}/a2a"
-    outputs = [TEXT] if settings.response_schema is None else [TEXT, JSON]
+    outputs = [TEXT, JSON] if settings.response_schema else [TEXT]
     skill = pb.AgentSkill(id=name, name=name, description=description, tags=["chat"])
     scheme = pb.HTTPAuthSecurityScheme(scheme="bearer", description="A key of this gateway.")
     return pb.AgentCard(

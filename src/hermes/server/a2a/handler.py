@@ -387,7 +387,7 @@ def _version(context: ServerCallContext) -> str:
 
 
 def _answers_json(call: A2aCall) -> bool:
-    return call.agent.settings.response_schema is not None
+    return bool(call.agent.settings.response_schema)
 
 
 def _data_of(call: A2aCall, result: TurnResult) -> pb.Part | None:

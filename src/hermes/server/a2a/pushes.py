@@ -132,7 +132,7 @@ class TaskPushes:
             asked = await self._gateway_api.question(due.push.task_id)
         agent = await self._roster.find(status.record.event.agent or "")
         settings = (agent or self._roster.default).settings
-        is_json = settings.response_schema is not None
+        is_json = bool(settings.response_schema)
         return push_payload(status, version=due.push.version, asked=asked, is_json=is_json)
 
 
