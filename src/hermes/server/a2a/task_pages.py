@@ -9,12 +9,13 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 
 from hermes.message.outcome import MessageState, Outcome
+from hermes.ports.request_numbers import Quantity, WholeNumber
 from hermes.ports.tasks import TaskQuery, TaskStore
 from hermes.server.a2a.channel import A2aCall
 from hermes.server.a2a.tasks import state_of_outcome, task_of
 
 _PAGE: Final = 50
-_decode = msgspec.json.Decoder(tuple[float, int]).decode
+_decode = msgspec.json.Decoder(tuple[Quantity, WholeNumber]).decode
 # The words of the journal for each state of the protocol.
 _OPEN: Final = {
     pb.TaskState.TASK_STATE_SUBMITTED: (MessageState.NEW.value,),

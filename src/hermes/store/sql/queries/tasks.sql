@@ -7,7 +7,7 @@ FROM inbox
 WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id >= ?4 AND external_id < ?5
     AND control = 0
     AND (?6 = '' OR lane IN (SELECT key FROM lanes WHERE lanes.platform = ?2 AND chat_id = ?6))
-    AND (?7 = '' OR instr(?7, ',' || coalesce(outcome, state) || ',') > 0)
+    AND (?7 = '' OR ?7 LIKE '%,' || coalesce(outcome, state) || ',%')
     AND coalesce(done_at, started_at, received_at) >= ?8
     AND (coalesce(done_at, started_at, received_at) < ?9
         OR (coalesce(done_at, started_at, received_at) = ?9 AND seq < ?10))
@@ -19,7 +19,7 @@ SELECT count(*) FROM inbox
 WHERE account = ?1 AND platform = ?2 AND route = ?3 AND external_id >= ?4 AND external_id < ?5
     AND control = 0
     AND (?6 = '' OR lane IN (SELECT key FROM lanes WHERE lanes.platform = ?2 AND chat_id = ?6))
-    AND (?7 = '' OR instr(?7, ',' || coalesce(outcome, state) || ',') > 0)
+    AND (?7 = '' OR ?7 LIKE '%,' || coalesce(outcome, state) || ',%')
     AND coalesce(done_at, started_at, received_at) >= ?8;
 
 -- name: put_push
