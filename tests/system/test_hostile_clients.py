@@ -105,6 +105,7 @@ KINDS = {
         ("/.well-known/agent-card.json", "/.well-known/agent.json"),
         "/.well-known/agent-card.json",
     ),
+    "conversation": Kind(("/api/conversations/{name}",), "/api/conversations/none?sender=eve"),
     "files": Kind(("/api/files", "/api/files/{path:path}"), "/api/files?sender=eve", b"404"),
 }
 WITH_BODY = [name for name, kind in KINDS.items() if kind.body is not None]
