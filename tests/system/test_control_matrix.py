@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "agents.start": ("POST", "/workspaces/w_1/start", {}),
     "agents.versions": ("GET", "/workspaces/w_1/versions", {"id": "w_1"}),
     "agents.diff": ("GET", "/workspaces/w_1/diff", {"id": "w_1"}),
+    "agents.swap": ("POST", "/workspaces/w_1/swap", {"runtime": "hermes"}),
     "agents.revert": ("POST", "/workspaces/w_1/revert", {"version": 1}),
     "hooks.list": ("GET", "hooks", None),
     "mcp.status": ("GET", "mcp", None),

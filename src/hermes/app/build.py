@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import structlog
+from starlette.types import ASGIApp
 
 from hermes import __version__
 from hermes.agents.secrets import Secrets
@@ -29,11 +30,12 @@ from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
 from hermes.app.make_a2a import add_remote_agents, make_a2a_parts
-from hermes.app.make_agents import make_roster
+from hermes.app.make_agents import check_runtimes, make_roster
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
+from hermes.app.make_programs import Programs, add_programs
 from hermes.app.make_search import open_search
 from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
@@ -74,6 +76,7 @@ from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
 from hermes.server.a2a.channel import A2aChannel, A2aParts
+from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
 from hermes.server.v1.agent_turns import AgentTurns
@@ -94,8 +97,11 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     terminal = _terminal(context, storage)
+    address = "" if listener is None else address_of(listener)
+    programs = _programs(context, adapters, terminal=terminal, address=address)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
+    programs.models.make_app = partial(_model_app, core, channels)
     alerts = watch_core(
         storage.observing,
         core,
@@ -107,18 +113,15 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         mask=context.mask,
         started_at=started_at,
     )
-    adapters.hooks.count_in(storage.observing.metrics)
     connections = _connections(context, adapters, channels=channels, core=core)
-    storage.observing.metrics.include(*connections.readers())
-    address = "" if listener is None else address_of(listener)
-    public = context.settings.server.public_url
-    public_address = address if public is None else str(public).rstrip("/")
+    _count(adapters, storage, connections)
     return GatewayParts(
         context=context,
         adapters=adapters,
         storage=storage,
         channels=channels,
         core=core,
+        programs=programs,
         alerts=alerts,
         connections=connections,
         reload=_reload(
@@ -132,13 +135,28 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             address=address,
             started_at=started_at,
         ),
-        sign_in=SignInOperations(storage.access, address=public_address),
+        sign_in=_sign_in(context, storage, address),
         address=address,
-        public_address=public_address,
+        public_address=_public_address(context, address),
         listener=listener,
         started_at=started_at,
         answers=await storage.model_reports.who_answers(),
     )
+
+
+def _public_address(context: GatewayContext, address: str) -> str:
+    public = context.settings.server.public_url
+    return address if public is None else str(public).rstrip("/")
+
+
+def _count(adapters: Adapters, storage: Storage, connections: Connections) -> None:
+    """Let the metrics count what hooks and connections do."""
+    adapters.hooks.count_in(storage.observing.metrics)
+    storage.observing.metrics.include(*connections.readers())
+
+
+def _sign_in(context: GatewayContext, storage: Storage, address: str) -> SignInOperations:
+    return SignInOperations(storage.access, address=_public_address(context, address))
 
 
 def _listen(context: GatewayContext, lifecycle: Lifecycle) -> Listener | None:
@@ -305,6 +323,29 @@ def _terminal(context: GatewayContext, storage: Storage) -> Terminal:
     )
 
 
+def _programs(
+    context: GatewayContext, adapters: Adapters, *, terminal: Terminal, address: str
+) -> Programs:
+    """Add the programs that answer agents to the adapters."""
+    programs = add_programs(
+        context.settings,
+        adapters.registry,
+        home=context.home,
+        terminal=terminal,
+        keys=context.run_keys,
+        address=address,
+        mask=context.stored_mask,
+    )
+    check_runtimes(context.settings, adapters.registry.adapters)
+    return programs
+
+
+def _model_app(core: Core, channels: Channels) -> ASGIApp:
+    return build_model_app(
+        core.gateway_api, channels.own["v1"], origins=channels.origins, make_id=make_id
+    )
+
+
 async def _channels(
     context: GatewayContext, adapters: Adapters, *, storage: Storage, terminal: Terminal
 ) -> Channels:
@@ -396,7 +437,9 @@ def _v1_parts(
 ) -> V1Parts:
     """Return the dependencies of the endpoints under /v1."""
     return V1Parts(
-        callers=Callers(store.keys, gateway_api=gateway_api, clock=context.clock),
+        callers=Callers(
+            store.keys, gateway_api=gateway_api, clock=context.clock, runs=context.run_keys
+        ),
         planner=models.planner,
         calls=models.calls,
         embeddings=models.embeddings,

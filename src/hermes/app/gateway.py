@@ -240,6 +240,7 @@ class Gateway:
         a2a = parts.channels.own["a2a"]
         pushes = Component(name="task pushes", start=a2a.start, stop=a2a.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
+        programs = parts.programs.component()
         retention = make_retention(parts)
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
@@ -248,6 +249,7 @@ class Gateway:
                 *server,
                 tools,
                 followed,
+                programs,
                 *core.start,
                 *observing,
                 platforms,
@@ -267,6 +269,7 @@ class Gateway:
                 told,
                 *observing,
                 *core.stop,
+                programs,
             ),
         )
 

@@ -14,6 +14,7 @@ from hermes.app.core import Core
 from hermes.app.make_hooks import GatewayHooks
 from hermes.app.make_models import ModelLayer
 from hermes.app.make_observability import Observability
+from hermes.app.make_programs import Programs
 from hermes.app.run_state import RunState
 from hermes.calls.agent_providers import AgentProviders
 from hermes.config import LoadedConfig, Settings
@@ -38,6 +39,7 @@ from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
 from hermes.store.search.search import SqliteSearch
 from hermes.tools.mcp.servers import McpServers
+from hermes.tools.programs.run_keys import RunKeys
 
 
 class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +59,8 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     cases: AlertCases = msgspec.field(default_factory=AlertCases)
     restart: Restart = cannot_restart
     stored_mask: SecretMask = msgspec.field(default_factory=SecretMask)
+    # The keys of programs that answer agents, and run now.
+    run_keys: RunKeys = msgspec.field(default_factory=RunKeys)
 
     @property
     def settings(self) -> Settings:
@@ -135,6 +139,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     storage: Storage
     channels: Channels
     core: Core
+    programs: Programs
     alerts: Alerts
     connections: Connections
     reload: ReloadOperations

@@ -6,7 +6,7 @@ from hermes.agents.roster import Roster, adapter_agent
 from hermes.app.make_models import ModelLayer
 from hermes.config import AgentSettings, Settings
 from hermes.control.agents import AgentOperations, CheckModel, ReadCard
-from hermes.errors import BadRequest, NotFound, ProviderError
+from hermes.errors import BadRequest, ConfigurationError, NotFound, ProviderError
 from hermes.message.ids import MakeId
 from hermes.ports.adapter import NATIVE, Adapter
 from hermes.ports.clock import Clock
@@ -41,6 +41,17 @@ def make_check(
         return ""
 
     return problem
+
+
+def check_runtimes(settings: Settings, adapters: Mapping[str, Adapter]) -> None:
+    """Raise `ConfigurationError` if an agent of config.yaml has an adapter that is not here."""
+    for name, agent in settings.agents.items():
+        if agent.runtime != NATIVE and agent.runtime not in adapters:
+            known = ", ".join((NATIVE, *adapters))
+            raise ConfigurationError(
+                f"agents.{name}.runtime: there is no adapter {agent.runtime!r}; expected one of "
+                f"{known}, or configure it under `adapters`"
+            )
 
 
 async def adapter_problem(adapters: Mapping[str, Adapter], key: str, agent: AgentSettings) -> str:

@@ -30,6 +30,7 @@ from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
+from hermes.ports.adapter import NATIVE
 from hermes.ports.clock import SystemClock
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
@@ -140,7 +141,13 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             },
         ),
         secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
-        agents=make_agent_operations(store, settings, clock=SystemClock(), make_id=make_id),
+        agents=make_agent_operations(
+            store,
+            settings,
+            clock=SystemClock(),
+            make_id=make_id,
+            runtimes=(NATIVE, *settings.adapters),
+        ),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

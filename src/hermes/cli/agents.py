@@ -33,6 +33,7 @@ from hermes.control.agent_orders import (
     AgentReport,
     AgentsAsk,
     AgentsReport,
+    AgentSwap,
     DiffAsk,
     DiffReport,
     NewAgent,
@@ -54,6 +55,7 @@ from hermes.control.orders import (
     AGENTS_SHOW,
     AGENTS_START,
     AGENTS_STOP,
+    AGENTS_SWAP,
     AGENTS_VERSIONS,
 )
 from hermes.control.why_answer import clock_time
@@ -92,6 +94,7 @@ DIFF_EPILOG = examples(
     "hermes agents diff helper   (the last change)", "hermes agents diff helper --old 1 --new 3"
 )
 REVERT_EPILOG = examples("hermes agents revert helper 2")
+SWAP_EPILOG = examples("hermes agents swap coder codex_local --preserve-cwd")
 _COLUMNS = (
     Column("id", "id"),
     Column("name"),
@@ -324,6 +327,33 @@ def revert(
     order = Revert(id=agent, version=version, note=note, by=operator_name())
     made = call(home, AGENTS_REVERT, order)
     text = f"{made.name} is at version {made.version} now, with the fields of version {version}."
+    print_done(made, text, as_json=as_json)
+
+
+def swap(
+    agent: AgentName,
+    adapter: Annotated[
+        str, typer.Argument(metavar="ADAPTER", help="Its name in `adapters`, or hermes.")
+    ],
+    *,
+    preserve_cwd: Annotated[
+        bool,
+        typer.Option(
+            "--preserve-cwd", help="Go on in the same working folders, not in empty ones."
+        ),
+    ] = False,
+    note: Note = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let another adapter answer for an agent: the next turn begins on it, if it can be called."""
+    order = AgentSwap(
+        id=agent, runtime=adapter, preserve_cwd=preserve_cwd, note=note, by=operator_name()
+    )
+    made = call(home, AGENTS_SWAP, order)
+    text = (
+        f"{made.name} is answered by {made.runtime} from its next turn on (version {made.version})."
+    )
     print_done(made, text, as_json=as_json)
 
 

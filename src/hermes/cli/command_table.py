@@ -119,6 +119,7 @@ SECTIONS = (
                 Row("history", "history", "HISTORY_EPILOG"),
                 Row("diff", "diff", "DIFF_EPILOG"),
                 Row("revert", "revert", "REVERT_EPILOG"),
+                Row("swap", "swap", "SWAP_EPILOG"),
             ),
             _group(
                 "secrets",

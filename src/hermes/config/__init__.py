@@ -4,6 +4,7 @@
 `ensure_home` prepares the folder it lives beside.
 """
 
+from hermes.config.adapter_settings import AdapterSettings
 from hermes.config.chat_settings import (
     AccessSettings,
     AgentRuleSettings,
@@ -68,6 +69,7 @@ from hermes.config.tool_settings import (
 __all__ = [
     "NO_MCP",
     "AccessSettings",
+    "AdapterSettings",
     "AgentApprovalSettings",
     "AgentRuleSettings",
     "AgentSettings",

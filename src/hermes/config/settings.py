@@ -9,6 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
+from hermes.config.adapter_settings import AdapterSettings
 from hermes.config.chat_settings import (
     AccessSettings,
     AgentRuleSettings,
@@ -101,6 +102,9 @@ class Settings(Section):
     """The agents that answer, by name."""
     workspaces: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
     a2a: A2aSettings = Field(default_factory=A2aSettings)
+    adapters: Named[AdapterSettings] = Field(default_factory=no_entries)
+    """Programs on this machine that answer the messages of agents, by name: `claude_local`,
+    `codex_local`, or one of your own."""
     preset: PresetName | None = None
     """The defaults of one kind of business, over which your own settings count: `concierge` adds the
     facts and the tier of an agent that books places for people."""

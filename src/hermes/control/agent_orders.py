@@ -98,6 +98,15 @@ class AgentOrder(AgentAsk, frozen=True, kw_only=True):
     by: str = ""
 
 
+class AgentSwap(AgentAsk, frozen=True, kw_only=True):
+    """The wish that another adapter answers for an agent, in an empty folder or in the one it had."""
+
+    runtime: ShortText
+    preserve_cwd: bool = False
+    note: ShortText = ""
+    by: str = ""
+
+
 class AgentEnd(AgentAsk, frozen=True, kw_only=True):
     """The wish to delete an agent after `grace_s` seconds; default: workspaces.delete_grace_s."""
 

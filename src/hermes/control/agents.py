@@ -34,6 +34,7 @@ from hermes.control.agent_orders import (
     AgentReport,
     AgentsAsk,
     AgentsReport,
+    AgentSwap,
     DiffAsk,
     DiffReport,
     FieldDiff,
@@ -199,6 +200,24 @@ class AgentOperations:
         note = revert.note or f"version {revert.version} again"
         return await self._put(record, document, note=note, by=revert.by)
 
+    async def swap(self, swap: AgentSwap) -> AgentReport:
+        """Let another adapter answer from the next turn on; it is checked first, or nothing changes."""
+        record = await self._stored(swap.id)
+        document = _swapped(read_document(record.document), swap, version=record.version + 1)
+        made = self._defined(document)
+        if self._check is None:
+            raise Conflict(
+                "A swap checks the adapter first, which only the running gateway can: start Hermes."
+            )
+        problem = await self._check(record.id, made.settings)
+        if problem:
+            runtime = self._roster.of_record(record).settings.runtime
+            raise Conflict(
+                f"{record.name!r} stays with {runtime}, because {swap.runtime} cannot be called: {problem}"
+            )
+        note = swap.note or f"swapped to {swap.runtime}"
+        return await self._put(record, document, note=note, by=swap.by, is_checked=True)
+
     async def stop(self, order: AgentOrder) -> AgentLine:
         """Let an agent take no more messages until it is started again."""
         return await self._set_state(
@@ -244,14 +263,20 @@ class AgentOperations:
         return DiffReport(id=record.id, old=old, new=new, fields=tuple(fields))
 
     async def _put(
-        self, record: AgentRecord, document: Mapping[str, Any], *, note: str, by: str
+        self,
+        record: AgentRecord,
+        document: Mapping[str, Any],
+        *,
+        note: str,
+        by: str,
+        is_checked: bool = False,
     ) -> AgentReport:
         if not changed_fields(read_document(record.document), document):
             return self._report(record)
         made = self._defined(document)
         if made.name != record.name:
             self._check_free(made.name)
-        state = await self._state_after(record, made.settings)
+        state = await self._state_after(record, made.settings, is_checked=is_checked)
         version = AgentVersion(
             number=record.version + 1,
             document=write_document(document),
@@ -269,7 +294,9 @@ class AgentOperations:
         _log.info("agent_changed", agent=record.id, version=version.number, by=by)
         return self._report(changed)
 
-    async def _state_after(self, record: AgentRecord, settings: AgentSettings) -> AgentState:
+    async def _state_after(
+        self, record: AgentRecord, settings: AgentSettings, *, is_checked: bool
+    ) -> AgentState:
         """Return the state after a change: an agent that answers must not lose its model by it."""
         if record.state == "deleting":
             raise Conflict(
@@ -278,7 +305,7 @@ class AgentOperations:
         if record.state != "ready":
             return "stopped" if record.state == "stopped" else "provisioning"
         before = self._roster.of_record(record).settings
-        if _runs_on(before) == _runs_on(settings):
+        if is_checked or _runs_on(before) == _runs_on(settings):
             return "ready"
         if self._check is None:
             return "provisioning"
@@ -421,6 +448,15 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         delete_at=record.delete_at,
         author=record.author,
     )
+
+
+def _swapped(document: Mapping[str, Any], swap: AgentSwap, *, version: int) -> dict[str, Any]:
+    """Return a document with another adapter, whose folder is named after the version if it is new."""
+    adapter = dict(document.get("adapter") or {})
+    if not swap.preserve_cwd and swap.runtime != document.get("runtime", NATIVE):
+        adapter["folder"] = f"v{version}"
+    runtime = None if swap.runtime == NATIVE else swap.runtime
+    return changed_document(document, {"runtime": runtime, "adapter": adapter or None})
 
 
 def _runs_on(settings: AgentSettings) -> tuple[object, ...]:

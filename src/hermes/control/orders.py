@@ -234,6 +234,10 @@ AGENTS_REVERT = _row(
     "agents.revert", "operator", agents.AgentOperations.revert, post="/workspaces/{id}/revert",
     changes=True, targets=("id",), result_targets=("id",),
     summary="Give an agent the fields of an earlier version again.")
+AGENTS_SWAP = _row(
+    "agents.swap", "operator", agents.AgentOperations.swap, post="/workspaces/{id}/swap",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Let another adapter answer for an agent from its next turn on, if it can be called.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")

@@ -23,7 +23,7 @@ from hermes.ports.tool import Question
 
 
 class ScriptedAdapter:
-    """Answers `text` with `name: text`. A message that begins with `fail` fails, one with `hang` waits
+    """Answers `text` with `name: text`. A message that begins with `crash` fails, one with `hang` waits
     for `go_on`, and one with `ask` asks the person whether it may.
 
     `problem` is what its health check finds. With `forgets` it has no sessions.
@@ -71,7 +71,7 @@ class ScriptedAdapter:
             self.closed += 1
 
     async def _done(self, call: AdapterCall, text: str) -> str:
-        if text.startswith("fail"):
+        if text.startswith("crash"):
             raise AdapterError(f"{self.name} failed as it was told to")
         if text.startswith("hang"):
             await self.go_on.wait()

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from hermes.control.agent_orders import AgentChange, NewAgent
-from hermes.errors import BadRequest
+from hermes.app.make_agents import check_runtimes, make_agent_operations
+from hermes.control.agent_orders import AgentChange, AgentSwap, NewAgent
+from hermes.errors import BadRequest, ConfigurationError, Conflict
+from hermes.message.ids import make_id
 from hermes.testing.scripted_adapter import ScriptedAdapter
 from tests.contract.journal.rig import Rig, open_rig, some
 from tests.contract.journal.test_stored_agents import desk_of, is_in
@@ -103,7 +105,7 @@ async def test_what_is_taken_back_is_in_no_session(tmp_path: Path) -> None:
 async def test_a_failure_is_told_and_the_next_turn_goes_on(tmp_path: Path) -> None:
     async with open_rig(tmp_path, adapters={"one": ScriptedAdapter()}) as rig:
         await make(rig)
-        failed = await ask(rig, "fail now")
+        failed = await ask(rig, "crash now")
         after = await ask(rig, "hello")
 
         assert failed[0] == "failed"
@@ -198,6 +200,24 @@ async def test_a_program_works_only_for_whom_the_agent_names(
 
         assert (await ask(rig, "hello"))[0] == outcome
         assert len(program.calls) == (outcome == "answered")
+
+
+async def test_an_agent_of_the_file_may_have_one(tmp_path: Path) -> None:
+    runs = {"AGENTS__MAIN__RUNTIME": "one"}
+    async with open_rig(tmp_path, adapters={"one": ScriptedAdapter()}, settings=runs) as rig:
+        assert await rig.answer("hello") == "scripted: hello"
+        with pytest.raises(ConfigurationError, match=r"agents\.main\.runtime: there is no adapter"):
+            check_runtimes(rig.core.settings, {})
+
+
+async def test_without_a_gateway_nothing_is_swapped(tmp_path: Path) -> None:
+    async with open_rig(tmp_path, adapters={"one": ScriptedAdapter()}) as rig:
+        await make(rig)
+        alone = make_agent_operations(
+            rig.store, rig.core.settings, clock=rig.clock, make_id=make_id, runtimes=("one", "two")
+        )
+        with pytest.raises(Conflict, match="only the running gateway can"):
+            await alone.swap(AgentSwap(id="helper", runtime="two"))
 
 
 async def test_an_adapter_that_cannot_be_called_is_not_chosen(tmp_path: Path) -> None:

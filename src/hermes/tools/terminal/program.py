@@ -22,6 +22,7 @@ from hermes.errors import ToolError
 from hermes.tools.terminal.sandbox import Sandbox, tools_problem
 
 _MARK: Final = "HERMES_PROGRAM"
+_OWNER: Final = "HERMES_PROGRAM_OF"
 _PROCESSES: Final = Path("/proc")
 _POLL_S: Final = 0.02
 _PIPE_S: Final = 1.0
@@ -147,7 +148,7 @@ async def start(
             stdin=PIPE if with_input else DEVNULL,
             stdout=PIPE,
             stderr=STDOUT if joins_errors else PIPE,
-            env={**variables, _MARK: mark} if mark else variables,
+            env={**variables, _MARK: mark, _OWNER: sandbox.owner} if mark else variables,
             cwd="/" if is_safe else folder,
             start_new_session=True,
         )
@@ -169,7 +170,7 @@ async def run(
     """Run a program to its end, or to the end of its time; nothing that it started is left."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    started = await _started(sandbox, program, folder)
+    started = await start_or_end(sandbox, program, folder=folder)
     kept = KeptOutput(output_bytes)
     reading = asyncio.create_task(started.read(kept.add), name="program output")
     code, was_full = None, False
@@ -186,9 +187,18 @@ async def run(
     )
 
 
-async def _started(sandbox: Sandbox, program: Sequence[str], folder: Path) -> SandboxedProgram:
+async def start_or_end(
+    sandbox: Sandbox,
+    program: Sequence[str],
+    *,
+    folder: Path,
+    with_input: bool = False,
+    joins_errors: bool = True,
+) -> SandboxedProgram:
     """Start a program; if that is cancelled, nothing is left of it."""
-    starting = asyncio.ensure_future(start(sandbox, program, folder=folder))
+    starting = asyncio.ensure_future(
+        start(sandbox, program, folder=folder, with_input=with_input, joins_errors=joins_errors)
+    )
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -261,6 +271,22 @@ def _state_and_parent(pid: int) -> tuple[str, int]:
     # The name before may have any letters, parentheses too.
     state, parent = status.rpartition(b")")[2].split()[:2]
     return state.decode(), int(parent)
+
+
+def end_leftovers(owner: str) -> int:
+    """Kill what unsafe programs of an owner have left behind; return how many processes there were.
+
+    Under bubblewrap nothing outlives the process that started it.
+    """
+    ended, wanted = 0, f"{_OWNER}={owner}".encode()
+    for _ in range(_KILL_ROUNDS):
+        found = [pid for pid in _marked(wanted) if pid != os.getpid()]
+        for pid in found:
+            _signal(partial(os.kill, pid, signal.SIGKILL))
+        ended += len(found)
+        if not found:
+            break
+    return ended
 
 
 def _kill_marked(leader: int, mark: str) -> None:

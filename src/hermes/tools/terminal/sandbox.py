@@ -29,6 +29,7 @@ _ETC: Final = (
     *("nsswitch.conf", "passwd", "pki/tls/certs", "protocols", "services", "ssl/certs"),
     *("ssl/openssl.cnf", "terminfo", "timezone"),
 )
+_ETC_NETWORK: Final = ("resolv.conf", "host.conf", "gai.conf")
 _UNINSTALLED: Final = (
     "the sandbox needs {names}, which {verb} not installed: `apt install bubblewrap util-linux`, or set "
     "terminal.sandbox to unsafe"
@@ -48,7 +49,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """How programs are started: in a sandbox, or as they are.
 
     `readable` are folders beside the system's that a program may read, `hidden` those that it
-    never sees. As root programs are given to the user "nobody".
+    never sees. As root programs are given to the user "nobody". With `has_network` a program has the
+    network of this machine.
     """
 
     kind: SandboxKind = "bubblewrap"
@@ -57,6 +59,11 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     hidden: tuple[Path, ...] = ()
     variables: Mapping[str, str] = {}
     is_root: bool = False
+    # Folders that a program may read at another place, each with this place.
+    doors: tuple[tuple[Path, str], ...] = ()
+    has_network: bool = False
+    # Whose unsafe programs these are: by that they are found after a crash.
+    owner: str = ""
 
     @property
     def owner_id(self) -> int | None:
@@ -85,12 +92,14 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _walls(self, folder: Path) -> Iterator[str]:
-        yield from ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net")
+        yield from ("--die-with-parent", "--new-session", "--unshare-pid")
+        yield from () if self.has_network else ("--unshare-net",)
         yield from ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
         yield from self._identity()
         size = str(self.limits.file_mb * _MB)
         yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp")
-        shown = (*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *map(str, self.readable))
+        etc = (*_ETC, *(_ETC_NETWORK if self.has_network else ()))
+        shown = (*_SYSTEM, *(f"/etc/{name}" for name in etc), *map(str, self.readable))
         for path in _parents(shown):
             yield from ("--perms", "0755", "--dir", path)
         for path in shown:
@@ -108,6 +117,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             "--remount-ro",
             "/dev",
         )
+        for door, place in self.doors:
+            yield from ("--ro-bind", str(door), place)
         yield from ("--bind", str(folder), WORK, "--chdir", WORK, "--hostname", "sandbox")
         yield from ("--remount-ro", "/")
 

@@ -47,16 +47,20 @@ class WorkFolders:
         self._clock = clock
         self._tidied_at: float | None = None
 
-    def of(self, person_id: str, lane: str) -> WorkFolder:
-        """Return where the folder of a session is; a subagent works in that of its session."""
+    def of(self, person_id: str, lane: str, *, beside: str = "") -> WorkFolder:
+        """Return where the folder of a session is; a subagent works in that of its session.
+
+        A session may have others `beside` it, by name.
+        """
         lane = root_lane(lane)
-        name = hashlib.sha256(lane.encode()).hexdigest()[:32]
+        whose = f"{lane}\n{beside}" if beside else lane
+        name = hashlib.sha256(whose.encode()).hexdigest()[:32]
         records = self._root / _plain(person_id) / name
         return WorkFolder(lane=lane, files=self._shared or records / _FILES, records=records)
 
-    def open(self, person_id: str, lane: str) -> WorkFolder:
+    def open(self, person_id: str, lane: str, *, beside: str = "") -> WorkFolder:
         """Return the folder of a session, made if it is missing, and note that it is used."""
-        work = self.of(person_id, lane)
+        work = self.of(person_id, lane, beside=beside)
         try:
             for folder in (self._root, work.records.parent, work.records):
                 folder.mkdir(mode=0o700, exist_ok=True)
