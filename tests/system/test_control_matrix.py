@@ -41,6 +41,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "models.swap": ("POST", "models/swap", {"model": SECRET}),
     "agents.list": ("GET", "/workspaces", {}),
     "agents.create": ("POST", "/workspaces", {"name": SECRET, "role": SECRET}),
+    "agents.add_remote": ("POST", "remote-agents", {"url": SECRET}),
     "agents.show": ("GET", "/workspaces/w_1", {"id": "w_1"}),
     "agents.read": ("GET", "/workspaces/w_1?text=true", {"id": "w_1"}),
     "agents.change": ("PATCH", "/workspaces/w_1", {"role": SECRET}),

@@ -78,6 +78,12 @@ WITHOUT_CONVERSATION = frozenset(
         "store.put_response",
         "store.put_off_job",
         "store.put_secret",
+        "store.begin_push",
+        "store.drop_push",
+        "store.end_push",
+        "store.interrupt",
+        "store.put_push",
+        "store.retry_push",
         "store.rate_call",
         "store.refer",
         "store.release_claim",
@@ -133,6 +139,9 @@ ONLY_LOOKS = frozenset(
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
 OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
+# Notify callers over A2A, and call agents of other systems: tests/system/test_a2a_kills.py and
+# tests/system/test_a2a_remote.py kill there.
+OF_A2A = frozenset({"wire.a2a", "wire.a2a_card", "wire.task_push"})
 # Passed by a stop, and stories are only killed; tests/contract/store/test_lone_file.py kills there.
 AT_STOP = frozenset({"store.close"})
 # Passed by the rotation of a home of an older version: each row stays readable, bound or not.
@@ -162,7 +171,7 @@ def mode_of(platform: str, busy: str) -> Mode:
 
 def reachable(points: frozenset[str]) -> frozenset[str]:
     """Return the failpoints that conversations pass."""
-    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS | OTHER_WIRES | AT_STOP | OF_OLDER_HOMES
+    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS | OTHER_WIRES | OF_A2A | AT_STOP | OF_OLDER_HOMES
     return frozenset(point for point in points if point.rpartition(".")[0] not in skipped)
 
 

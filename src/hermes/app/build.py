@@ -29,6 +29,7 @@ from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
+from hermes.app.make_a2a import add_remote_agents, make_a2a_parts
 from hermes.app.make_agents import check_runtimes, make_roster
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
@@ -62,6 +63,7 @@ from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
+from hermes.net.client import HttpClient
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import WebhookChannel
@@ -73,6 +75,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
+from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
@@ -227,6 +230,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     )
     context.run_state.found(await store.fleet.join(make_id("n")))
     secrets = await _secrets(context, store, adapters=adapters, lifecycle=lifecycle)
+    remote_agents = add_remote_agents(adapters.registry, client=adapters.client, secrets=secrets)
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
@@ -240,6 +244,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     return Storage(
         store=store,
         secrets=secrets,
+        remote_agents=remote_agents,
         search=search,
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
@@ -352,7 +357,9 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = _own_channels(context, storage, origins=origins, terminal=terminal)
+    own = _own_channels(
+        context, storage, origins=origins, terminal=terminal, client=adapters.client
+    )
     pushed = await make_push_channels(
         settings,
         adapters.registry,
@@ -374,7 +381,12 @@ async def _channels(
 
 # Any: each of them also has routes of its own kind.
 def _own_channels(
-    context: GatewayContext, storage: Storage, *, origins: Origins, terminal: Terminal
+    context: GatewayContext,
+    storage: Storage,
+    *,
+    origins: Origins,
+    terminal: Terminal,
+    client: HttpClient,
 ) -> dict[str, Any]:
     """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
@@ -390,6 +402,11 @@ def _own_channels(
 
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
         return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
+
+    def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
+        return make_a2a_parts(
+            storage.store, context.settings, clock=clock, client=client, gateway_api=gateway_api
+        )
 
     return {
         "rest": RestChannel(
@@ -411,6 +428,7 @@ def _own_channels(
             make_id=make_id,
         ),
         "v1": V1Channel(v1_parts),
+        "a2a": A2aChannel(a2a_parts),
     }
 
 

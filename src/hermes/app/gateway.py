@@ -237,6 +237,8 @@ class Gateway:
         secrets = parts.storage.secrets
         followed = Component(name="secrets", start=secrets.start, stop=secrets.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
+        a2a = parts.channels.own["a2a"]
+        pushes = Component(name="task pushes", start=a2a.start, stop=a2a.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
         programs = parts.programs.component()
         retention = make_retention(parts)
@@ -253,11 +255,13 @@ class Gateway:
                 platforms,
                 told,
                 keeping,
+                pushes,
             ),
             drain=(told, *core.drain),
             stop=(
                 watch,
                 keeping,
+                pushes,
                 *server,
                 platforms,
                 followed,

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.adapters.a2a.adapter import A2aAdapter
 from hermes.agents.secret_mask import SecretMask
 from hermes.agents.secrets import Secrets
 from hermes.app.connect import Connections
@@ -109,6 +110,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     secrets: Secrets
+    remote_agents: A2aAdapter
     search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions

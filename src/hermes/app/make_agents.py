@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from hermes.agents.roster import Roster, adapter_agent
 from hermes.app.make_models import ModelLayer
 from hermes.config import AgentSettings, Settings
-from hermes.control.agents import AgentOperations, CheckModel
+from hermes.control.agents import AgentOperations, CheckModel, ReadCard
 from hermes.errors import BadRequest, ConfigurationError, NotFound, ProviderError
 from hermes.message.ids import MakeId
 from hermes.ports.adapter import NATIVE, Adapter
@@ -70,6 +70,7 @@ def make_agent_operations(
     make_id: MakeId,
     check: CheckModel | None = None,
     runtimes: Collection[str] = (NATIVE,),
+    read_card: ReadCard | None = None,
 ) -> AgentOperations:
     """Return the functions for operators' orders about agents."""
     return AgentOperations(
@@ -80,4 +81,5 @@ def make_agent_operations(
         make_id=make_id,
         check=check,
         runtimes=runtimes,
+        read_card=read_card,
     )

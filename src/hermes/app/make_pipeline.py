@@ -100,6 +100,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
             keys=keys,
             traffic=base.push.traffic,
             zone=ZoneInfo(settings.time_zone or system_zone()),
+            signals=base.signals,
         ),
     )
 

@@ -142,6 +142,7 @@ def make_operations(parts: GatewayParts) -> Operations:
             make_id=make_id,
             check=make_check(core.models, settings, adapters=core.adapters),
             runtimes=(NATIVE, *core.adapters),
+            read_card=parts.storage.remote_agents.card,
         ),
         sends=make_send_operations(
             core.store,

@@ -37,12 +37,14 @@ from hermes.control.agent_orders import (
     DiffAsk,
     DiffReport,
     NewAgent,
+    NewRemoteAgent,
     Revert,
     VersionsAsk,
     VersionsReport,
 )
 from hermes.control.agents import agents_in_file
 from hermes.control.orders import (
+    AGENTS_ADD_REMOTE,
     AGENTS_CHANGE,
     AGENTS_CREATE,
     AGENTS_DELETE,
@@ -71,6 +73,10 @@ LIST_EPILOG = examples("hermes agents list", "hermes agents list --state failed 
 CREATE_EPILOG = examples(
     'hermes agents create helper --model openai:gpt-4o-mini --role "a helper for the shop"',
     "hermes agents create auditor --fields auditor.json",
+)
+ADD_REMOTE_EPILOG = examples(
+    "hermes agents add-remote https://agents.example.com/weather",
+    "hermes agents add-remote https://agents.example.com/weather --name weather --secret WEATHER_KEY",
 )
 SHOW_EPILOG = examples("hermes agents show helper", "hermes agents show helper --json")
 EDIT_EPILOG = examples(
@@ -175,6 +181,32 @@ def create(
     made = call(home, AGENTS_CREATE, new)
     line = _checked(home, made)
     print_done(line, f"Created {line.name} ({line.id}): {_state_words(line)}.", as_json=as_json)
+
+
+def add_remote(
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The address of the agent, or of its agent card.")
+    ],
+    *,
+    name: Annotated[
+        str,
+        typer.Option(help="How it is called here; default: as its card says.", show_default=False),
+    ] = "",
+    secret: Annotated[
+        str,
+        typer.Option(
+            help="The name of the stored secret that is its key (`hermes secrets set`).",
+            show_default=False,
+        ),
+    ] = "",
+    note: Note = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add an agent of another system, which is called over A2A."""
+    new = NewRemoteAgent(url=url, name=name, secret=secret, note=note, by=operator_name())
+    line = _checked(home, call(home, AGENTS_ADD_REMOTE, new))
+    print_done(line, f"Added {line.name} ({line.id}): {_state_words(line)}.", as_json=as_json)
 
 
 def show(agent: AgentName, home: Home = None, as_json: AsJson = False) -> None:

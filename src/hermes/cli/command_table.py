@@ -110,6 +110,7 @@ SECTIONS = (
                 "Create, list, change, stop and delete agents",
                 Row("list", "list_all", "LIST_EPILOG"),
                 Row("create", "create", "CREATE_EPILOG"),
+                Row("add-remote", "add_remote", "ADD_REMOTE_EPILOG"),
                 Row("show", "show", "SHOW_EPILOG"),
                 Row("edit", "edit", "EDIT_EPILOG"),
                 Row("stop", "stop", "STOP_EPILOG"),

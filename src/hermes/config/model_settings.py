@@ -236,6 +236,10 @@ class AgentAdapterSettings(Section):
     platform:user."""
     roles: tuple[Word, ...] = ()
     """Others for whom it works: owner, or the name of a tier."""
+    url: Annotated[str, Field(max_length=2000)] = ""
+    """Where a remote agent (runtime a2a) is, or its agent card."""
+    secret: Annotated[str, Field(max_length=200)] = ""
+    """The name of the stored secret that is the key for the remote agent; empty: it needs none."""
     folder: Annotated[str, Field(max_length=32, pattern="^[a-z0-9]*$")] = ""
     """Which of the working folders of a conversation it works in; `hermes agents swap` sets it."""
 
@@ -294,6 +298,15 @@ class WorkspaceSettings(Section):
     """The most versions that are kept of one agent; the oldest are deleted first."""
     delete_grace_s: Delay = 3_600
     """How long the running and waiting turns of a deleted agent may still end."""
+
+
+class A2aSettings(Section):
+    """Agents of other systems that call the agents of this gateway over A2A."""
+
+    wait_s: Seconds = 600
+    """How long a call waits for its reply before it gets the task instead."""
+    public_cards: bool = False
+    """Whether agent cards, with the names and descriptions of agents, are shown without a key."""
 
 
 TASKS: tuple[str, ...] = get_args(TaskType)

@@ -26,6 +26,7 @@ from hermes.config.chat_settings import (
 )
 from hermes.config.entries import agent_tables, provider_tables
 from hermes.config.model_settings import (
+    A2aSettings,
     AgentSettings,
     BudgetSettings,
     CacheSettings,
@@ -100,6 +101,7 @@ class Settings(Section):
     )
     """The agents that answer, by name."""
     workspaces: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
+    a2a: A2aSettings = Field(default_factory=A2aSettings)
     adapters: Named[AdapterSettings] = Field(default_factory=no_entries)
     """Programs on this machine that answer the messages of agents, by name: `claude_local`,
     `codex_local`, or one of your own."""

@@ -54,6 +54,20 @@ class NewAgent(AgentFields, frozen=True, kw_only=True):
     by: str = ""
 
 
+class NewRemoteAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent of another system, by the address of its agent card or of the agent.
+
+    Its name and description are those of its card unless it is given a `name`. `secret` is the name of
+    the stored secret that is its key.
+    """
+
+    url: LineText
+    name: ShortText = ""
+    secret: ShortText = ""
+    note: ShortText = ""
+    by: str = ""
+
+
 class AgentChange(AgentFields, frozen=True, kw_only=True):
     """New values of some fields; with `version`, only if that is still the newest one."""
 

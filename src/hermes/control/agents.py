@@ -4,6 +4,8 @@ An agent is a "workspace" of the HTTP API. Agents of config.yaml are listed and 
 and change only in that file.
 """
 
+import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import zip_longest
 from typing import Any, Final
@@ -37,20 +39,35 @@ from hermes.control.agent_orders import (
     DiffReport,
     FieldDiff,
     NewAgent,
+    NewRemoteAgent,
     Revert,
     VersionLine,
     VersionsAsk,
     VersionsReport,
 )
-from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.errors import AdapterError, BadRequest, Conflict, NetError, NotFound
 from hermes.message.ids import MakeId
 from hermes.ports.adapter import NATIVE
-from hermes.ports.agents import AGENT_STATES, AgentRecord, AgentState, AgentStore, AgentVersion
+from hermes.ports.agents import (
+    AGENT_STATES,
+    AgentRecord,
+    AgentState,
+    AgentStore,
+    AgentVersion,
+    RemoteCard,
+)
 from hermes.ports.clock import Clock
 
 _log = structlog.get_logger(__name__)
 # Returns why the model of an agent cannot be called; empty if it can.
 CheckModel = Callable[[str, AgentSettings], Awaitable[str]]
+# Returns what is in the agent card at an address, read with the key that a secret's name stands for.
+ReadCard = Callable[[str, str], Awaitable[RemoteCard]]
+# The runtime of agents of other systems.
+_REMOTE: Final = "a2a"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME: Final = 63
+_LONGEST_DESCRIPTION: Final = 1_000
 _MOST_LISTED = 1_000
 _LONGEST_SHOWN = 80
 _FILE: Final = "file"
@@ -76,6 +93,7 @@ class AgentOperations:
         make_id: MakeId,
         check: CheckModel | None = None,
         runtimes: Collection[str] = (NATIVE,),
+        read_card: ReadCard | None = None,
     ) -> None:
         self._agents = agents
         self._roster = roster
@@ -84,6 +102,7 @@ class AgentOperations:
         self._make_id = make_id
         self._check = check
         self._runtimes = runtimes
+        self._read_card = read_card
 
     async def list(self, ask: AgentsAsk) -> AgentsReport:
         """Return agents: those of config.yaml, then the others by name."""
@@ -124,6 +143,25 @@ class AgentOperations:
         await self._agents.add(record, note=new.note, most=most)
         _log.info("agent_created", agent=record.id, by=new.by)
         return self._report(record)
+
+    async def add_remote(self, new: NewRemoteAgent) -> AgentReport:
+        """Store an agent that another system answers for, by its agent card."""
+        if self._read_card is None:
+            raise Conflict("No gateway runs, so no agent card can be read: `hermes up` starts one.")
+        try:
+            card = await self._read_card(new.url, new.secret)
+        except (AdapterError, NetError) as error:
+            raise BadRequest(f"Nothing was added: {error}.") from None
+        return await self.create(
+            NewAgent(
+                name=new.name or _name_of(card.name),
+                runtime=_REMOTE,
+                description=" ".join(card.description.split())[:_LONGEST_DESCRIPTION],
+                adapter={"url": new.url, **({"secret": new.secret} if new.secret else {})},
+                note=new.note,
+                by=new.by,
+            )
+        )
 
     async def show(self, ask: AgentAsk) -> AgentLine:
         """Return an agent, without what its model is told."""
@@ -366,6 +404,12 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
         description=agent.description or agent.role,
         rules=tuple(_rule_text(rule) for rule in rules if rule.agent == name),
     )
+
+
+def _name_of(card_name: str) -> str:
+    """Return the name of a card as that of an agent here: small letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", card_name).encode("ascii", "ignore").decode().lower()
+    return _NOT_IN_NAMES.sub("-", plain).strip("-")[:_LONGEST_NAME].strip("-") or "remote"
 
 
 def _state(name: str) -> AgentState | None:

@@ -36,6 +36,10 @@ def _agent_fields() -> dict[str, str]:
 
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
+    "agents.add_remote.url": "the address of the agent, or of its agent card",
+    "agents.add_remote.name": "how the agent is called here; default: as its card says",
+    "agents.add_remote.secret": "the name of the stored secret that is its key, if it needs one",
+    "agents.add_remote.note": "why; kept with the version",
     "action": "only orders with this name, such as `pairing.approve`",
     "actor": "only orders by this actor, as named in the log: `token:t_...`",
     "agent": "only turns of this agent",

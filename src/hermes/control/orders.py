@@ -197,6 +197,10 @@ AGENTS_CREATE = _row(
     "agents.create", "operator", agents.AgentOperations.create, post="/workspaces",
     changes=True, result_targets=("id",),
     summary="Create an agent; it answers once its model was checked.")
+AGENTS_ADD_REMOTE = _row(
+    "agents.add_remote", "operator", agents.AgentOperations.add_remote,
+    post="/control/remote-agents", changes=True, result_targets=("id",),
+    summary="Add an agent of another system by its agent card; it is called over A2A.")
 AGENTS_SHOW = _row(
     "agents.show", "viewer", agents.AgentOperations.show, get="/workspaces/{id}",
     summary="Show an agent and whether it answers, without what its model is told.")

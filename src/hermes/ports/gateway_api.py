@@ -91,6 +91,17 @@ class GatewayApi(Protocol):
         """
         ...
 
+    async def question(self, message_id: str) -> Progress | None:
+        """Return what the turn of a message asks and waits for; None if it asks nothing."""
+        ...
+
+    async def stop(self, message_id: str, *, by: str) -> bool:
+        """Let a message end that has not ended, also one that waits; false if it had ended.
+
+        `by` says who wanted it. The turn may still run when this returns.
+        """
+        ...
+
     async def call_source(
         self, agent: str, *, platform: str, caller: str, context_id: str | None = None
     ) -> Source:

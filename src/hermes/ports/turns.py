@@ -255,6 +255,10 @@ class TurnStore(Protocol):
         """End a message that cannot be committed like any other, without words or charge."""
         ...
 
+    async def interrupt(self, message_id: str, *, by: str) -> str | None:
+        """Write that a message has to end; return its lane, or None if it has ended already."""
+        ...
+
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane for their turn, the oldest first."""
         ...

@@ -41,11 +41,13 @@ STARTED = (
     "connections",
     "hooks",
     "retention",
+    "task pushes",
 )
 DRAINED = ("hooks", "inbox", "lanes", "senders")
 STOPPED = (
     "watch",
     "retention",
+    "task pushes",
     "server",
     "connections",
     "secrets",

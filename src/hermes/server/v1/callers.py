@@ -11,7 +11,7 @@ import msgspec
 
 from hermes.calls.budgets import Payer
 from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
-from hermes.errors import BadRequest, Forbidden, RateLimited, Unauthenticated
+from hermes.errors import BadRequest, Forbidden, RateLimited, Refused, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey, KeyStore
@@ -28,10 +28,13 @@ _UNKNOWN = "Unknown key: copy it again, or create one with `hermes keys create`.
 class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
     """The caller; without a key it is the operator, who has no limits.
 
-    `rate` is what is left of the key's own request rate, if it has one.
+    `rate` is what is left of the key's own request rate, if it has one. `credential` is the id of the
+    key or of the token that was shown; `token` is that of the token alone.
     """
 
     user: str
+    credential: str = ""
+    token: str = ""
     key: CallerKey | None = None
     rate: KeyRate | None = None
     # Set if the caller is a program that answers for an agent.
@@ -78,15 +81,31 @@ class Callers:
             return self._program(secret)
         if not secret.startswith(KEY_PREFIX):
             try:
-                await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
+                own = await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
             except Unauthenticated:
                 raise Unauthenticated(_UNKNOWN) from None
-            return ApiCaller(user=OPERATOR)
+            return ApiCaller(user=OPERATOR, credential=own.sender, token=own.id)
         key = await self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
-        return ApiCaller(user=key.user, key=key, rate=self._check_rate(key))
+        rate = self._check_rate(key)
+        return ApiCaller(user=key.user, credential=key.id, key=key, rate=rate)
+
+    async def is_valid(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a credential is valid, without taking from the rate of its key."""
+        secret = _secret_in(headers)
+        try:
+            if not secret.startswith(KEY_PREFIX):
+                await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
+                return True
+            key = await self._keys.find(key_digest(secret))
+            if key is None:
+                return False
+            self._check_life(key)
+        except Refused:
+            return False
+        return True
 
     def _program(self, secret: str) -> ApiCaller:
         run = self._runs.find(secret)

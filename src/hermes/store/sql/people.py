@@ -15,6 +15,7 @@ from hermes.store.sql.group_context import forget_overheard
 from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
+from hermes.store.sql.tasks import erase_pushes
 from hermes.store.sql.tx import Result, Tx, Unit
 from hermes.store.sql.users import forget_codes
 from hermes.store.sql.wallet import forget_code
@@ -113,6 +114,7 @@ class SqlPeople:
             await forget_summaries(tx, person_id, sealer=self._engine.sealer)
             await drop_answers(tx, await tx.rows(_ANSWERS["of_person"], person_id))
             erase_responses(tx, person_id)
+            erase_pushes(tx, person_id)
             tx.put(_SQL["mark_erased"], person_id, at)
             self._engine.feed.put(tx, "erasure", person_id)
 

@@ -7,7 +7,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
-from hermes.ports.steps import KeptSession, Lease, Step, StepFacts, StepWrite
+from hermes.ports.steps import KeptSession, Lease, Step, StepFacts, StepWrite, TimelineEvent
 from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
 from hermes.store.sql.commit import CommitUnit
 from hermes.store.sql.engine import Engine, encode, read_choices
@@ -213,6 +213,19 @@ class SqlTurns:
             self._engine.shares.end((message_id,))
 
         await self._engine.writer.run("abandon", unit, after=after)
+
+    async def interrupt(self, message_id: str, *, by: str) -> str | None:
+        """Write that a message has to end; return its lane, or None if it has ended already."""
+
+        async def unit(tx: Tx) -> str | None:
+            is_first = await tx.changed(_SQL["interrupt"], message_id, by) == 1
+            row = await tx.row(_SQL["interrupted_lane"], message_id)
+            if row is not None and is_first:
+                stop = TimelineEvent("stopped", self._engine.clock.now(), {"by": by})
+                self._engine.add_events(tx, message_id, (stop,))
+            return None if row is None else str(row[0])
+
+        return await self._engine.writer.run("interrupt", unit)
 
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane, oldest first."""

@@ -42,6 +42,11 @@ SELECT restarts FROM lanes WHERE key = ?1;
 UPDATE inbox SET interrupted_by = ?2
 WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NULL;
 
+-- name: interrupted_lane
+-- The lane of a message that has to end and has not ended.
+SELECT lane FROM inbox
+WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NOT NULL;
+
 -- name: interrupt_below
 -- Everything that has not ended below a lane has to end.
 UPDATE inbox SET interrupted_by = ?2
