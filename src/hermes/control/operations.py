@@ -13,6 +13,7 @@ from hermes.config.entries import TIERS
 from hermes.control.agents import AgentOperations
 from hermes.control.approvals import ApprovalOperations
 from hermes.control.audit import AuditOperations
+from hermes.control.branches import BranchOperations
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
 from hermes.control.credits import CreditOperations
@@ -129,6 +130,7 @@ class Operations:
             random_bytes=random_bytes,
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
+        self.branches = BranchOperations(store)
         self.consent = ConsentOperations(store.people, clock=clock)
         self.interactions = InteractionOperations(store)
         self.audit = AuditOperations(store)

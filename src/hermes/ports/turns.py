@@ -222,7 +222,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that another one has started, at any depth, and what its own model calls took so far."""
+    """A turn, and what its own model calls took so far."""
 
     message: MessageRecord
     usage: Usage = Usage()
@@ -277,6 +277,10 @@ class TurnStore(Protocol):
 
     async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
         """Return what the turn of a message has started, at any depth, the oldest first."""
+        ...
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
         ...
 
     async def stop(self, lane: str, message_id: str, *, by: str) -> None:

@@ -7,8 +7,7 @@ import pytest
 
 from hermes.message.parts import ToolResultPart
 from hermes.message.session_key import graph_name
-from hermes.testing.model_script import Script, ScriptedTurn, SeenConversation, ToolUse
-from tests.contract.journal.rig import Rig, open_rig, some
+from tests.contract.journal.rig import Rig, open_rig
 
 TEAM = {
     "AGENTS__MAIN__NAME": "Main",
@@ -41,7 +40,8 @@ async def test_m11_several_agents_get_a_task_at_once_and_their_chats_are_linked(
 
         assert await rig.outcome(message_id) == "answered"
         digger, writer = [await rig.timeline(f"{message_id}.{one}") for one in ("1", "1.2")]
-        assert digger.message is not None and writer.message is not None
+        assert digger.message is not None
+        assert writer.message is not None
         assert results(rig) == [
             {
                 "workspace": name,
@@ -56,4 +56,6 @@ async def test_m11_several_agents_get_a_task_at_once_and_their_chats_are_linked(
         assert [link.child for link in links] == [
             graph_name(one.lane, 0) for one in (digger.message, writer.message)
         ]
-        assert {one.message.event.agent for one in (digger, writer) if one.message and one.message.event} == {"digger", "writer"}
+        assert {
+            one.message.event.agent for one in (digger, writer) if one.message and one.message.event
+        } == {"digger", "writer"}

@@ -228,18 +228,19 @@ class SqlTurns:
 
     async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
         """Return what the turn of a message has started, at any depth, oldest first."""
-        reads, begins = self._engine.reads, turn_branch(lane, message_id).removesuffix(".")
-        found: list[BranchTurn] = []
-        for row in await reads.rows(_SQL["branch"], begins, limit):
-            used = {line[0]: Usage(*line[1:]) for line in await reads.rows(_SQL["used"], row[1])}
-            found.append(
-                BranchTurn(
-                    message=await self._engine.message(row),
-                    usage=used.get("person", Usage()),
-                    platform_usage=used.get("platform", Usage()),
-                )
-            )
-        return tuple(found)
+        begins = turn_branch(lane, message_id).removesuffix(".")
+        rows = await self._engine.reads.rows(_SQL["branch"], begins, limit)
+        return tuple([await self.used(await self._engine.message(row)) for row in rows])
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
+        rows = await self._engine.reads.rows(_SQL["used"], message.id)
+        used = {row[0]: Usage(*row[1:]) for row in rows}
+        return BranchTurn(
+            message=message,
+            usage=used.get("person", Usage()),
+            platform_usage=used.get("platform", Usage()),
+        )
 
     async def stop(self, lane: str, message_id: str, *, by: str) -> None:
         """Let a message end that has not ended yet, and everything below its lane."""
