@@ -130,7 +130,6 @@ class Operations:
             random_bytes=random_bytes,
         )
         self.spending = SpendingOperations(store.spend, store.keys, calendar=calendar, clock=clock)
-        self.branches = BranchOperations(store)
         self.consent = ConsentOperations(store.people, clock=clock)
         self.interactions = InteractionOperations(store)
         self.audit = AuditOperations(store)
@@ -160,6 +159,11 @@ class Operations:
         """Orders about scheduled jobs."""
         assert self._cron is not None
         return self._cron
+
+    @property
+    def branches(self) -> BranchOperations:
+        """Questions about what messages have delegated."""
+        return BranchOperations(self._store)
 
     @property
     def sends(self) -> SendOperations:
