@@ -50,24 +50,15 @@ class BranchReport(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[BranchLine, ...]
 
 
-class BranchOperations:
-    """Where questions about branches arrive."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def costs(self, ask: BranchAsk) -> BranchReport:
-        """Return what a message cost, by branch."""
-        store = self._store
-        record = await store.inbox.get(ask.id)
-        if record is None:
-            found = await whole_id(store.ids, ask.id, "message", is_listed=False)
-            record = None if found is None else await store.inbox.get(found)
-        if record is None:
-            raise NotFound(
-                f"No message is known as {ask.id[:80]!r}: `hermes why` takes the same ids."
-            )
-        return BranchReport(person_id=record.person_id, lines=await branch_of(store, record))
+async def branch_costs(store: Store, ask: BranchAsk) -> BranchReport:
+    """Return what a message cost, by branch; raises `NotFound`."""
+    record = await store.inbox.get(ask.id)
+    if record is None:
+        found = await whole_id(store.ids, ask.id, "message", is_listed=False)
+        record = None if found is None else await store.inbox.get(found)
+    if record is None:
+        raise NotFound(f"No message is known as {ask.id[:80]!r}: `hermes why` takes the same ids.")
+    return BranchReport(person_id=record.person_id, lines=await branch_of(store, record))
 
 
 async def branch_of(store: Store, message: MessageRecord) -> tuple[BranchLine, ...]:

@@ -16,7 +16,6 @@ from hermes.control import (
     agents,
     approvals,
     audit,
-    branches,
     channels,
     consent,
     cron,
@@ -320,7 +319,7 @@ COSTS_SHOW = _row(
     "costs.show", "viewer", spending.SpendingOperations.costs, get="/control/costs",
     summary="Show what model calls cost, by model, person, key or day.")
 COSTS_BRANCH = _row(
-    "costs.branch", "viewer", branches.BranchOperations.costs, get="/control/costs/{id}",
+    "costs.branch", "viewer", Operations.branch_costs, get="/control/costs/{id}",
     summary="Show what one message cost, with everything that it has delegated.")
 CONSENT_SHOW = _row(
     "consent.show", "operator", consent.ConsentOperations.show, get="/control/consent",
