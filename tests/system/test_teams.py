@@ -67,11 +67,10 @@ async def programs(live: Live, *tokens: str) -> AsyncIterator[tuple[Program, ...
 async def set_up(live: Live) -> str:
     """Make a boss with two workers, and return a token that may delegate."""
     async with programs(live) as (owner,):
-        workers = [{"name": name, "model": MODEL} for name in ("digger", "writer")]
-        boss = {"name": "boss", "model": MODEL, "delegates": ["digger", "writer"]}
-        for agent in (*workers, boss):
-            await owner.ask("POST", "/workspaces", **agent)
-            await owner.until(f"/workspaces/{agent['name']}", 200, status="ready")
+        team = {"digger": [], "writer": [], "boss": ["digger", "writer"]}
+        for name, delegates in team.items():
+            await owner.ask("POST", "/workspaces", name=name, model=MODEL, delegates=delegates)
+            await owner.until(f"/workspaces/{name}", 200, status="ready")
         made = await owner.ask("POST", "/control/tokens", role="operator", may_delegate=True)
         return str(made[1]["secret"])
 

@@ -110,7 +110,6 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "channels.pause.platform": "the platform",
     "channels.resume.platform": "the platform",
     "costs.show.by": "how to group the costs",
-    "costs.branch.id": "the id of a message, or its beginning or end",
     "credits.grant.id": "an idempotency name; orders with the same name count once",
     "credits.refer.code": "the referral code that the new person used",
     "cron.add.agent": "the agent that answers; the person's agent if omitted",

@@ -1,6 +1,9 @@
 """Tasks that agents give each other, on a real store; M11, J8, J14, G4."""
 
 import json
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,6 +30,7 @@ TEAM = {
     "AGENTS__LONER__DESCRIPTION": "Is in no team.",
 }
 team_rig = partial(open_rig, own_tools=True, settings=TEAM)
+ROOT = Path(__file__).resolve().parents[3]
 # Any of the tasks in a reply or a tool result.
 Told = dict[str, str]
 
@@ -96,9 +100,9 @@ async def reply_to(rig: Rig, message_id: str) -> str:
     return result.text
 
 
-async def ask(rig: Rig, text: str, **more: str) -> list[Told]:
+async def ask(rig: Rig, text: str, *, token: str = "t_1", sender: str = "ann") -> list[Told]:
     """Send a command of a program that may delegate; return the tasks in its reply."""
-    return tasks_in(await reply_to(rig, await program_says(rig, text, **more)))
+    return tasks_in(await reply_to(rig, await program_says(rig, text, token=token, sender=sender)))
 
 
 def at_the_workers(work: Callable[[SeenConversation], ScriptedTurn]) -> Script:
@@ -563,3 +567,25 @@ async def test_m11_half_a_command_is_refused_whole(tmp_path: Path) -> None:
         assert (await reply_to(rig, message_id)).startswith("Not a command from 'then tell me' on")
         assert await rig.outcome(message_id) == "refused"
         assert await rig.store.timeline(f"{message_id}.1") is None
+
+
+@pytest.mark.req("M11", "J8", "W27")
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+@pytest.mark.parametrize("how", ["tools", "commands"])
+def test_m11_killed_anywhere_every_task_is_given_and_answered_once(
+    tmp_path: Path, how: str, first: int
+) -> None:
+    program = "tests.contract.journal.team_kills"
+    done = subprocess.run(
+        [sys.executable, "-m", program, str(tmp_path), str(first), how],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=170,
+    )
+
+    assert done.returncode == 0, done.stderr[-4_000:]
+    told = re.search(r"(\d+) kills", done.stdout)
+    assert told is not None
+    assert int(told[1]) >= 7
