@@ -51,7 +51,6 @@ class TaskInbox(Protocol):
     async def state(self, message_id: str) -> MessageState | None: ...
     async def get(self, message_id: str, /) -> MessageRecord | None: ...
     async def result(self, message_id: str) -> TurnResult | None: ...
-    def waiting(self) -> int: ...
 
 
 class TaskStore(HasStates, Protocol):
@@ -233,8 +232,6 @@ class TurnTeam:
                 f"{most} tasks of this conversation have not ended (tools.delegate_open): wait for "
                 "some, or cancel them"
             )
-        if services.store.inbox.waiting() >= services.settings.inbox.max_waiting:
-            raise ToolError("too many messages wait in this gateway: try again later")
 
     async def _end(self, task: DelegatedTask) -> DelegatedTask:
         """Wait for the end of a task; one that does not end in time is stopped."""

@@ -119,9 +119,6 @@ class Inbox:
     async def result(self, message_id: str) -> TurnResult | None:
         return None
 
-    def waiting(self) -> int:
-        return 0
-
 
 @dataclass(frozen=True)
 class Store:
