@@ -1,5 +1,6 @@
 """Tasks that agents give each other, on a real store; M11, J8, J14, G4."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -441,6 +442,34 @@ async def test_m11_a_stopped_turn_stops_its_tasks(tmp_path: Path, tool: str) -> 
         assert await rig.outcome(task.id) == "interrupted"
 
 
+@pytest.mark.req("M11", "J12", "J14")
+@pytest.mark.parametrize(("is_stopped", "outcome"), [(True, "interrupted"), (False, "answered")])
+async def test_m11_a_task_that_waits_for_a_place_begins_unless_its_turn_was_stopped(
+    tmp_path: Path, is_stopped: bool, outcome: str
+) -> None:
+    go = asyncio.Event()
+    gate = RunTool("gate", lambda _: go.wait(), traits=ToolTraits(cancellable=True))
+
+    def script(seen: SeenConversation, _number: int) -> ScriptedTurn:
+        if seen.last_text == "the task":
+            return ScriptedTurn(text="dug")
+        given = call("delegate_task_async", workspaces=["digger"], task="the task")
+        turns = (ScriptedTurn(tools=(given,)), ScriptedTurn(tools=(ToolUse("gate"),)))
+        return (*turns, ScriptedTurn(text="all done"))[len(seen.tool_results)]
+
+    one_place = {**TEAM, "LANES__MAX_RUNNING": "1"}
+    async with team_rig(tmp_path, settings=one_place, script=script, tools=(gate,)) as rig:
+        message_id = await rig.say("begin")
+        await rig.until(lambda: gate.runs == 1)
+        task = await child_of(rig, message_id)
+        if is_stopped:
+            await rig.answer("/stop")
+        go.set()
+
+        assert await rig.outcome(message_id) == outcome
+        assert await rig.outcome(task.id) == outcome
+
+
 @pytest.mark.req("M11", "J12")
 async def test_m11_a_stop_of_a_later_turn_leaves_earlier_tasks_alone_and_stop_all_does_not(
     tmp_path: Path,
@@ -468,6 +497,7 @@ async def test_m11_a_turn_that_is_cut_off_while_it_waits_finds_its_tasks_again(
         await rig.until(lambda: len(rig.model.calls) == 3)
         given = [(await child_of(rig, message_id, one)).id for one in ("1", "1.2")]
 
+    clock.advance(5)
     answers = at_the_workers(lambda _: ScriptedTurn(text="dug"))
     async with team_rig(tmp_path, script=answers, clock=clock) as rig:
         assert await rig.outcome(message_id) == "answered"
@@ -488,6 +518,7 @@ async def test_m11_a_command_that_is_cut_off_while_it_waits_finds_its_tasks_agai
         await rig.until(lambda: len(rig.model.calls) == 2)
         given = [(await child_of(rig, message_id, one)).id for one in ("1", "2")]
 
+    clock.advance(5)
     answers = at_the_workers(lambda _: ScriptedTurn(text="dug"))
     async with team_rig(tmp_path, script=answers, clock=clock) as rig:
         told = tasks_in(await reply_to(rig, message_id))
