@@ -101,7 +101,8 @@ class ToolSettings(Section):
     schedule: bool = True
     """Whether agents get the tool schedule, which creates jobs for the sender."""
     delegate: bool = True
-    """Whether agents get the tool delegate, which gives a task to a subagent."""
+    """Whether agents get the tool delegate, which gives a task to a subagent, and those that have a
+    team the tools for it."""
     delegate_to: tuple[Word, ...] = ()
     """The agents to which an agent may delegate besides itself; "*" means all."""
     delegate_depth: Annotated[int, Field(ge=0, le=10)] = 3
