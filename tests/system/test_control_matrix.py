@@ -83,6 +83,7 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "kill_switch.show": ("GET", "kill-switch", None),
     "kill_switch.set": ("POST", "kill-switch", {"is_on": False, "reason": SECRET}),
     "costs.show": ("GET", "costs?by=day", {"by": "day"}),
+    "costs.branch": ("GET", "costs/m_1", {"id": "m_1"}),
     "consent.show": ("GET", f"consent?user=telegram:{NUMBER}", USER),
     "consent.set": ("POST", "consent", {**USER, "may_train": False}),
     "approvals.list": ("GET", "approvals", {}),

@@ -46,6 +46,7 @@ from hermes.tools.builtin.memory import Memory
 from hermes.tools.builtin.schedule import Schedule
 from hermes.tools.builtin.send_message import SendMessage
 from hermes.tools.builtin.session_search import SessionSearch
+from hermes.tools.builtin.team import team_tools
 from hermes.tools.together import ToolsTogether
 
 _EVERYBODY = "*"
@@ -302,7 +303,7 @@ def _own_tools(
     if settings.tools.session_search and search is not None:
         tools.append(SessionSearch(search))
     if settings.tools.delegate:
-        tools.append(Delegate(_delegates(settings)))
+        tools += [Delegate(_delegates(settings)), *team_tools(settings.tools.delegate_limit_s)]
     return {tool.spec.name: tool for tool in tools}
 
 

@@ -109,6 +109,10 @@ def create(
             help="Store its responses, so that calls can continue them by their id.",
         ),
     ] = False,
+    delegate: Annotated[
+        bool,
+        typer.Option("--delegate", help="Let its messages be commands that give tasks to agents."),
+    ] = False,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +137,7 @@ def create(
         requests_per_minute=rate,
         max_output_tokens=max_output,
         store_responses=store_responses,
+        may_delegate=delegate,
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
@@ -240,6 +245,8 @@ def _limits(key: KeyLine) -> str:
         limits.append(f"answers of {key.max_output_tokens:,} tokens")
     if key.store_responses:
         limits.append("stores responses")
+    if key.may_delegate:
+        limits.append("may delegate")
     if key.expires_at is not None:
         limits.append(f"until {clock_time(key.expires_at)}")
     return ", ".join(limits)

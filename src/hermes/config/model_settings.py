@@ -269,6 +269,8 @@ class AgentSettings(SamplingSettings):
     """The tier of routing.tiers whose models it uses."""
     tools: tuple[Word, ...] = ("*",)
     """The tools it may use, by name; "*" means all."""
+    delegates: tuple[Word, ...] = ()
+    """The agents to which it may give tasks with delegate_task, by name or id; "*" means all."""
     budget_day_usd: Price | None = None
     """What its model calls may cost per day, in dollars."""
     cache: bool = False

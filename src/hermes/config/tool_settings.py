@@ -101,11 +101,18 @@ class ToolSettings(Section):
     schedule: bool = True
     """Whether agents get the tool schedule, which creates jobs for the sender."""
     delegate: bool = True
-    """Whether agents get the tool delegate, which gives a task to a subagent."""
+    """Whether agents get the tool delegate, which gives a task to a subagent, and those that have a
+    team the tools for it."""
     delegate_to: tuple[Word, ...] = ()
     """The agents to which an agent may delegate besides itself; "*" means all."""
     delegate_depth: Annotated[int, Field(ge=0, le=10)] = 3
-    """How deep subagents may be nested; 0: an agent has none."""
+    """How deep subagents and delegated tasks may be nested; 0: an agent has none."""
+    delegate_width: Annotated[int, Field(ge=1, le=100)] = 8
+    """At most this many agents get a task by one call of delegate_task."""
+    delegate_open: Annotated[int, Field(ge=1, le=1_000)] = 32
+    """At most this many subagents and delegated tasks of one conversation run or wait at a time."""
+    delegate_limit_s: Seconds = 1_800
+    """The time limit of a delegated task, counted from when it was given."""
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 30_000
     """A longer tool result is cut in the middle for the model, and stored whole."""
     parallel_calls: Annotated[int, Field(ge=1, le=100)] = 8

@@ -30,6 +30,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: PromptText | UnsetType | None = UNSET
     tier: ShortText | UnsetType | None = UNSET
     tools: Names | UnsetType | None = UNSET
+    delegates: Names | UnsetType | None = UNSET
     temperature: Quantity | UnsetType | None = UNSET
     top_p: Quantity | UnsetType | None = UNSET
     stop: Names | UnsetType | None = UNSET

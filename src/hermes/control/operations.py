@@ -13,6 +13,7 @@ from hermes.config.entries import TIERS
 from hermes.control.agents import AgentOperations
 from hermes.control.approvals import ApprovalOperations
 from hermes.control.audit import AuditOperations
+from hermes.control.branches import BranchAsk, BranchReport, branch_costs
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
 from hermes.control.credits import CreditOperations
@@ -164,6 +165,10 @@ class Operations:
         """Orders to send messages."""
         assert self._sends is not None
         return self._sends
+
+    async def branch_costs(self, ask: BranchAsk) -> BranchReport:
+        """Return what a message cost, with everything that it has delegated."""
+        return await branch_costs(self._store, ask)
 
     async def why(self, ask: WhyAsk, *, role: Role = "viewer") -> WhyReport:
         """Return the story of a message, without what was said."""

@@ -65,6 +65,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "last_day": "the last day to include, such as `2026-11-30`",
     "lifetime_s": "for how many seconds it is valid; until it is revoked if omitted",
     "limit": _MOST,
+    "may_delegate": "whether its messages may be commands that give tasks to agents",
     "max_output_tokens": "the maximum answer length that one call may request, in tokens",
     "may_train": "whether the person's conversations may be used for training",
     "message": "the id of the message, `m_...`, or its beginning or end",

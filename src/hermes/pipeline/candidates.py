@@ -81,7 +81,9 @@ def _given(turn: Turn, ctx: ModelContext) -> frozenset[str]:
 
 
 def _tool_set(turn: Turn, ctx: ModelContext) -> ToolSet:
-    return ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
+    settings, platform = turn.agent.settings, turn.event.source.platform
+    has_team = bool(settings.delegates)
+    return ctx.services.tool_sets.of(settings.tools, platform, has_team=has_team)
 
 
 def _with_given_tools(turn: Turn, ctx: ModelContext, given: frozenset[str]) -> Turn:

@@ -24,6 +24,7 @@ from hermes.pipeline.stages.load_history import load_history
 from hermes.pipeline.stages.load_soul import load_soul
 from hermes.pipeline.stages.resolve_user import resolve_user
 from hermes.pipeline.stages.route_images import route_images
+from hermes.pipeline.stages.run_task_commands import run_task_commands
 from hermes.pipeline.stages.run_tools import run_tools
 from hermes.pipeline.stages.save import save
 from hermes.pipeline.stages.see_images import see_images
@@ -37,6 +38,7 @@ PREPARE: tuple[Stage, ...] = (
     resolve_user,
     answer_command,
     check_credits,
+    run_task_commands,
     fetch_media,
     load_history,
     load_soul,

@@ -17,11 +17,12 @@ from hermes.people.reception import Reception
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
-from hermes.pipeline.needs import Follow, PutChild, Sleep
+from hermes.pipeline.needs import Follow, PutChild, Sleep, StopTurn
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.session_context import ProcessNews, no_news
 from hermes.pipeline.session_keep import SessionKeep
+from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.adapter import Adapter
 from hermes.ports.clock import Clock
@@ -87,6 +88,9 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     sleep: Sleep
     put_child: PutChild
     follow: Follow
+    stop_turn: StopTurn
+    wake_lane: Callable[[str], None]
+    team_locks: TeamLocks
     wake_outbox: Callable[[str], None]
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]

@@ -19,7 +19,8 @@ from hermes.ports.work_files import SessionOwner
 class Caller(msgspec.Struct, frozen=True):
     """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
 
-    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own.
+    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own. A token
+    that `may_delegate` gives tasks to agents by commands in its messages.
     """
 
     kind: Literal["token", "local", "browser"]
@@ -27,6 +28,7 @@ class Caller(msgspec.Struct, frozen=True):
     role: Role = "owner"
     id: str = ""
     session: str = ""
+    may_delegate: bool = False
 
     @property
     def sender(self) -> str:

@@ -63,6 +63,11 @@ class Signals:
             listener.interrupt(lane, by, message_id=message_id)
             listener.wake(lane)
 
+    def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id` on a lane, for the sake of `by`."""
+        for listener in self._lanes:
+            listener.interrupt(lane, by, message_id=message_id)
+
     def wake_outbox(self, platform: str) -> None:
         """Make the sender of a platform look for replies now."""
         for wake in self._outboxes:

@@ -221,6 +221,14 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     is_resumed: bool = False
 
 
+class BranchTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn, and what its own model calls took so far."""
+
+    message: MessageRecord
+    usage: Usage = Usage()
+    platform_usage: Usage = Usage()
+
+
 class TurnStore(Protocol):
     """Lanes, leases, steps and the commit."""
 
@@ -265,6 +273,26 @@ class TurnStore(Protocol):
 
     async def below(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return what has not ended on lanes below one, the oldest first."""
+        ...
+
+    async def count_below(self, lane: str) -> int:
+        """Return how many messages have not ended on lanes below one."""
+        ...
+
+    async def first(self, lane: str) -> MessageRecord | None:
+        """Return the first message of a lane, which may have ended."""
+        ...
+
+    async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
+        """Return what the turn of a message has started, at any depth, the oldest first."""
+        ...
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
+        ...
+
+    async def stop(self, lane: str, message_id: str, *, by: str) -> None:
+        """Let a message end that has not ended yet, and everything below its lane."""
         ...
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:

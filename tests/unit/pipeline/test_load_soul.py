@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from hermes.agents.roster import Roster
 from hermes.config import AgentSettings, MemorySettings, SessionSettings, Settings
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
@@ -77,6 +78,7 @@ class Services:
     settings: Settings = PLAIN
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
+    roster: Roster = field(default_factory=lambda: Roster({}, default=""))
 
 
 def turn_of(event: MessageEvent | None = None, *history: ChatMessage, head: int = 0) -> Turn:

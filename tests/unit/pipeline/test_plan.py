@@ -33,6 +33,7 @@ def test_a4_a_turn_is_prepared_in_this_order() -> None:
         "resolve_user",
         "answer_command",
         "check_credits",
+        "run_task_commands",
         "fetch_media",
         "load_history",
         "load_soul",

@@ -30,9 +30,14 @@ def test_a_signal_is_dropped_until_somebody_listens() -> None:
     signals.add_outbox(woken.append)
     signals.wake_lane("ann")
     signals.arrived("ann", message_id="m_1", busy=BusyPolicy.QUEUE)
+    signals.interrupt("ann", "m_2", message_id="m_1")
     signals.wake_outbox("telegram")
 
-    assert lanes.heard == [("wake", "ann"), ("arrived", "ann", "m_1", "queue")]
+    assert lanes.heard == [
+        ("wake", "ann"),
+        ("arrived", "ann", "m_1", "queue"),
+        ("interrupt", "ann", "m_2", "m_1"),
+    ]
     assert woken == ["telegram"]
 
 

@@ -72,8 +72,12 @@ def to_event(
     now: float,
     make_id: MakeId,
     token: str = "",
+    may_delegate: bool = False,
 ) -> MessageEvent:
-    """Return the message as an event; `token` is the id of the token that was used."""
+    """Return the message as an event; `token` is the id of the token that was used.
+
+    With a token that `may_delegate` its text may be commands that give tasks to agents.
+    """
     return MessageEvent(
         account="default",
         route="api",
@@ -87,6 +91,7 @@ def to_event(
         task=message.task,
         denies_approval=message.denies_approval,
         is_temporary=message.temporary,
+        may_delegate=may_delegate,
     )
 
 

@@ -1,7 +1,6 @@
 """Control commands: rows on a lane beside the session's, so that they pass a running turn."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -16,6 +15,7 @@ from hermes.pipeline.commands.effect import Effect, said_if_sending
 from hermes.pipeline.commands.help import unknown
 from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
+from hermes.pipeline.needs import StopTurn
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.targets import target_of
@@ -26,14 +26,6 @@ from hermes.sessions.commands import TypedCommand
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.
 _SEND_AGAIN = "You are in now. Please send that again."
-
-
-class StopTurn(Protocol):
-    """Stops a turn if it still runs."""
-
-    def __call__(self, lane: str, by: str, *, message_id: str | None) -> None:
-        """Stop the turn of `message_id` on a lane, for the sake of the message `by`."""
-        ...
 
 
 class ControlPlane(msgspec.Struct, frozen=True):

@@ -17,6 +17,7 @@ from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import StageContext
 from hermes.pipeline.session_context import PlaceServices, around, begins_alike
+from hermes.pipeline.team_block import TeamRoster, team_block
 from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
@@ -67,6 +68,8 @@ class SoulServices(PlaceServices, Protocol):
     @property
     def souls(self) -> PersonBlocks: ...
     @property
+    def roster(self) -> TeamRoster: ...
+    @property
     def hints(self) -> Mapping[str, str]: ...
     @property
     def commands(self) -> CommandBook: ...
@@ -87,7 +90,8 @@ async def load_soul(turn: Turn, ctx: _Context) -> Turn | Reply:
 
 
 async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
-    personality = soul_blocks(turn.agent.settings)
+    team = await team_block(turn, ctx.services.roster)
+    personality = (*soul_blocks(turn.agent.settings), *team)
     if turn.event.internal:
         return msgspec.structs.replace(turn, system=personality)
     hint = ctx.services.hints.get(turn.event.source.platform)

@@ -7,8 +7,9 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
+from hermes.message.session_key import turn_branch
 from hermes.ports.steps import KeptSession, Lease, Step, StepFacts, StepWrite, TimelineEvent
-from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
+from hermes.ports.turns import Begin, BranchTurn, Commit, LaneView, MessageRecord
 from hermes.store.sql.commit import CommitUnit
 from hermes.store.sql.engine import Engine, encode, read_choices
 from hermes.store.sql.mirrors import DeliveredMessage, Mirrors
@@ -236,6 +237,41 @@ class SqlTurns:
         """Return unfinished messages on lanes below one, oldest first."""
         rows = await self._engine.reads.rows(_SQL["below"], lane)
         return tuple([await self._engine.message(row) for row in rows])
+
+    async def count_below(self, lane: str) -> int:
+        """Return how many unfinished messages are on lanes below one."""
+        return int(await self._engine.reads.one(_SQL["count_below"], lane))
+
+    async def first(self, lane: str) -> MessageRecord | None:
+        """Return the first message of a lane, which may have ended."""
+        row = await self._engine.reads.row(_SQL["first"], lane)
+        return None if row is None else await self._engine.message(row)
+
+    async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
+        """Return what the turn of a message has started, at any depth, oldest first."""
+        begins = turn_branch(lane, message_id).removesuffix(".")
+        rows = await self._engine.reads.rows(_SQL["branch"], begins, limit)
+        return tuple([await self.used(await self._engine.message(row)) for row in rows])
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
+        rows = await self._engine.reads.rows(_SQL["used"], message.id)
+        used = {row[0]: Usage(*row[1:]) for row in rows}
+        return BranchTurn(
+            message=message,
+            usage=used.get("person", Usage()),
+            platform_usage=used.get("platform", Usage()),
+        )
+
+    async def stop(self, lane: str, message_id: str, *, by: str) -> None:
+        """Let a message end that has not ended yet, and everything below its lane."""
+
+        async def unit(tx: Tx) -> None:
+            tx.put(_SQL["interrupt"], message_id, by)
+            tx.put(_SQL["interrupt_below"], lane, by)
+
+        fresh = self._engine.fresh
+        await self._engine.writer.run("stop_turn", unit, after=lambda _: fresh.clear())
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the person that want to join their running turn."""

@@ -411,6 +411,7 @@ CREATE TABLE credentials (
     role TEXT NOT NULL DEFAULT 'owner',
     parent BLOB,
     seen_at REAL,
+    may_delegate INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
@@ -462,7 +463,8 @@ CREATE TABLE caller_keys (
     max_output_tokens INTEGER,
     expires_at REAL,
     revoked_at REAL,
-    store_responses INTEGER NOT NULL DEFAULT 0
+    store_responses INTEGER NOT NULL DEFAULT 0,
+    may_delegate INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- Answers that may be given again to the person they were given to, bounded.

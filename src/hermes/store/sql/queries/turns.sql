@@ -60,6 +60,31 @@ FROM inbox INDEXED BY inbox_open
 WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done'
 ORDER BY seq LIMIT 100;
 
+-- name: count_below
+-- How many messages have not ended below a lane.
+SELECT count(*) FROM inbox INDEXED BY inbox_open
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done';
+
+-- name: first
+-- The first message of a lane.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_lane WHERE lane = ?1 ORDER BY seq LIMIT 1;
+
+-- name: branch
+-- The messages on all lanes that begin alike: '/' is the character after '.'.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_lane
+WHERE lane > ?1 || '.' AND lane < ?1 || '/'
+ORDER BY seq LIMIT ?2;
+
+-- name: used
+-- What the model calls of a message took, by who pays for them.
+SELECT payer, sum(tokens_in), sum(tokens_out), sum(cached_in), sum(reasoning_out), sum(cost_usd),
+    sum(unpriced)
+FROM steps WHERE message_id = ?1 GROUP BY payer;
+
 -- name: steering
 -- Waiting messages of one person that want to join their running turn.
 SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
