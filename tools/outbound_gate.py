@@ -69,6 +69,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/listen.py": "binds the listening socket of server.host and server.port",
     "ops/lean_imports.py": "imports uvicorn for `server/listen.py`, and connects to nothing",
     "server/edge.py": "serves what is accepted, and connects to nothing",
+    "server/mcp/sdk_server.py": "the MCP SDK's server: serves what is accepted, and connects to nothing",
     "config/machine.py": "reads a file of certificates, and connects to nothing",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
     "ops/supervision.py": "a unix datagram to the systemd that started this process",

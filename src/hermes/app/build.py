@@ -73,6 +73,8 @@ from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
+from hermes.server.mcp.endpoint import McpEndpoint
+from hermes.server.mcp.tools import McpParts, McpTools
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
@@ -92,6 +94,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     terminal = _terminal(context, storage)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
+    lifecycle.own("v1", channels.own["v1"].disconnect)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     alerts = watch_core(
         storage.observing,
@@ -108,8 +111,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     connections = _connections(context, adapters, channels=channels, core=core)
     storage.observing.metrics.include(*connections.readers())
     address = "" if listener is None else address_of(listener)
-    public = context.settings.server.public_url
-    public_address = address if public is None else str(public).rstrip("/")
+    public_address = _public_address(context, address)
     return GatewayParts(
         context=context,
         adapters=adapters,
@@ -136,6 +138,11 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         started_at=started_at,
         answers=await storage.model_reports.who_answers(),
     )
+
+
+def _public_address(context: GatewayContext, address: str) -> str:
+    public = context.settings.server.public_url
+    return address if public is None else str(public).rstrip("/")
 
 
 def _listen(context: GatewayContext, lifecycle: Lifecycle) -> Listener | None:
@@ -350,6 +357,19 @@ def _own_channels(
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
         return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
 
+    def mcp(parts: V1Parts, gateway_api: GatewayApi) -> McpEndpoint:
+        tools = McpParts(
+            gateway_api=gateway_api,
+            roster=parts.roster,
+            users=storage.store.users,
+            sessions=storage.store.open_sessions,
+            search=storage.search,
+            session_id=partial(session_id, storage.store),
+            clock=clock,
+            make_id=make_id,
+        )
+        return McpEndpoint(McpTools(tools), parts.callers, origins=origins, body_bytes=limit)
+
     return {
         "rest": RestChannel(
             RestSettings(body_bytes=limit),
@@ -369,7 +389,7 @@ def _own_channels(
             clock=clock,
             make_id=make_id,
         ),
-        "v1": V1Channel(v1_parts),
+        "v1": V1Channel(v1_parts, mcp),
     }
 
 

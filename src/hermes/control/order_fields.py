@@ -73,6 +73,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "prompt": "the prompt to route",
     "providers": "the providers to ask; all that have a list if empty",
     "rating": "`up`, `down`, or `none` to take it back",
+    "read_history": "whether the key may find over MCP what its person said, on all platforms",
     "reason": "the reason; it is recorded with the action",
     "requests_per_minute": "the maximum number of calls per minute",
     "role": "the role of the token's holder",

@@ -105,6 +105,7 @@ def _columns(key: CallerKey) -> tuple[Any, ...]:
         key.expires_at,
         key.revoked_at,
         key.store_responses,
+        key.read_history,
     )
 
 
@@ -125,5 +126,6 @@ def _key(row: tuple[Any, ...]) -> CallerKey:
         expires_at=row[12],
         revoked_at=row[13],
         store_responses=bool(row[14]),
-        tier=row[15],
+        read_history=bool(row[15]),
+        tier=row[16],
     )
