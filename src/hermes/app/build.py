@@ -81,6 +81,7 @@ from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -447,6 +448,7 @@ async def _core(
         own_tools=True,
         meter=storage.observing.metrics,
         reload_mcp=adapters.mcp_operations.reload,
+        mcp=ChatOffers(adapters.mcp),
         on_record=storage.audited.by_chat,
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,

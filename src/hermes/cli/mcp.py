@@ -52,7 +52,9 @@ def list_all(
     *,
     home: Home = None,
     wide: Wide = False,
-    tools: Annotated[bool, typer.Option("--tools", help="Also list every tool.")] = False,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="Also list every tool, prompt and resource.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the MCP servers and their state; if no gateway runs, start them briefly."""
@@ -131,4 +133,6 @@ def _details(server: ServerStatus, *, with_tools: bool) -> list[str]:
             f"  {tool.name}" + ("  (asks first)" if tool.needs_approval else "")
             for tool in server.tools
         ]
+        lines += [f"  /{one.command} {one.use}".rstrip() for one in server.prompts]
+        lines += [f"  @{server.name}:{uri}" for uri in server.resources]
     return lines

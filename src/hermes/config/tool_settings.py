@@ -163,6 +163,10 @@ class McpServerSettings(Section):
     """The tools that never need an approval."""
     max_tools: Annotated[int, Field(ge=1, le=1000)] = 100
     """At most this many tools are used; `hermes mcp list` shows if some are left out."""
+    prompts: tuple[Word, ...] = ()
+    """The prompts that people may use as commands, by the server's own names; `*` matches any text."""
+    resources: tuple[Word, ...] = ()
+    """The resources that people may attach, by their addresses, such as `docs://*`."""
     max_message_bytes: Count = 4_194_304
     """A larger message of the server ends the connection, or the call."""
 

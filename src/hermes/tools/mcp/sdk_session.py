@@ -5,8 +5,8 @@ types.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -22,10 +22,16 @@ from hermes.tools.mcp.catalogue import ListedTool
 from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
 from hermes.tools.mcp.connection import Arguments, CallRefused, LinkLost, McpResult, NotTaken
 from hermes.tools.mcp.http_wire import CURRENT
+from hermes.tools.mcp.prompts import ListedPrompt, ListedResource, PromptArgument
 from hermes.tools.mcp.questions import Schema, question_text
 from hermes.tools.mcp.streams import PacedStream, Writable
 
 _INFO = types.Implementation(name="hermes-gateway", version=__version__)
+_CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
 _CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _MAX_PAGES = 50
 _MAX_LISTED = 5_000
@@ -35,6 +41,7 @@ _MAX_OPEN_QUESTIONS = 8
 _ERROR_CHARS = 1_000
 _TITLE_CHARS = 80
 _LONG = 50_000
+_Answer = TypeVar("_Answer")
 
 
 class _Session(ClientSession):
@@ -122,6 +129,59 @@ class SdkLink:
             if cursor is None or cursor in seen or count >= _MAX_LISTED:
                 return
             seen.add(cursor)
+
+    async def list_prompts(self) -> tuple[ListedPrompt, ...]:
+        """Return the prompts that the server lists, bounded."""
+        offered = self.session.server_capabilities
+        if offered is None or offered.prompts is None:
+            return ()
+        pages = _all_pages(self.session.list_prompts, lambda page: page.prompts)
+        return tuple([_prompt(one) for one in await self._asked_for(pages)])
+
+    async def list_resources(self) -> tuple[ListedResource, ...]:
+        """Return the resources that the server lists, and its templates, bounded."""
+        offered, session = self.session.server_capabilities, self.session
+        if offered is None or offered.resources is None:
+            return ()
+        found = await self._asked_for(
+            _all_pages(session.list_resources, lambda page: page.resources)
+        )
+        listed = [ListedResource(uri=str(one.uri), about=one.description or "") for one in found]
+        try:
+            pages = _all_pages(
+                session.list_resource_templates, lambda page: page.resource_templates
+            )
+            templates = await self._asked_for(pages)
+        except CallRefused:
+            # Older servers have no templates.
+            return tuple(listed)
+        made = (
+            ListedResource(uri=one.uri_template, about=one.description or "") for one in templates
+        )
+        return (*listed, *made)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return a prompt as one text."""
+        asking = self.session.get_prompt(name, dict(arguments), allow_input_required=True)
+        found = await self._asked_for(asking)
+        if isinstance(found, types.InputRequiredResult):
+            raise CallRefused("the prompt asks for more input, which is not supported")
+        return await self._scrubbed(prompt_text(found))
+
+    async def read(self, uri: str) -> str:
+        """Return a resource as text."""
+        found = await self._asked_for(self.session.read_resource(uri, allow_input_required=True))
+        if isinstance(found, types.InputRequiredResult):
+            raise CallRefused("the resource asks for more input, which is not supported")
+        told = [_contents(one) for one in found.contents]
+        return await self._scrubbed(cleaned("\n".join(told), _RESULT_CHARS))
+
+    async def _asked_for(self, asking: Awaitable[_Answer]) -> _Answer:
+        """Return an answer; the errors of the SDK are translated."""
+        try:
+            return await asking
+        except (MCPError, ValidationError, *_CLOSED) as error:
+            raise self._fault(error) from error
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
         """Run a tool; cancelling notifies the server."""
@@ -235,7 +295,7 @@ class SdkLink:
         return types.ElicitResult(action="accept", content=None if url else dict(answer))
 
     async def _heard(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
+        if isinstance(message, _CHANGES):
             self._changed()
 
     def _fault(self, error: Exception) -> LinkLost | CallRefused:
@@ -269,6 +329,46 @@ def _wanted(params: types.ElicitRequestParams) -> tuple[str | None, Schema]:
     return None, params.requested_schema
 
 
+# Any: a request of the SDK for one page, and that page; each list has types of its own.
+async def _all_pages(
+    ask: Callable[..., Awaitable[Any]], items_of: Callable[[Any], Sequence[Any]]
+) -> list[Any]:
+    """Return everything that a server lists, bounded."""
+    cursor: str | None = None
+    seen: set[str] = set()
+    found: list[Any] = []
+    for _ in range(_MAX_PAGES):
+        page = await ask(params=types.PaginatedRequestParams(cursor=cursor))
+        found += items_of(page)
+        cursor = page.next_cursor
+        if cursor is None or cursor in seen or len(found) >= _MAX_LISTED:
+            break
+        seen.add(cursor)
+    return found[:_MAX_LISTED]
+
+
+def _prompt(prompt: types.Prompt) -> ListedPrompt:
+    return ListedPrompt(
+        name=prompt.name,
+        about=prompt.description or prompt.title or "",
+        arguments=tuple(
+            PromptArgument(name=one.name, required=one.required is True)
+            for one in prompt.arguments or ()
+        ),
+    )
+
+
+def prompt_text(found: types.GetPromptResult) -> str:
+    """Return the messages of a prompt as one text; who says what is told if it is a dialogue."""
+    said = [(message.role, _block(message.content)) for message in found.messages]
+    if any(role != "user" for role, _ in said):
+        text = "\n\n".join(f"{role.capitalize()}: {words}" for role, words in said)
+    else:
+        text = "\n\n".join(words for _, words in said)
+    return cleaned(text, _PROMPT_CHARS)
+
+
+_PROMPT_CHARS = 100_000
 _RESULT_CHARS = 4_000_000
 _NAME_CHARS = 300
 _NOTHING = "(the tool returned nothing)"
@@ -295,10 +395,15 @@ def _block(block: types.ContentBlock) -> str:
     if isinstance(block, types.ResourceLink):
         about = f"{block.name}: {block.description}" if block.description else block.name
         return f"[resource {one_line(block.uri, _NAME_CHARS)} ({one_line(about, _NAME_CHARS)})]"
-    resource = block.resource
+    return _contents(block.resource, is_named=True)
+
+
+def _contents(
+    resource: types.TextResourceContents | types.BlobResourceContents, *, is_named: bool = False
+) -> str:
     where = one_line(str(resource.uri), _NAME_CHARS)
     if isinstance(resource, types.TextResourceContents):
-        return f"[resource {where}]\n{resource.text}"
+        return f"[resource {where}]\n{resource.text}" if is_named else resource.text
     return _note(f"file {where}", resource.mime_type, data=resource.blob)
 
 

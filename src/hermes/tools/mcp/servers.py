@@ -106,14 +106,21 @@ class McpServers:
         """Return the tools by name; the mapping is live."""
         return self._tools
 
+    def running(self, name: str) -> McpServer | None:
+        """Return a server by its name, connected or not; None if it is not used."""
+        return self._servers.get(name)
+
+    def all_running(self) -> tuple[McpServer, ...]:
+        """Return the servers that are used, in the order of the configuration."""
+        return tuple(self._servers[name] for name in self.settings.servers if name in self._servers)
+
     def on_change(self, callback: OnChange) -> None:
         """Register a callback for tools that come, go or change."""
         self._listeners.append(callback)
 
     def status(self) -> McpReport:
         """Return the state of every server, in the order of the configuration."""
-        servers = (self._servers[name] for name in self.settings.servers if name in self._servers)
-        return McpReport(servers=tuple(server.status() for server in servers))
+        return McpReport(servers=tuple(server.status() for server in self.all_running()))
 
     def prepare(self, settings: McpSettings) -> None:
         """Use other settings for the start."""
