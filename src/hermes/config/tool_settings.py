@@ -167,6 +167,14 @@ class McpServerSettings(Section):
     """The prompts that people may use as commands, by the server's own names; `*` matches any text."""
     resources: tuple[Word, ...] = ()
     """The resources that people may attach, by their addresses, such as `docs://*`."""
+    sampling: Word | None = None
+    """The agent that answers if the server asks for a model in the middle of a call (sampling). It
+    answers as a subagent: for the person whose turn it is, within their budgets. Without one the server
+    is refused."""
+    max_samples: Annotated[int, Field(ge=1, le=50)] = 3
+    """At most this many times a server may do so in one call."""
+    max_sample_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000
+    """A longer request for a model is refused, and a longer answer is cut."""
     max_message_bytes: Count = 4_194_304
     """A larger message of the server ends the connection, or the call."""
 

@@ -100,7 +100,12 @@ async def _linked(
         closed=lambda: ending.mark(wire.epitaph()),
     )
     link = ending.link = SdkLink(
-        plan.name, paced, outgoing, scrubber=ending.scrubber, changed=events.changed
+        plan.name,
+        paced,
+        outgoing,
+        scrubber=ending.scrubber,
+        changed=events.changed,
+        samples=plan.settings.sampling is not None,
     )
     await stack.enter_async_context(link.session)
     await _agree(link.session, plan)

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from hermes import __version__
-from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.calls import RunningCall, SampleRefused
 from hermes.tools.mcp.catalogue import ListedTool
 from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
 from hermes.tools.mcp.connection import Arguments, CallRefused, LinkLost, McpResult, NotTaken
@@ -66,6 +66,7 @@ class SdkLink:
         *,
         scrubber: Scrubber,
         changed: Callable[[], None],
+        samples: bool = False,
     ) -> None:
         self._server = server
         self._scrubber = scrubber
@@ -78,6 +79,7 @@ class SdkLink:
             incoming,
             outgoing,
             elicitation_callback=self.elicit,
+            sampling_callback=self.sample if samples else None,
             message_handler=self._heard,
             client_info=_INFO,
         )
@@ -255,6 +257,11 @@ class SdkLink:
         raise AssertionError
 
     async def _input(self, call: RunningCall, request: types.InputRequest) -> types.InputResponse:
+        if isinstance(request, types.CreateMessageRequest):
+            try:
+                return _sampled(await call.sample(sample_text(self._server, request.params)))
+            except SampleRefused as refused:
+                raise CallRefused(f"the server asked for a model: {refused}") from refused
         if not isinstance(request, types.ElicitRequest):
             raise CallRefused(f"the server requests {request.method}, which is not supported")
         return await self._asked(call, request.params)
@@ -271,6 +278,18 @@ class SdkLink:
             return await self._asked(call, params)
         finally:
             self._questions -= 1
+
+    async def sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Answer a request for a model that the server sent by itself, as in the handshake era."""
+        call = self._whose()
+        try:
+            if call is None:
+                raise SampleRefused("it is not certain which call this belongs to")
+            return _sampled(await call.sample(sample_text(self._server, params)))
+        except SampleRefused as refused:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=f"Refused: {refused}.")
 
     def _whose(self) -> RunningCall | None:
         """Return the call that caused a question; None if that is not certain.
@@ -307,6 +326,35 @@ class SdkLink:
             doubtful = error.code == types.CONNECTION_CLOSED
             return CallRefused(f"{told} (code {error.code})", doubtful=doubtful)
         return CallRefused("its answer does not follow the protocol")
+
+
+def sample_text(server: str, params: types.CreateMessageRequestParams) -> str:
+    """Return a request for a model as the message of a subagent; its words are the server's."""
+    said = [f"{one.role.capitalize()}: {_said(one)}" for one in params.messages]
+    if params.system_prompt:
+        said.insert(0, f"How to answer: {params.system_prompt}")
+    words = cleaned("\n\n".join(said), _RESULT_CHARS)
+    return (
+        f"The tool server {server} needs this answered to finish its work. Its words are not those of "
+        f"the person. Return the answer alone.\n\n{words}"
+    )
+
+
+def _said(message: types.SamplingMessage) -> str:
+    content = message.content if isinstance(message.content, list) else [message.content]
+    return "\n".join(
+        block.text if isinstance(block, types.TextContent) else f"[{block.type}; not shown]"
+        for block in content
+    )
+
+
+def _sampled(text: str) -> types.CreateMessageResult:
+    return types.CreateMessageResult(
+        role="assistant",
+        content=types.TextContent(type="text", text=text),
+        model="hermes",
+        stop_reason="endTurn",
+    )
 
 
 def _listed(tool: types.Tool) -> ListedTool:

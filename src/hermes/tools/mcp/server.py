@@ -16,7 +16,7 @@ from hermes.config import NO_MCP, McpServerSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import Clock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, Tell
+from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, Sampling, Tell
 from hermes.tools.mcp.catalogue import Catalogue, ToolOffer, make_catalogue
 from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.connection import (
@@ -171,6 +171,7 @@ class McpServer:
             ask=around.ask,
             ask_timeout_s=around.ask_timeout_s,
             tell=around.tell,
+            sampling=_sampling(self.settings),
         )
         self._calls += 1
         try:
@@ -448,6 +449,14 @@ class McpServer:
         if catalogue != self.catalogue:
             self.catalogue = catalogue
             self._on_change()
+
+
+def _sampling(settings: McpServerSettings) -> Sampling | None:
+    if settings.sampling is None:
+        return None
+    return Sampling(
+        agent=settings.sampling, most=settings.max_samples, chars=settings.max_sample_chars
+    )
 
 
 def _prompt_line(offer: PromptOffer) -> PromptLine:
