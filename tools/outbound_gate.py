@@ -71,6 +71,7 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/edge.py": "serves what is accepted, and connects to nothing",
     "server/mcp/sdk_server.py": "the MCP SDK's server: serves what is accepted, and connects to nothing",
     "config/machine.py": "reads a file of certificates, and connects to nothing",
+    "cli/mcp_login.py": "a login at an MCP server: its address and its issuer alone, both in the configuration",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
     "ops/supervision.py": "a unix datagram to the systemd that started this process",
     "schema/checker.py": "compiles schemas with offline=True, which this gate checks",

@@ -82,6 +82,7 @@ from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.mcp.chat_offers import ChatOffers
+from hermes.tools.mcp.grants import StoredGrants
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -290,6 +291,7 @@ async def _secrets(
     secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
     await secrets.refresh()
     adapters.mcp_operations.prepare()
+    adapters.mcp_operations.keep_grants(StoredGrants(store.secrets, clock=context.clock))
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, SecretStr
 
 from hermes.config.entries import FACTS
 from hermes.config.section import (
@@ -117,6 +117,26 @@ class ToolSettings(Section):
 NO_MCP = "no_mcp"
 
 
+class McpOAuthSettings(Section):
+    """Tokens for an MCP server, from an authorization server."""
+
+    issuer: Url
+    """The authorization server, as it names itself. Tokens of no other are used."""
+    grant: Literal["code", "client_credentials"] = "code"
+    """How tokens are got: `hermes mcp login` (code), or with an id and a secret."""
+    client_id: Word | None = None
+    """The id of Hermes at the authorization server; without one `hermes mcp login` registers."""
+    client_secret: SecretStr | None = None
+    """The secret of that id; `${NAME}` is a stored secret, or a variable."""
+    scope: str = ""
+    """The scopes to ask for, with spaces between them; default: what the server asks for."""
+    endpoints: tuple[Url, ...] = ()
+    """Other addresses that the authorization server uses, such as that of its tokens. Requests
+    about tokens go nowhere else."""
+    redirect_port: Annotated[int, Field(ge=1, le=65_535)] = 8_976
+    """The port of this machine to which the browser comes back from `hermes mcp login`."""
+
+
 class McpServerSettings(Section):
     """One MCP server: a command that is started here, or an address that is called."""
 
@@ -139,6 +159,8 @@ class McpServerSettings(Section):
     """The HTTP transport: streamable HTTP, or the older server-sent events."""
     headers: Headers = Field(default_factory=no_entries)
     """Headers of every HTTP request; secret, with `${NAME}` as in env."""
+    oauth: McpOAuthSettings | None = None
+    """Tokens from an authorization server, instead of one in headers."""
     protocol: Literal["auto", "stateless", "handshake"] = "auto"
     """The MCP generation: stateless (2026-07-28), handshake (before), or what the server
     supports."""

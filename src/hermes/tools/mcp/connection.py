@@ -13,6 +13,7 @@ import msgspec
 from hermes.config import McpServerSettings
 from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.catalogue import ListedTool
+from hermes.tools.mcp.grants import GrantStore
 from hermes.tools.mcp.prompts import ListedPrompt, ListedResource
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
@@ -57,6 +58,7 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     home: Path | None = None
     ca_bundle: Path | None = None
     probes: bool = True
+    grants: GrantStore | None = None
     mask: Callable[[str], str] = str
 
 

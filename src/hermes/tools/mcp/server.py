@@ -29,6 +29,7 @@ from hermes.tools.mcp.connection import (
     McpConnection,
     NotTaken,
 )
+from hermes.tools.mcp.grants import GrantStore
 from hermes.tools.mcp.prompts import Offered, PromptOffer, make_offered
 from hermes.tools.mcp.questions import AskPerson
 from hermes.tools.mcp.report import PromptLine, ServerStatus, State, ToolLine
@@ -65,6 +66,7 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     home: Path | None = None
     ca_bundle: Path | None = None
     mask: Callable[[str], str] = str
+    grants: GrantStore | None = None
 
 
 class McpServer:
@@ -345,6 +347,7 @@ class McpServer:
             # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
             mask=self._around.mask,
+            grants=self._around.grants,
         )
         events = LinkEvents(changed=self.look_again, ended=self._ended)
         async with AsyncExitStack() as stack:
