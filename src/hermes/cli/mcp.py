@@ -117,7 +117,7 @@ def login(
     client = connect(home_for(home))
     loaded = settings_for(home)
     server = loaded.settings.mcp.servers.get(name)
-    if server is None or server.oauth is None or server.oauth.grant != "code":
+    if server is None or server.oauth.issuer is None or server.oauth.grant != "code":
         raise typer.BadParameter(f"{name!r} is not a configured server with oauth.grant: code")
     err = error_console()
 

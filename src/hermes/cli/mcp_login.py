@@ -98,7 +98,6 @@ async def _log_in(
     loaded: LoadedConfig, name: str, server: McpServerSettings, *, show: Show
 ) -> McpLogin:
     oauth, url = server.oauth, server.url
-    assert oauth is not None
     assert url is not None
     back = f"http://127.0.0.1:{oauth.redirect_port}{_PATH}"
     storage = _Memory(_known_client(oauth, back))
@@ -155,7 +154,7 @@ def _check_issuer(provider: OAuthClientProvider, oauth: McpOAuthSettings) -> Non
     """Raise unless the person is sent to the issuer that the operator has named."""
     found = provider.context.oauth_metadata
     issuer = "none" if found is None else str(found.issuer)
-    if issuer.rstrip("/") != oauth.issuer.rstrip("/"):
+    if issuer.rstrip("/") != (oauth.issuer or "").rstrip("/"):
         raise OAuthFlowError(
             f"the server names the issuer {issuer}, and its settings {oauth.issuer}: nobody is sent there"
         )

@@ -323,7 +323,10 @@ _LOCAL_URL = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)")
 def _oauth_problems(key: Key, server: McpServerSettings) -> Iterator[Fault]:
     """Yield what keeps a server from getting tokens, or would send them where others can read."""
     oauth = server.oauth
-    if oauth is None:
+    if oauth.issuer is None:
+        if oauth != type(oauth)():
+            text = "expected the authorization server that gives the tokens"
+            yield (*key, "issuer"), None, text, f"set {dotted(key)}.issuer"
         return
     if server.url is None:
         text = "but the server is a program, and OAuth is for those that are called"

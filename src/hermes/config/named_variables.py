@@ -48,7 +48,7 @@ def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
 def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
     """Yield every place of an MCP server that still names a variable, and the variable's name."""
     for name, server in settings.mcp.servers.items():
-        given = None if server.oauth is None else server.oauth.client_secret
+        given = server.oauth.client_secret
         oauth = {} if given is None else {"client_secret": given}
         for field, table in (("env", server.env), ("headers", server.headers), ("oauth", oauth)):
             for inner, secret in table.items():
@@ -76,7 +76,7 @@ def name_in(text: str) -> str | None:
 def names_in(server: McpServerSettings) -> frozenset[str]:
     """Return the names of variables and secrets that the settings of an MCP server still contain."""
     values = [*server.env.values(), *server.headers.values()]
-    if server.oauth is not None and server.oauth.client_secret is not None:
+    if server.oauth.client_secret is not None:
         values.append(server.oauth.client_secret)
     return frozenset(_NAMED.findall(" ".join(one.get_secret_value() for one in values)))
 

@@ -120,8 +120,9 @@ NO_MCP = "no_mcp"
 class McpOAuthSettings(Section):
     """Tokens for an MCP server, from an authorization server."""
 
-    issuer: Url
-    """The authorization server, as it names itself. Tokens of no other are used."""
+    issuer: Url | None = None
+    """The authorization server, as it names itself; without it no tokens are got. Tokens of no other
+    are used."""
     grant: Literal["code", "client_credentials"] = "code"
     """How tokens are got: `hermes mcp login` (code), or with an id and a secret."""
     client_id: Word | None = None
@@ -159,7 +160,7 @@ class McpServerSettings(Section):
     """The HTTP transport: streamable HTTP, or the older server-sent events."""
     headers: Headers = Field(default_factory=no_entries)
     """Headers of every HTTP request; secret, with `${NAME}` as in env."""
-    oauth: McpOAuthSettings | None = None
+    oauth: McpOAuthSettings = Field(default_factory=McpOAuthSettings)
     """Tokens from an authorization server, instead of one in headers."""
     protocol: Literal["auto", "stateless", "handshake"] = "auto"
     """The MCP generation: stateless (2026-07-28), handshake (before), or what the server

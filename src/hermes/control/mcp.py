@@ -101,7 +101,7 @@ class McpOperations:
     def _oauth(self, name: str) -> None:
         """Raise `NotFound` for a server that uses no OAuth."""
         server = self._servers.settings.servers.get(name)
-        if server is None or server.oauth is None:
+        if server is None or server.oauth.issuer is None:
             raise NotFound(
                 f"No MCP server {name[:80]!r} with `oauth` is configured: `hermes mcp list` shows the "
                 "servers; after a change run `hermes mcp reload`."

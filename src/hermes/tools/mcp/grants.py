@@ -95,5 +95,5 @@ def origin_of(url: str) -> str:
 def oauth_origins(settings: McpServerSettings) -> frozenset[str]:
     """Return where requests about tokens may go: nowhere that the operator has not written down."""
     oauth = settings.oauth
-    known = () if oauth is None else (oauth.issuer, *oauth.endpoints)
-    return frozenset(origin_of(url) for url in (settings.url, *known) if url is not None)
+    known = (settings.url, oauth.issuer, *oauth.endpoints)
+    return frozenset(origin_of(url) for url in known if url is not None)

@@ -179,7 +179,7 @@ class OAuthTokens(httpx2.Auth):
 
     async def _endpoint(self, http: httpx2.AsyncClient) -> str:
         """Return where the issuer gives tokens, by its own metadata."""
-        issuer = self._settings.issuer
+        issuer = self._settings.issuer or ""
         for url in _metadata_urls(issuer):
             status, body = await _answer(http, "GET", url, headers={"accept": _JSON})
             if status != HTTPStatus.OK:

@@ -170,7 +170,7 @@ async def _with_tokens(
 ) -> None:
     """Have a token of OAuth, if the settings ask for it; raises `LinkLost`."""
     oauth, url, grants = plan.settings.oauth, plan.settings.url, plan.grants
-    if oauth is None or url is None or isinstance(wire, StdioWire):
+    if oauth.issuer is None or url is None or isinstance(wire, StdioWire):
         return
     if grants is None:
         raise LinkLost("its tokens are kept by the gateway, which does not run here")
