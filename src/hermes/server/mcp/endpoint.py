@@ -12,7 +12,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from hermes.errors import BadRequest, Forbidden, HermesError, NotFound, Overloaded
 from hermes.http.errors import error_response, status_of
-from hermes.http.route import HttpExchange, refuse_url_credentials, send_response
+from hermes.http.route import HttpExchange, refuse_url_credentials, send_answer, send_response
 from hermes.http.same_origin import Origins
 from hermes.lazy import lazy
 from hermes.ports.channel import HttpResponse
@@ -55,7 +55,7 @@ class McpEndpoint:
         except HermesError as error:
             if status_of(error) is None:
                 raise
-            await send_response(send, _refusal(error))
+            await send_answer(_refusal(error), exchange, send)
             return
         if body is None:
             await send_response(send, _wrong_method(exchange.method))
