@@ -15,23 +15,25 @@ from tests.system.live import Live, live_gateway, model_server, run_command, wit
 SERVER = Path(__file__).with_name("library_server.py")
 
 
-def settings(log: Path) -> dict[str, str]:
+def settings(log: Path, protocol: str = "handshake") -> dict[str, str]:
     server = {
         "command": sys.executable,
         "args": [str(SERVER), str(log)],
         "prompts": ["*"],
         "resources": ["docs://*"],
-        "protocol": "handshake",
+        "protocol": protocol,
     }
     told = {"servers": {"lib": server}, "start_wait_s": 30, "platforms": {"web": ["no_mcp"]}}
     return {"HERMES_MCP": json.dumps(told)}
 
 
 @asynccontextmanager
-async def library(home: Path, log: Path) -> AsyncIterator[tuple[Live, aiohttp.ClientSession]]:
+async def library(
+    home: Path, log: Path, protocol: str
+) -> AsyncIterator[tuple[Live, aiohttp.ClientSession]]:
     async with (
         model_server() as url,
-        live_gateway(home, {**with_model(url), **settings(log)}) as live,
+        live_gateway(home, {**with_model(url), **settings(log, protocol)}) as live,
         aiohttp.ClientSession() as session,
     ):
         yield live, session
@@ -42,9 +44,12 @@ async def say(live: Live, session: aiohttp.ClientSession, text: str, **more: str
 
 
 @pytest.mark.req("W37", "W18")
-async def test_a_prompt_is_a_command_and_a_resource_is_attached(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["handshake", "stateless"])
+async def test_a_prompt_is_a_command_and_a_resource_is_attached(
+    tmp_path: Path, protocol: str
+) -> None:
     log = tmp_path / "log"
-    async with library(tmp_path / "home", log) as (live, session):
+    async with library(tmp_path / "home", log, protocol) as (live, session):
         assert await say(live, session, "/lib_plan Monday") == "#1 Plan my Monday, please."
         talked = await say(live, session, '/lib_talk first="this and that"')
         assert talked == "#2 User: I say this and that.\n\nAssistant: You say x."
