@@ -55,6 +55,12 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "hooks.list": ("GET", "hooks", None),
     "mcp.status": ("GET", "mcp", None),
     "mcp.reload": ("POST", "mcp/reload", None),
+    "mcp.login": (
+        "POST",
+        "mcp/login",
+        {"server": SECRET, "client_id": SECRET, "access_token": SECRET},
+    ),
+    "mcp.logout": ("POST", "mcp/logout", {"server": SECRET}),
     "messages.why": ("GET", "why/m_1", None),
     "messages.read": ("GET", "why/m_1?text=true", None),
     "ids.find": ("GET", "ids?kinds=person,token&part=p_", {"kinds": "person,token", "part": "p_"}),

@@ -87,6 +87,7 @@ KINDS = {
         "/v1/messages/count_tokens",
         body={**CALL},
     ),
+    "mcp": Kind(("/mcp",), "/mcp", b"406", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     "models": Kind(("/v1/models", "/v1/models/{id:path}"), "/v1/models"),
     "stored response": Kind(
         ("/v1/responses/{id}", "/v1/responses/{id}/input_items"), "/v1/responses/none", b"404"

@@ -80,7 +80,7 @@ _TABLES = {
     " CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
-    "caller_keys": "id, user_id, person_id, revoked_at, store_responses",
+    "caller_keys": "id, user_id, person_id, revoked_at, store_responses, read_history",
     "facts": "id, person_id, at",
     "vector_pages": "person_id, model, number, count",
     "vectors_wanted": "*",

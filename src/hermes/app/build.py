@@ -79,12 +79,16 @@ from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
+from hermes.server.mcp.endpoint import McpEndpoint
+from hermes.server.mcp.tools import McpParts, McpTools
 from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
+from hermes.tools.mcp.chat_offers import ChatOffers
+from hermes.tools.mcp.grants import StoredGrants
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -100,6 +104,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     address = "" if listener is None else address_of(listener)
     programs = _programs(context, adapters, terminal=terminal, address=address)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
+    lifecycle.own("v1", channels.own["v1"].disconnect)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     programs.models.make_app = partial(_model_app, core, channels)
     alerts = watch_core(
@@ -305,6 +310,7 @@ async def _secrets(
     secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
     await secrets.refresh()
     adapters.mcp_operations.prepare()
+    adapters.mcp_operations.keep_grants(StoredGrants(store.secrets, clock=context.clock))
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
 
@@ -408,6 +414,19 @@ def _own_channels(
             storage.store, context.settings, clock=clock, client=client, gateway_api=gateway_api
         )
 
+    def mcp(parts: V1Parts, gateway_api: GatewayApi) -> McpEndpoint:
+        tools = McpParts(
+            gateway_api=gateway_api,
+            roster=parts.roster,
+            users=storage.store.users,
+            sessions=storage.store.open_sessions,
+            search=storage.search,
+            session_id=partial(session_id, storage.store),
+            clock=clock,
+            make_id=make_id,
+        )
+        return McpEndpoint(McpTools(tools), parts.callers, origins=origins, body_bytes=limit)
+
     return {
         "rest": RestChannel(
             RestSettings(body_bytes=limit),
@@ -427,7 +446,7 @@ def _own_channels(
             clock=clock,
             make_id=make_id,
         ),
-        "v1": V1Channel(v1_parts),
+        "v1": V1Channel(v1_parts, mcp),
         "a2a": A2aChannel(a2a_parts),
     }
 
@@ -488,6 +507,7 @@ async def _core(
         own_tools=True,
         meter=storage.observing.metrics,
         reload_mcp=adapters.mcp_operations.reload,
+        mcp=ChatOffers(adapters.mcp),
         on_record=storage.audited.by_chat,
         adapters=adapters.registry.adapters,
         visions=adapters.registry.visions,

@@ -35,6 +35,7 @@ from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
 from hermes.tools.executor import MaskResult, unmasked
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.report import Diff
 
 
@@ -67,6 +68,7 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     counter: SpendCounters | None = None
     meter: CallMeter | None = None
     reload_mcp: ReloadMcp = no_servers
+    mcp: ChatOffers | None = None
     on_record: OnRecord = off_record
     adapters: Mapping[str, Adapter] = {}
     visions: Mapping[str, VisionPipeline] = {}

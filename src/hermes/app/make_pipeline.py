@@ -22,6 +22,7 @@ from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
+from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.needs import PutChild
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.services import Services
@@ -37,11 +38,12 @@ from hermes.ports.sends import Courier
 from hermes.ports.tool import Tool
 from hermes.schedule.session_watch import SessionWatch
 from hermes.server.gateway_api import GatewayApiServer
-from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.commands import CommandBook, CommandSpec, FindLate
 from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.tool_sets import ToolSets
 
 
@@ -72,7 +74,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         clock=given.clock,
         random_bytes=secrets.token_bytes,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()))
+    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_prompts_of(given.mcp))
     questions = Questions(_answering(given.channels), commands)
     keys = SessionKeys(
         [name for name, item in given.channels.items() if item.capabilities.own_chats],
@@ -244,6 +246,7 @@ def make_services(
         merging=_merging(settings, given.channels),
         questions=entrance.questions,
         reload_mcp=given.reload_mcp,
+        mcp=given.mcp,
         on_record=given.on_record,
         owner=base.store.fleet.node,
         observer=given.observer,
@@ -300,6 +303,18 @@ def _spec_of(command: ChatCommand) -> CommandSpec:
     return CommandSpec(
         name=command.name, about=command.about, use=command.use, beside=command.beside
     )
+
+
+def _prompts_of(offers: ChatOffers | None) -> FindLate | None:
+    """Return what finds the prompts of MCP servers, which come and go, as commands."""
+    if offers is None:
+        return None
+
+    def find(word: str) -> CommandSpec | None:
+        offer = offers.offer(word)
+        return None if offer is None else prompt_command(offer)
+
+    return find
 
 
 def _is_push(channel: Channel) -> bool:

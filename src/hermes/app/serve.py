@@ -214,6 +214,8 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
         ).run,
         mcp_status=parts.adapters.mcp_operations.status,
         mcp_reload=parts.adapters.mcp_operations.reload,
+        mcp_login=parts.adapters.mcp_operations.login,
+        mcp_logout=parts.adapters.mcp_operations.logout,
     )
 
 

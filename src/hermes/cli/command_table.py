@@ -93,10 +93,12 @@ SECTIONS = (
             _group(
                 "mcp",
                 "mcp",
-                "List, test and reload MCP servers",
+                "List, test and reload MCP servers, and log in at them",
                 Row("list", "list_all", "LIST_EPILOG"),
                 Row("test", "try_out", "TEST_EPILOG"),
                 Row("reload", "reload", "RELOAD_EPILOG"),
+                Row("login", "login", "LOGIN_EPILOG"),
+                Row("logout", "logout", "LOGOUT_EPILOG"),
             ),
             _group(
                 "hooks",

@@ -113,6 +113,13 @@ def create(
         bool,
         typer.Option("--delegate", help="Let its messages be commands that give tasks to agents."),
     ] = False,
+    read_history: Annotated[
+        bool,
+        typer.Option(
+            "--read-history",
+            help="Let it find over MCP what its user said, on all platforms.",
+        ),
+    ] = False,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -138,6 +145,7 @@ def create(
         max_output_tokens=max_output,
         store_responses=store_responses,
         may_delegate=delegate,
+        read_history=read_history,
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
@@ -247,6 +255,8 @@ def _limits(key: KeyLine) -> str:
         limits.append("stores responses")
     if key.may_delegate:
         limits.append("may delegate")
+    if key.read_history:
+        limits.append("reads history")
     if key.expires_at is not None:
         limits.append(f"until {clock_time(key.expires_at)}")
     return ", ".join(limits)

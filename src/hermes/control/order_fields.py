@@ -36,6 +36,7 @@ def _agent_fields() -> dict[str, str]:
 
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
+    "access_token": "the token that the issuer gave",
     "agents.add_remote.url": "the address of the agent, or of its agent card",
     "agents.add_remote.name": "how the agent is called here; default: as its card says",
     "agents.add_remote.secret": "the name of the stored secret that is its key, if it needs one",
@@ -53,10 +54,16 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "capability": "what the call is for",
     "channel": "the channel to link to the person, as `platform:user_id`",
     "chat": "the direct chat in which the job runs; the person's own chat if omitted",
+    "client_id": "the id of Hermes at the authorization server",
+    "client_secret": "the secret of that id, if it has one",
     "days": "the number of days to include, up to today",
     "default_model": "the default model of the agent or of the gateway",
+    "expires_in": "for how many seconds the token is valid",
     "first_day": "the first day to include, such as `2026-11-01`",
     "images": "whether the call contains images",
+    "refresh_token": "the token with which a new one is got, if there is one",
+    "scope": "what the token is good for",
+    "server": "the name of the MCP server",
     "tokens": "how many tokens cannot be left out of the call; 0 if any model holds them",
     "is_everything": "whether to forget all facts; omit `key` in this case",
     "is_on": "whether to stop model calls",
@@ -78,6 +85,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "prompt": "the prompt to route",
     "providers": "the providers to ask; all that have a list if empty",
     "rating": "`up`, `down`, or `none` to take it back",
+    "read_history": "whether the key may find over MCP what its person said, on all platforms",
     "reason": "the reason; it is recorded with the action",
     "requests_per_minute": "the maximum number of calls per minute",
     "role": "the role of the token's holder",

@@ -248,6 +248,14 @@ MCP_RELOAD = _row(
     "mcp.reload", "operator", runtime.GatewayOperations.mcp_reload, post="/control/mcp/reload",
     changes=True,
     summary="Read the MCP servers from the configuration again and start those that changed.")
+MCP_LOGIN = _row(
+    "mcp.login", "owner", runtime.GatewayOperations.mcp_login, post="/control/mcp/login",
+    changes=True, targets=("server",),
+    summary="Store the tokens of a login at an MCP server; nobody can read them back.")
+MCP_LOGOUT = _row(
+    "mcp.logout", "owner", runtime.GatewayOperations.mcp_logout, post="/control/mcp/logout",
+    changes=True, targets=("server",),
+    summary="Forget the tokens of an MCP server.")
 MESSAGES_WHY = _row(
     "messages.why", "viewer", Operations.why, get="/control/why/{id:path}",
     summary="Explain what happened to a message, a refusal or a call, without what was said.")

@@ -41,6 +41,7 @@ from hermes.sessions.resets import Resets
 from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.report import Diff
 from hermes.tools.tool_sets import ToolSets
 
@@ -109,6 +110,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart = cannot_restart
     mask_result: MaskResult = unmasked
     process_news: ProcessNews = no_news
+    mcp: ChatOffers | None = None
 
 
 class TurnContext(msgspec.Struct, frozen=True):

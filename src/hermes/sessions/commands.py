@@ -5,7 +5,7 @@ is running; the others wait in the lane.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -170,10 +170,18 @@ BUILT_IN: tuple[CommandSpec, ...] = (
 )
 
 
-class CommandBook:
-    """Every command of a gateway: the built-in ones and those of plugins."""
+# Finds a command that may come and go while the gateway runs, by its word.
+FindLate = Callable[[str], CommandSpec | None]
 
-    def __init__(self, more: Iterable[CommandSpec] = ()) -> None:
+
+class CommandBook:
+    """Every command of a gateway: the built-in ones and those of plugins.
+
+    `late` knows more of them, which come and go; a word that the book has is never looked up there.
+    """
+
+    def __init__(self, more: Iterable[CommandSpec] = (), *, late: FindLate | None = None) -> None:
+        self._late = late
         self._specs: dict[str, CommandSpec] = {}
         self._words: dict[str, CommandSpec] = {}
         for spec in (*BUILT_IN, *more):
@@ -184,7 +192,7 @@ class CommandBook:
 
     def get(self, word: str) -> CommandSpec | None:
         """Return the command of a name, with or without its slash."""
-        return self._words.get(word.removeprefix("/").lower())
+        return self._find(word.removeprefix("/").lower())
 
     def read(self, text: str) -> TypedCommand | None:
         """Return the command that a message is; None if it is not a command.
@@ -199,7 +207,11 @@ class CommandBook:
         if _WORD.fullmatch(word) is None:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
-        return TypedCommand(word, whole.strip(), self._words.get(word))
+        return TypedCommand(word, whole.strip(), self._find(word))
+
+    def _find(self, word: str) -> CommandSpec | None:
+        found = self._words.get(word)
+        return self._late(word) if found is None and self._late is not None else found
 
     def _add(self, spec: CommandSpec) -> None:
         for word in (spec.name, *spec.aliases):

@@ -20,7 +20,7 @@ from hermes.ops.logs import LogPlan, set_up
 from hermes.ports.clock import SystemClock
 from tests.unit.app.faulty_home import children, held, make_home
 
-TAKEN = ("listener", "client", "providers", "store", "provider keys", "search")
+TAKEN = ("listener", "client", "providers", "store", "provider keys", "search", "v1")
 STARTED = (
     "server",
     "mcp",
@@ -69,6 +69,7 @@ STOPPED = (
     "ledger",
     "search fill",
     "programs",
+    "v1",
     "search",
     "provider keys",
     "store",

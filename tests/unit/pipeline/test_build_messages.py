@@ -16,6 +16,7 @@ from hermes.pipeline.stages.build_messages import build_messages
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
 from hermes.testing.manual_time import ManualClock
+from hermes.tools.mcp.chat_offers import ChatOffers
 from tests.unit.pipeline.stage_parts import PICTURE, Context, Zone, make_event, make_turn, said
 
 PLAIN = Settings(sessions=SessionSettings(context=False))
@@ -60,6 +61,7 @@ class Services:
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
     process_news: ProcessNews = no_news
+    mcp: ChatOffers | None = None
 
 
 def personal(turn: Turn) -> Turn:

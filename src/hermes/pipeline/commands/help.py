@@ -2,6 +2,7 @@
 
 from hermes.message.source import Source
 from hermes.pipeline.commands.effect import Effect, refused
+from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec, TypedCommand
@@ -18,6 +19,9 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
     lines = [f"- /{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
+    offers = () if ctx.services.mcp is None else ctx.services.mcp.prompts(source.platform)
+    prompts = (prompt_command(offer) for offer in offers)
+    lines += [f"- /{spec.name}: {spec.about}" for spec in prompts if _may_use(spec, source, ctx)]
     intro = "Just write to me. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, "", *lines)))
 

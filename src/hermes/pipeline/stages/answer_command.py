@@ -11,6 +11,7 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.admission import CommandAccess, refusal_of
 from hermes.pipeline.commands.plugin_commands import HasPluginCommands, run_plugged
+from hermes.pipeline.commands.prompts import HasPrompts, use_prompt
 from hermes.pipeline.commands.table import IN_LANE
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
@@ -23,7 +24,7 @@ class CommandHooks(Protocol):
     async def refusal(self, written: TypedCommand, turn: Turn, /) -> Reply | None: ...
 
 
-class CommandServices(HasCommands, HasPluginCommands, Protocol):
+class CommandServices(HasCommands, HasPluginCommands, HasPrompts, Protocol):
     """What `answer_command` uses: the commands, and who may use them."""
 
     @property
@@ -55,6 +56,8 @@ def command_stage(
         if refusal is not None:
             return refusal
         act = table.get(written.name)
+        if act is None and written.name not in services.plugged:
+            return await use_prompt(turn, written, services.mcp)
         if act is None:
             return Reply(parts=(TextPart(await run_plugged(written, turn, services)),))
         return await act(turn, ctx, written.argument)

@@ -19,6 +19,7 @@ from hermes.pipeline.needs import StageContext, TimelineWriter
 from hermes.pipeline.session_context import ENDED, PlaceServices, ProcessNews, around
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
+from hermes.tools.mcp.chat_offers import ChatOffers
 
 
 class RecallsFacts(Protocol):
@@ -44,6 +45,8 @@ class MessageServices(PlaceServices, Protocol):
     def facts(self) -> KnowsFacts: ...
     @property
     def process_news(self) -> ProcessNews: ...
+    @property
+    def mcp(self) -> ChatOffers | None: ...
 
 
 _Context = StageContext[MessageServices, TimelineWriter]
@@ -55,7 +58,11 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         # The message stands in the conversation already, with what was told beside it.
         return turn
     parts = said_parts(turn.event)
-    beside = (*await told_beside(turn.event, turn.history), *await _ended(turn, ctx))
+    beside = (
+        *await told_beside(turn.event, turn.history),
+        *await _ended(turn, ctx),
+        *await _attached(turn, ctx),
+    )
     if not turn.is_personal:
         return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))
     recalled = await ctx.services.recall.of(turn.person_id, turn.event.text)
@@ -86,6 +93,14 @@ async def _ended(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return which background processes ended since the model was last told."""
     lines = await ctx.services.process_news(turn.person_id, turn.lane, turn.id)
     return ("\n".join((ENDED, *lines)),) if lines else ()
+
+
+async def _attached(turn: Turn, ctx: _Context) -> tuple[str, ...]:
+    """Return the resources of MCP servers that the person names, read now."""
+    offers, event = ctx.services.mcp, turn.event
+    return (
+        () if offers is None else await offers.attached(event.text, platform=event.source.platform)
+    )
 
 
 async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:

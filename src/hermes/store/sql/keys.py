@@ -106,6 +106,7 @@ def _columns(key: CallerKey) -> tuple[Any, ...]:
         key.revoked_at,
         key.store_responses,
         key.may_delegate,
+        key.read_history,
     )
 
 
@@ -127,5 +128,6 @@ def _key(row: tuple[Any, ...]) -> CallerKey:
         revoked_at=row[13],
         store_responses=bool(row[14]),
         may_delegate=bool(row[15]),
-        tier=row[16],
+        read_history=bool(row[16]),
+        tier=row[17],
     )

@@ -209,7 +209,7 @@ _KINDS = (
         name="key",
         columns=(
             *("label", "user_id", "hint", "created_at", "models", "budget_usd", "budget_tokens"),
-            *("expires_at", "revoked_at"),
+            *("expires_at", "revoked_at", "read_history"),
         ),
     ),
     _Kind(

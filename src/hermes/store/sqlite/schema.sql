@@ -222,6 +222,7 @@ CREATE TABLE lanes (
     adapter TEXT
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
+CREATE INDEX lanes_person ON lanes (person_id);
 
 -- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
 -- senders who may have written all that is in one, '' where several people wrote. It never grows.
@@ -464,7 +465,8 @@ CREATE TABLE caller_keys (
     expires_at REAL,
     revoked_at REAL,
     store_responses INTEGER NOT NULL DEFAULT 0,
-    may_delegate INTEGER NOT NULL DEFAULT 0
+    may_delegate INTEGER NOT NULL DEFAULT 0,
+    read_history INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- Answers that may be given again to the person they were given to, bounded.
