@@ -5,9 +5,7 @@ once.
 """
 
 import os
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import structlog
 from starlette.types import ASGIApp
@@ -29,8 +27,8 @@ from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
-from hermes.app.make_a2a import add_remote_agents, make_a2a_parts
-from hermes.app.make_agents import check_runtimes, make_roster
+from hermes.app.make_a2a import add_remote_agents
+from hermes.app.make_agents import check_runtimes
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
@@ -40,13 +38,12 @@ from hermes.app.make_search import open_search
 from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
+from hermes.app.own_channels import own_channels
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.provider_keys import ProviderKeys
 from hermes.app.renewal import Renewal
 from hermes.app.store_files import open_store
 from hermes.calls.agent_providers import AgentProviders
-from hermes.channels.rest.channel import RestChannel, RestSettings
-from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config.provider_keys import known_providers
 from hermes.control.gateway_reports import (
     GatewayReports,
@@ -59,15 +56,12 @@ from hermes.control.reload import ReloadOperations
 from hermes.control.sessions import session_id
 from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus, ProcessStatus
-from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
-from hermes.net.client import HttpClient
+from hermes.ops.alerts import Alerts
 from hermes.pipeline.watch import WatchHub
-from hermes.plugins.manifest import load_capabilities
 from hermes.ports.channel import WebhookChannel
-from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.media import LocatePicture
 from hermes.ports.provider import Provider
 from hermes.ports.secrets import EVERY_AGENT
@@ -75,16 +69,9 @@ from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
-from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
-from hermes.server.mcp.endpoint import McpEndpoint
-from hermes.server.mcp.tools import McpParts, McpTools
-from hermes.server.v1.agent_turns import AgentTurns
-from hermes.server.v1.callers import Callers
-from hermes.server.v1.channel import V1Channel
-from hermes.server.v1.serve import V1Parts
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.mcp.chat_offers import ChatOffers
@@ -107,17 +94,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     lifecycle.own("v1", channels.own["v1"].disconnect)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     programs.models.make_app = partial(_model_app, core, channels)
-    alerts = watch_core(
-        storage.observing,
-        core,
-        settings=context.settings,
-        home=context.home,
-        client=adapters.client,
-        clock=context.clock,
-        make_id=make_id,
-        mask=context.mask,
-        started_at=started_at,
-    )
+    alerts = _alerts(context, adapters, storage=storage, core=core, started_at=started_at)
     connections = _connections(context, adapters, channels=channels, core=core)
     _count(adapters, storage, connections)
     return GatewayParts(
@@ -146,6 +123,27 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
         listener=listener,
         started_at=started_at,
         answers=await storage.model_reports.who_answers(),
+    )
+
+
+def _alerts(
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    core: Core,
+    started_at: float,
+) -> Alerts:
+    return watch_core(
+        storage.observing,
+        core,
+        settings=context.settings,
+        home=context.home,
+        client=adapters.client,
+        clock=context.clock,
+        make_id=make_id,
+        mask=context.mask,
+        started_at=started_at,
     )
 
 
@@ -363,9 +361,7 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = _own_channels(
-        context, storage, origins=origins, terminal=terminal, client=adapters.client
-    )
+    own = own_channels(context, storage, origins=origins, terminal=terminal, client=adapters.client)
     pushed = await make_push_channels(
         settings,
         adapters.registry,
@@ -382,93 +378,6 @@ async def _channels(
         pushed=pushed,
         every={**own, **pushed},
         webhooks={name: one for name, one in pushed.items() if isinstance(one, WebhookChannel)},
-    )
-
-
-# Any: each of them also has routes of its own kind.
-def _own_channels(
-    context: GatewayContext,
-    storage: Storage,
-    *,
-    origins: Origins,
-    terminal: Terminal,
-    client: HttpClient,
-) -> dict[str, Any]:
-    """Return the channels whose requests come through the gateway's own server."""
-    limit, clock = context.settings.server.max_body_bytes, context.clock
-
-    async def info() -> Mapping[str, Any]:
-        model, is_demonstration = await storage.model_reports.who_answers()
-        earlier = context.settings.memory.earlier_messages
-        own = {"version": __version__, "earlier_messages": earlier}
-        return {"model": model, "demo": is_demonstration, **own}
-
-    async def story(message_id: str) -> WhyReport:
-        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
-
-    def v1_parts(gateway_api: GatewayApi) -> V1Parts:
-        return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
-
-    def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
-        return make_a2a_parts(
-            storage.store, context.settings, clock=clock, client=client, gateway_api=gateway_api
-        )
-
-    def mcp(parts: V1Parts, gateway_api: GatewayApi) -> McpEndpoint:
-        tools = McpParts(
-            gateway_api=gateway_api,
-            roster=parts.roster,
-            users=storage.store.users,
-            sessions=storage.store.open_sessions,
-            search=storage.search,
-            session_id=partial(session_id, storage.store),
-            clock=clock,
-            make_id=make_id,
-        )
-        return McpEndpoint(McpTools(tools), parts.callers, origins=origins, body_bytes=limit)
-
-    return {
-        "rest": RestChannel(
-            RestSettings(body_bytes=limit),
-            capabilities=load_capabilities("hermes.channels.rest"),
-            origins=origins,
-            clock=clock,
-            make_id=make_id,
-            files=terminal.files,
-        ),
-        "web": WebChannel(
-            WebSettings(body_bytes=limit),
-            capabilities=load_capabilities("hermes.channels.web"),
-            access=storage.access,
-            info=info,
-            story=story,
-            origins=origins,
-            clock=clock,
-            make_id=make_id,
-        ),
-        "v1": V1Channel(v1_parts, mcp),
-        "a2a": A2aChannel(a2a_parts),
-    }
-
-
-def _v1_parts(
-    context: GatewayContext, store: Store, *, models: ModelLayer, gateway_api: GatewayApi
-) -> V1Parts:
-    """Return the dependencies of the endpoints under /v1."""
-    return V1Parts(
-        callers=Callers(
-            store.keys, gateway_api=gateway_api, clock=context.clock, runs=context.run_keys
-        ),
-        planner=models.planner,
-        calls=models.calls,
-        embeddings=models.embeddings,
-        ledger=models.ledger,
-        turns=AgentTurns(gateway_api, clock=context.clock, make_id=make_id),
-        settings=context.settings,
-        clock=context.clock,
-        make_id=make_id,
-        responses=store.responses,
-        roster=make_roster(store, context.settings),
     )
 
 

@@ -1,6 +1,5 @@
 """The path of a message through a core: entrance, session, and the services of every turn."""
 
-import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from zoneinfo import ZoneInfo
@@ -29,7 +28,6 @@ from hermes.pipeline.services import Services
 from hermes.pipeline.session_context import no_news
 from hermes.pipeline.session_keep import SessionKeep
 from hermes.pipeline.targets import reply_id
-from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn_hooks import TurnHooks
 from hermes.ports.channel import Acceptance, Channel
 from hermes.ports.command import ChatCommand
@@ -233,12 +231,10 @@ def make_services(
         previewer=_previewer(base),
         clock=given.clock,
         make_id=given.make_id,
-        sleep=asyncio.sleep,
         put_child=_put_child(entrance),
         follow=entrance.gateway_api.watch,
         stop_turn=base.signals.interrupt,
         wake_lane=base.signals.wake_lane,
-        team_locks=TeamLocks(),
         wake_outbox=base.signals.wake_outbox,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),

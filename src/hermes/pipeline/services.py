@@ -1,5 +1,6 @@
 """What the stages may use: the parts that `app.py` hands in, and the one turn's own state."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -86,12 +87,12 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     previewer: Previewer
     clock: Clock
     make_id: MakeId
-    sleep: Sleep
+    sleep: Sleep = asyncio.sleep
     put_child: PutChild
     follow: Follow
     stop_turn: StopTurn
     wake_lane: Callable[[str], None]
-    team_locks: TeamLocks
+    team_locks: TeamLocks = msgspec.field(default_factory=TeamLocks)
     wake_outbox: Callable[[str], None]
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]

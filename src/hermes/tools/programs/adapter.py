@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import ExitStack, aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -198,7 +199,7 @@ class ProgramAdapter:
                 _DIALECTS[self._description.speaks](asked),
                 name=self._name,
                 settings=self._settings,
-                used_bytes=self._folders.files(work).used_bytes,
+                is_full=partial(self._folders.is_full, work, self._settings.folder_bytes),
             )
             try:
                 async for event in talk.events(call):
@@ -279,13 +280,13 @@ class _Talk:
         *,
         name: str,
         settings: ProgramSettings,
-        used_bytes: Callable[[], int],
+        is_full: Callable[[], bool],
     ) -> None:
         self._program = program
         self._dialect = dialect
         self._name = name
         self._settings = settings
-        self._used_bytes = used_bytes
+        self._is_full = is_full
         self._kept = KeptOutput(_STDERR_BYTES)
         self._began = self._heard_at = self._looked_at = time.monotonic()
         self._total = 0
@@ -459,10 +460,11 @@ class _Talk:
             )
         if now - self._looked_at >= _LOOK_S and streams.returncode is None:
             self._looked_at = now
-            if await asyncio.to_thread(self._used_bytes) > settings.folder_bytes:
+            if await asyncio.to_thread(self._is_full):
                 raise AdapterError(
                     f"{self._name}: its working folder has more than "
-                    f"{settings.folder_bytes // 1_000_000} MB (terminal.folder_mb)"
+                    f"{settings.folder_bytes // 1_000_000} MB (terminal.folder_mb), or the disk is nearly "
+                    "full (terminal.min_free_mb)"
                 )
 
     def _why_ended(self, code: int | None) -> str:

@@ -78,6 +78,7 @@ def make_adapter(
         sandbox=sandbox,
         shared=None,
         keep_s=3_600,
+        free_mb=0,
         clock=SystemClock(),
     )
     wanted = msgspec.structs.replace(SETTINGS, variables=variables or {}, **settings)
