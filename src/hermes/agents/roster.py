@@ -54,9 +54,14 @@ def choose(
 ) -> AgentRule | None:
     """Return the first rule that matches a message."""
     for rule in rules:
-        if all(_FITS[field](value, source, person_id) for field, value in rule.asks):
+        if meets(rule.asks, source, person_id=person_id):
             return rule
     return None
+
+
+def meets(asks: Iterable[tuple[str, str]], source: Source, *, person_id: str | None) -> bool:
+    """Return whether a message meets all conditions."""
+    return all(_FITS[field](value, source, person_id) for field, value in asks)
 
 
 def _distance(rule: AgentRule) -> tuple[bool, ...]:

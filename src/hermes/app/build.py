@@ -34,6 +34,7 @@ from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
 from hermes.app.make_search import open_search
+from hermes.app.make_skills import make_skills, warn_of_missing
 from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
@@ -62,6 +63,7 @@ from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.registry import Registry
 from hermes.ports.channel import WebhookChannel
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.media import LocatePicture
@@ -77,6 +79,7 @@ from hermes.server.v1.agent_turns import AgentTurns
 from hermes.server.v1.callers import Callers
 from hermes.server.v1.channel import V1Channel
 from hermes.server.v1.serve import V1Parts
+from hermes.skills.book import SkillBook
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.together import ToolsTogether
@@ -90,7 +93,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    terminal = _terminal(context, storage)
+    terminal = _terminal(context, adapters, storage=storage)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
     alerts = watch_core(
@@ -180,6 +183,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
         client=client,
         registry=registry,
         hooks=hooks,
+        skills=_skills(context, registry),
         providers=AgentProviders(configured),
         embedder=embedder,
         mcp=mcp,
@@ -290,13 +294,23 @@ def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
     operations.secrets = secrets.of(EVERY_AGENT)
 
 
-def _terminal(context: GatewayContext, storage: Storage) -> Terminal:
+def _skills(context: GatewayContext, registry: Registry) -> SkillBook:
+    """Return the skills of the home, which are read now."""
+    skills = make_skills(
+        context.settings, home=context.home, clock=context.clock, plugged=registry.commands
+    )
+    warn_of_missing(context.settings, skills)
+    return skills
+
+
+def _terminal(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Terminal:
     return make_terminal(
         storage.store,
         context.settings,
         home=context.home,
         clock=context.clock,
         run=storage.store.fleet.node,
+        skills=adapters.skills.folders,
     )
 
 
@@ -432,6 +446,7 @@ async def _core(
         plugged=adapters.registry.commands,
         search=storage.search,
         terminal=terminal,
+        skills=adapters.skills,
         media=TurnMedia(storage.media_cache, channels.every),
         reply_files=storage.media_cache,
         comeback=context.run_state.comeback,

@@ -35,6 +35,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.store import Store
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
+from hermes.skills.book import SkillBook
 from hermes.store.search.search import SqliteSearch
 from hermes.tools.mcp.servers import McpServers
 
@@ -94,6 +95,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     registry: Registry
     hooks: GatewayHooks
+    skills: SkillBook
     providers: AgentProviders
     embedder: TextEmbedder | None
     mcp: McpServers

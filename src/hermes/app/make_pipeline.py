@@ -36,7 +36,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.tool import Tool
 from hermes.schedule.session_watch import SessionWatch
 from hermes.server.gateway_api import GatewayApiServer
-from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.commands import CommandBook, CommandSpec, no_skill
 from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
 from hermes.tools.gate_rules import LateGateRules
@@ -71,7 +71,8 @@ def make_entrance(base: CoreBase) -> InboundParts:
         clock=given.clock,
         random_bytes=secrets.token_bytes,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()))
+    find_skill = no_skill if given.skills is None else given.skills.command
+    commands = CommandBook(map(_spec_of, given.plugged.values()), find_skill=find_skill)
     questions = Questions(_answering(given.channels), commands)
     keys = SessionKeys(
         [name for name, item in given.channels.items() if item.capabilities.own_chats],
@@ -243,6 +244,7 @@ def make_services(
         observer=given.observer,
         hooks=sessions.hooks,
         search=given.search,
+        skills=given.skills,
         media=given.media,
         comeback=given.comeback,
         restart=given.restart,

@@ -21,6 +21,8 @@ from hermes.config.chat_settings import (
     ResetSettings,
     SessionCacheSettings,
     SessionSettings,
+    SkillBindingSettings,
+    SkillSettings,
     StreamingSettings,
     conditions,
 )
@@ -111,6 +113,8 @@ __all__ = [
     "SessionSettings",
     "SettingRow",
     "Settings",
+    "SkillBindingSettings",
+    "SkillSettings",
     "StartChoices",
     "StoreSettings",
     "StreamingSettings",

@@ -27,6 +27,7 @@ from hermes.config.section import (
     Secret,
     Section,
     Share,
+    SkillNames,
     Url,
     Whole,
     Word,
@@ -249,6 +250,8 @@ class AgentSettings(SamplingSettings):
     """The tier of routing.tiers whose models it uses."""
     tools: tuple[Word, ...] = ("*",)
     """The tools it may use, by name; "*" means all."""
+    skills: SkillNames = ()
+    """The [skills](skills.md) it has, by name; "*" means all of the home."""
     budget_day_usd: Price | None = None
     """What its model calls may cost per day, in dollars."""
     cache: bool = False

@@ -30,6 +30,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: PromptText | UnsetType | None = UNSET
     tier: ShortText | UnsetType | None = UNSET
     tools: Names | UnsetType | None = UNSET
+    skills: Names | UnsetType | None = UNSET
     temperature: Quantity | UnsetType | None = UNSET
     top_p: Quantity | UnsetType | None = UNSET
     stop: Names | UnsetType | None = UNSET
@@ -130,6 +131,7 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = RUNTIMES[0]
     model: str
     tools: tuple[str, ...]
+    skills: tuple[str, ...] = ()
     description: str
     shared: bool = False
     version: int = 0

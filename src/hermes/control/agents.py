@@ -318,6 +318,7 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
         role=agent.role,
         model=_model(agent),
         tools=agent.tools,
+        skills=agent.skills,
         description=agent.description or agent.role,
         rules=tuple(_rule_text(rule) for rule in rules if rule.agent == name),
     )
@@ -350,6 +351,7 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         role=agent.settings.role,
         model=_model(agent.settings),
         tools=agent.settings.tools,
+        skills=agent.settings.skills,
         description=agent.settings.description or agent.settings.role,
         shared=agent.shared,
         version=record.version,

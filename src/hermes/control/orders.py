@@ -31,6 +31,7 @@ from hermes.control import (
     secrets,
     sends,
     sessions,
+    skills,
     spending,
     tokens,
     users,
@@ -230,6 +231,20 @@ AGENTS_REVERT = _row(
     "agents.revert", "operator", agents.AgentOperations.revert, post="/workspaces/{id}/revert",
     changes=True, targets=("id",), result_targets=("id",),
     summary="Give an agent the fields of an earlier version again.")
+SKILLS_LIST = _row(
+    "skills.list", "viewer", skills.SkillOperations.list, get="/control/skills",
+    summary="List the skills of the home, and who uses them.")
+SKILLS_SHOW = _row(
+    "skills.show", "operator", skills.SkillOperations.show, get="/control/skills/{name}",
+    summary="Show a skill: its instructions and its files.")
+SKILLS_ADD = _row(
+    "skills.add", "owner", skills.SkillOperations.add, post="/control/skills",
+    changes=True, result_targets=("name",),
+    summary="Add a skill to the home.")
+SKILLS_REMOVE = _row(
+    "skills.remove", "owner", skills.SkillOperations.remove, delete="/control/skills/{name}",
+    changes=True, targets=("name",), result_targets=("name",),
+    summary="Remove a skill from the home.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")

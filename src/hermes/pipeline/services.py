@@ -36,6 +36,7 @@ from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
+from hermes.skills.book import SkillBook
 from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
@@ -95,6 +96,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     on_record: OnRecord = off_record
     search: Search | None = None
+    skills: SkillBook | None = None
     media: Attachments | None = None
     observer: Observer = NOBODY
     hooks: TurnHooks | None = None

@@ -17,7 +17,8 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     one of them; one that names none is sent with every message that is not trivial. One that is
     `on_by_default` is there without any setting: a model that is too small for it, such as the
     demonstration model, gets it only if the agent's list names it. One that `is_memory` reads or writes
-    what is known of people or was said elsewhere: temporary conversations go without it. Whoever approves a call
+    what is known of people or was said elsewhere: temporary conversations go without it. One that
+    `reads_skills` is there only where skills are. Whoever approves a call
     is shown `shown_chars` of its arguments.
     """
 
@@ -29,6 +30,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     intents: tuple[str, ...] = ()
     on_by_default: bool = False
     is_memory: bool = False
+    reads_skills: bool = False
     shown_chars: int = 500
 
     @property
@@ -64,7 +66,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     `ask` puts a question to the person in their chat and waits for the answer. `call` counts the
     tool calls of the turn from 1 on: with `turn_id` it names this one, also when it is run again
     after a crash. Only where the chat `is_private` may what is known of the person be told.
-    `approved_by` says who has agreed to this call, if somebody had to.
+    `approved_by` says who has agreed to this call, if somebody had to. `skills` are those of the turn.
     """
 
     turn_id: str
@@ -76,6 +78,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     is_private: bool = False
     approved_by: Approver = "nobody"
     ask: AskPerson | None = None
+    skills: tuple[str, ...] = ()
 
 
 @runtime_checkable

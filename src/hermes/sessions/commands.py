@@ -5,7 +5,7 @@ is running; the others wait in the lane.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -18,7 +18,8 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A command as people see it.
 
     `use` describes its arguments. With `admins`, only people whom the configuration names as admins
-    may use it, even where everyone may use commands.
+    may use it, even where everyone may use commands. One that `is_skill` is a message for the model,
+    which gets the instructions of that skill with it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     beside: bool = False
     admins: bool = False
+    is_skill: bool = False
 
 
 class TypedCommand(msgspec.Struct, frozen=True):
@@ -170,10 +172,29 @@ BUILT_IN: tuple[CommandSpec, ...] = (
 )
 
 
-class CommandBook:
-    """Every command of a gateway: the built-in ones and those of plugins."""
+# Returns the command that runs a skill, by what follows the slash.
+FindSkill = Callable[[str], CommandSpec | None]
 
-    def __init__(self, more: Iterable[CommandSpec] = ()) -> None:
+
+def no_skill(_word: str) -> None:
+    """Return nothing; used without skills."""
+
+
+def is_command_word(word: str) -> bool:
+    """Return whether a built-in command has this name, or answers to it."""
+    return any(word in (spec.name, *spec.aliases) for spec in BUILT_IN)
+
+
+class CommandBook:
+    """Every command of a gateway: the built-in ones, those of plugins, and the skills of its home.
+
+    Skills come and go while the gateway runs, and each is there for some people only, so iterating leaves them out.
+    """
+
+    def __init__(
+        self, more: Iterable[CommandSpec] = (), *, find_skill: FindSkill = no_skill
+    ) -> None:
+        self._find_skill = find_skill
         self._specs: dict[str, CommandSpec] = {}
         self._words: dict[str, CommandSpec] = {}
         for spec in (*BUILT_IN, *more):
@@ -196,10 +217,11 @@ class CommandBook:
         first, _, rest = text[1:].strip().partition("\n")
         word, _, argument = first.partition(" ")
         word = word.partition("@")[0].lower()
-        if _WORD.fullmatch(word) is None:
+        spec = self._words.get(word) or self._find_skill(word)
+        if spec is None and _WORD.fullmatch(word) is None:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
-        return TypedCommand(word, whole.strip(), self._words.get(word))
+        return TypedCommand(word, whole.strip(), spec)
 
     def _add(self, spec: CommandSpec) -> None:
         for word in (spec.name, *spec.aliases):

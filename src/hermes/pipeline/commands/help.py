@@ -1,5 +1,7 @@
 """`/help`, `/whoami`, and the reply to an unknown command."""
 
+from collections.abc import Mapping
+
 from hermes.message.source import Source
 from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
@@ -13,11 +15,12 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     source, book = turn.event.source, ctx.services.commands
     if argument:
         word = argument.split(maxsplit=1)[0]
-        spec = book.get(word)
+        spec = book.get(word) or _skills(turn, ctx).get(word.removeprefix("/").lower())
         if spec is None or not _may_use(spec, source, ctx):
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
-    lines = [f"- /{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
+    known = (*book, *_skills(turn, ctx).values())
+    lines = [f"- /{spec.name}: {spec.about}" for spec in known if _may_use(spec, source, ctx)]
     intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, "", *lines)))
 
@@ -31,6 +34,17 @@ async def whoami(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
 def unknown(turn: Turn, ctx: TurnContext, written: TypedCommand) -> Effect:
     """Reply that there is no such command, and suggest a similar one."""
     return refused(_unknown(written.word, turn.event.source, ctx))
+
+
+def _skills(turn: Turn, ctx: TurnContext) -> Mapping[str, CommandSpec]:
+    """Return the commands that run the skills of this conversation, by name."""
+    skills, source = ctx.services.skills, turn.event.source
+    if skills is None:
+        return {}
+    is_private = source.chat_type == "dm" and source.thread_id is None
+    found = skills.of(turn.agent.settings, source, person_id=turn.person_id, is_private=is_private)
+    commands = ((name, skills.command(name)) for name in found.names)
+    return {name: spec for name, spec in commands if spec is not None}
 
 
 def _unknown(word: str, source: Source, ctx: TurnContext) -> str:

@@ -264,6 +264,7 @@ async def _context(
         is_private=await _is_private(turn, ctx.services.store),
         approved_by=approved_by,
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
+        skills=turn.skills,
     )
 
 
