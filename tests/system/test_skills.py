@@ -3,7 +3,9 @@
 import asyncio
 import io
 import json
+import os
 import signal
+import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +17,14 @@ import pytest
 from aiohttp import web
 
 from hermes.tools.terminal.sandbox import missing_tools
-from tests.system.live import live_gateway, model_server, run_command, with_model
+from tests.system.live import (
+    START_S,
+    environment,
+    live_gateway,
+    model_server,
+    run_command,
+    with_model,
+)
 from tests.system.test_operator_commands import hermes
 from tests.system.test_workspaces import Api
 
@@ -330,3 +339,31 @@ async def test_two_who_add_one_skill_leave_one(home: Path, skill: Path) -> None:
 
     assert sorted(one.returncode for one in both) == [0, 1]
     assert [one.name for one in (home / "skills").iterdir()] == ["invoice"]
+
+
+@pytest.mark.req("W38")
+@pytest.mark.parametrize(("word", "is_added"), [("n", False), ("y", True)])
+async def test_a_person_sees_all_of_a_skill_and_decides(
+    home: Path, skill: Path, word: str, *, is_added: bool
+) -> None:
+    ours, theirs = os.openpty()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "hermes", "skills", "add", str(skill)),
+        env=environment(home),
+        stdin=theirs,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    os.close(theirs)
+    os.write(ours, f"{word}\n".encode())
+    assert process.stdout is not None
+    async with asyncio.timeout(START_S):
+        said = (await process.stdout.read()).decode()
+        await process.wait()
+    os.close(ours)
+
+    for shown in ("invoice", "MIT", "wants without asking", "scripts/total.sh", "ORCHID"):
+        assert shown in said
+    assert "Add the skill invoice? [y/N]" in said
+    assert (home / "skills" / "invoice").exists() is is_added
+    assert (process.returncode == 0) is is_added

@@ -38,7 +38,8 @@ from hermes.control.skills import (
 )
 from hermes.errors import BadRequest
 from hermes.lazy import lazy
-from hermes.skills.package import MOST_DOWNLOADED, SkillPackage, pack, read_folder, unpack
+from hermes.skills.archive import pack, unpack
+from hermes.skills.package import MOST_DOWNLOADED, SkillPackage, read_folder
 
 if TYPE_CHECKING:
     from hermes.app.make_skills import skills_alone

@@ -6,7 +6,7 @@ A skill is added as an archive, so that what is written is what the operator was
 import asyncio
 import base64
 import binascii
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import structlog
@@ -15,10 +15,16 @@ from msgspec import Meta
 from hermes.agents.roster import Roster
 from hermes.config import Settings
 from hermes.errors import BadRequest, NotFound
+from hermes.lazy import lazy
 from hermes.skills.bindings import ALL
 from hermes.skills.folder import Skill, SkillFolder
-from hermes.skills.package import MOST_PACKED, SkillPackage, unpack
+from hermes.skills.package import MOST_PACKED, SkillPackage
 from hermes.skills.skill_file import FILE, SkillFile
+
+if TYPE_CHECKING:
+    from hermes.skills.archive import unpack
+else:
+    unpack = lazy("hermes.skills.archive:unpack")
 
 _log = structlog.get_logger(__name__)
 _MOST_AGENTS: Final = 1_000

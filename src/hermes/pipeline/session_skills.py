@@ -3,14 +3,14 @@
 The block is frozen with the session's first turn. What changes later is a note beside a message.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
 
 from hermes.pipeline.needs import HasToolSets
 from hermes.pipeline.turn import Turn
-from hermes.skills.bindings import catalogue, catalogue_news
+from hermes.skills.bindings import catalogue, catalogue_news, is_catalogue
 from hermes.skills.book import SkillBook
 
 
@@ -43,11 +43,14 @@ def with_skills(
     return turn, catalogue(_listed(turn, services), own=found.own)
 
 
-def skill_news(turn: Turn, services: SkillServices, *, notes: tuple[str, ...]) -> tuple[str, ...]:
+def skill_news(
+    turn: Turn, services: SkillServices, *, notes: Callable[[Turn], tuple[str, ...]]
+) -> tuple[str, ...]:
     """Return how the skills have changed since the model was last informed."""
-    if services.skills is None:
+    book = services.skills
+    if book is None or (book.is_empty and not any(map(is_catalogue, turn.system))):
         return ()
-    return catalogue_news(_listed(turn, services), blocks=turn.system, notes=notes)
+    return catalogue_news(_listed(turn, services), blocks=turn.system, notes=notes(turn))
 
 
 def _listed(turn: Turn, services: SkillServices) -> Mapping[str, str]:

@@ -28,6 +28,8 @@ _CHANGED: Final = (
     "The skills have changed. These are all that there are now; the rest is as before:"
 )
 _NONE: Final = "- none"
+# In every text that lists skills.
+_MARK: Final = "kills"
 
 
 class _Binding(msgspec.Struct, frozen=True):
@@ -91,11 +93,18 @@ def catalogue_news(
     """
     told = tuple[str, ...]()
     for text in (*blocks, *notes):
+        if _MARK not in text:
+            continue
         for section in text.split("\n\n"):
             if section.startswith((_HEADER, _OWN_HEADER, _CHANGED)):
                 told = tuple(line for line in section.split("\n")[1:] if line != _NONE)
     now = _lines(skills)
     return () if now == told else ("\n".join((_CHANGED, *(now or (_NONE,)))),)
+
+
+def is_catalogue(block: str) -> bool:
+    """Return whether a block lists skills."""
+    return block.startswith((_HEADER, _OWN_HEADER))
 
 
 def is_common_catalogue(block: str) -> bool:

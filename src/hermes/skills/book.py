@@ -38,6 +38,11 @@ class SkillBook:
         )
         return bound(common, own, self.folder.usable()) if common or own else NO_SKILLS
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the home has no skills."""
+        return not self.folder.skills()
+
     def described(self, names: Iterable[str]) -> Mapping[str, str]:
         """Return the descriptions of skills that can be used, by name."""
         found = ((name, self.folder.get(name)) for name in names)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import BadRequest, NotFound, Refused
-from hermes.skills.package import PackedFile, pack, read_folder, unpack
+from hermes.skills.archive import pack, unpack
+from hermes.skills.package import PackedFile, read_folder
 
 SKILL = b"---\nname: invoice\ndescription: Writes invoices.\n---\nWrite.\n"
 MAIN = PackedFile("SKILL.md", SKILL)

@@ -60,7 +60,7 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         *((turn.instructions,) if turn.instructions else ()),
         *await told_beside(turn.event, turn.history),
         *await _ended(turn, ctx),
-        *skill_news(turn, ctx.services, notes=_notes(turn)),
+        *skill_news(turn, ctx.services, notes=_notes),
     )
     if not turn.is_personal:
         return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))
