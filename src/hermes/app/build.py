@@ -164,6 +164,8 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     lifecycle.own("client", client.close)
     registry = make_registry(settings, home=context.home, on_status=tell_status)
     add_built_in_tools(settings, registry, client=client)
+    for tool in context.tools:
+        registry.tool(tool)
     hooks = GatewayHooks(make_hooks(settings, registry, home=context.home), mask=context.mask)
     configured: dict[str, Provider] = {}
     lifecycle.own("providers", lambda: stop_all(one.close() for one in configured.values()))

@@ -33,6 +33,7 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.ports.tool import Tool
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
 from hermes.skills.book import SkillBook
@@ -44,7 +45,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a gateway: its configuration, its process, and the clock.
 
     Without `listen` it serves no HTTP. `hide` receives the secrets of a changed configuration.
-    `stored_mask` masks the secrets that operators have stored.
+    `stored_mask` masks the secrets that operators have stored. `tools` are those of the program around it.
     """
 
     loaded: LoadedConfig
@@ -57,6 +58,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     cases: AlertCases = msgspec.field(default_factory=AlertCases)
     restart: Restart = cannot_restart
     stored_mask: SecretMask = msgspec.field(default_factory=SecretMask)
+    tools: tuple[Tool, ...] = ()
 
     @property
     def settings(self) -> Settings:

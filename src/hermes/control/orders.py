@@ -549,7 +549,7 @@ AUDIT_LIST = _row(
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}
