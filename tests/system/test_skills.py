@@ -152,12 +152,17 @@ async def test_a_stored_agent_binds_skills_with_a_version_and_others_do_not_see_
         other = await api.say("other", load)
         typed = await api.say("other", "/invoice")
         _, diff = await api.ask("GET", "/workspaces/clerk/diff")
+        await hermes(home, "agents", "stop", "clerk")
+        await hermes(home, "agents", "edit", "clerk", "--set", 'skills=["invoice", "menu"]')
+        listed = json.loads(await hermes(home, "skills", "list", "--json"))
         stories = [await told(home, one) for one in (before, after, other)]
 
     assert (status, changed["version"], changed["skills"]) == (200, 2, ["invoice"])
     assert ["ORCHID" in story for story in stories] == [False, True, False]
     assert typed[1]["reply"].startswith("I do not know the command /invoice.")
     assert (wrong, "skills" in why["error"]["message"]) == (400, True)
+    assert listed["missing"] == ["menu"]
+    assert listed["skills"][0]["used_by"] == ["agent main", "agent clerk"]
     assert diff["fields"] == [{"field": "skills", "old": None, "new": ["invoice"]}]
 
 
@@ -244,7 +249,7 @@ async def archive_server(content: bytes) -> AsyncIterator[int]:
         await runner.cleanup()
 
 
-@pytest.mark.req("W38", "S1")
+@pytest.mark.req("W38", "W34")
 async def test_an_archive_is_fetched_through_the_guard(home: Path, skill: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
@@ -302,7 +307,7 @@ async def test_bad_skills_are_refused_with_a_reason_and_nothing_is_written(
     assert not (home / "skills").exists()
 
 
-@pytest.mark.req("W38", "S14")
+@pytest.mark.req("W38")
 async def test_a_skill_that_others_can_change_is_off_and_doctor_says_so(
     home: Path, skill: Path
 ) -> None:

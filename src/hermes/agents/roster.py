@@ -169,9 +169,13 @@ class Roster:
 
     async def answering(self, *, limit: int) -> tuple[Agent, ...]:
         """Return the agents that answer now: those of config.yaml, and so many of the others."""
+        return await self.listed(limit=limit, state="ready")
+
+    async def listed(self, *, limit: int, state: AgentState | None = None) -> tuple[Agent, ...]:
+        """Return the agents of config.yaml, and so many of the others, of one state or of any."""
         if self._stored is None:
             return self.in_file
-        found = await self._stored.page(limit=limit, state="ready")
+        found = await self._stored.page(limit=limit, state=state)
         return (*self.in_file, *map(self.of_record, found))
 
     async def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:

@@ -152,7 +152,7 @@ class SkillOperations:
 
     async def _users(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Return who names which skills: agents, and bindings."""
-        agents = await self._roster.answering(limit=_MOST_AGENTS)
+        agents = await self._roster.listed(limit=_MOST_AGENTS)
         bindings = self._settings.skills.bindings.items()
         return (
             *((f"agent {one.name}", one.settings.skills) for one in agents if one.settings.skills),

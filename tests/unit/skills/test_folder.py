@@ -61,7 +61,7 @@ def test_a_folder_that_comes_changes_and_goes_is_noticed(home: Path) -> None:
     assert seen == [(), ("invoice",), (), ("invoice",), ()]
 
 
-@pytest.mark.req("W38", "S14")
+@pytest.mark.req("W38")
 @pytest.mark.parametrize("place", ["", "SKILL.md"])
 def test_what_others_can_change_is_not_used(home: Path, place: str) -> None:
     folder = put(home, "invoice")
@@ -71,7 +71,7 @@ def test_what_others_can_change_is_not_used(home: Path, place: str) -> None:
     assert opened(home).usable() == ()
 
 
-@pytest.mark.req("W38", "S14")
+@pytest.mark.req("W38")
 def test_a_file_that_others_can_change_is_not_read_nor_shown_to_programs(home: Path) -> None:
     folder = put(home, "invoice")
     (folder / "notes.txt").write_text("hello")

@@ -1,13 +1,26 @@
 """`/help`, `/whoami`, and the reply to an unknown command."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from hermes.message.source import Source
+from hermes.pipeline.admission import CommandAccess
 from hermes.pipeline.commands.effect import Effect, refused
+from hermes.pipeline.needs import HasCommands, StageContext
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import CommandSpec, TypedCommand
 from hermes.similar_words import nearest
+
+
+class HelpServices(HasCommands, Protocol):
+    """The commands, and who may use them."""
+
+    @property
+    def reception(self) -> CommandAccess: ...
+
+
+HelpContext = StageContext[HelpServices, object]
 
 
 async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
@@ -31,7 +44,7 @@ async def whoami(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     return Effect(text=await ctx.services.reception.whoami(turn.event.source, turn.person_id))
 
 
-def unknown(turn: Turn, ctx: TurnContext, written: TypedCommand) -> Effect:
+def unknown(turn: Turn, ctx: HelpContext, written: TypedCommand) -> Effect:
     """Reply that there is no such command, and suggest a similar one."""
     return refused(_unknown(written.word, turn.event.source, ctx))
 
@@ -47,7 +60,7 @@ def _skills(turn: Turn, ctx: TurnContext) -> Mapping[str, CommandSpec]:
     return {name: spec for name, spec in commands if spec is not None}
 
 
-def _unknown(word: str, source: Source, ctx: TurnContext) -> str:
+def _unknown(word: str, source: Source, ctx: HelpContext) -> str:
     usable = [spec for spec in ctx.services.commands if _may_use(spec, source, ctx)]
     names = [name for spec in usable for name in (spec.name, *spec.aliases)]
     near = nearest(word, names)
@@ -66,5 +79,5 @@ def _all_about(spec: CommandSpec) -> str:
     return "\n".join(lines)
 
 
-def _may_use(spec: CommandSpec, source: Source, ctx: TurnContext) -> bool:
+def _may_use(spec: CommandSpec, source: Source, ctx: HelpContext) -> bool:
     return ctx.services.reception.may_use(spec.name, source, admins=spec.admins)

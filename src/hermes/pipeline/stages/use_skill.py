@@ -4,6 +4,7 @@ A skill that is not there for this conversation is unknown, whether or not the h
 """
 
 import asyncio
+from typing import Protocol
 
 import msgspec
 import structlog
@@ -13,8 +14,9 @@ from hermes.message.outcome import Outcome
 from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.admission import refusal_of
-from hermes.pipeline.commands.help import unknown
-from hermes.pipeline.services import TurnContext
+from hermes.pipeline.commands.help import HelpServices, unknown
+from hermes.pipeline.needs import StageContext, TimelineWriter
+from hermes.pipeline.stages.answer_command import CommandHooks
 from hermes.pipeline.turn import Turn
 from hermes.sessions.commands import TypedCommand
 from hermes.skills.book import SkillBook
@@ -25,7 +27,19 @@ _UNREADABLE = (
 )
 
 
-async def use_skill(turn: Turn, ctx: TurnContext) -> Turn | Reply:
+class SkillUseServices(HelpServices, Protocol):
+    """What `use_skill` uses: the skills, the commands that run them, and who may use those."""
+
+    @property
+    def skills(self) -> SkillBook | None: ...
+    @property
+    def hooks(self) -> CommandHooks | None: ...
+
+
+_Context = StageContext[SkillUseServices, TimelineWriter]
+
+
+async def use_skill(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn the instructions of the skill that its message runs."""
     book = ctx.services.skills
     if book is None or turn.retry is not None:
@@ -41,7 +55,7 @@ async def use_skill(turn: Turn, ctx: TurnContext) -> Turn | Reply:
     return await _instructed(turn, ctx, book=book, name=name)
 
 
-def _written(turn: Turn, ctx: TurnContext) -> TypedCommand | None:
+def _written(turn: Turn, ctx: _Context) -> TypedCommand | None:
     """Return the command that the message is, if it runs a skill."""
     if turn.event.internal:
         return None
@@ -52,7 +66,7 @@ def _written(turn: Turn, ctx: TurnContext) -> TypedCommand | None:
 
 
 async def _typed(
-    turn: Turn, ctx: TurnContext, *, book: SkillBook, written: TypedCommand
+    turn: Turn, ctx: _Context, *, book: SkillBook, written: TypedCommand
 ) -> Turn | Reply:
     assert written.spec is not None
     is_theirs = written.name in turn.skills
@@ -67,7 +81,7 @@ async def _typed(
     return await _instructed(turn, ctx, book=book, name=written.name)
 
 
-async def _instructed(turn: Turn, ctx: TurnContext, *, book: SkillBook, name: str) -> Turn | Reply:
+async def _instructed(turn: Turn, ctx: _Context, *, book: SkillBook, name: str) -> Turn | Reply:
     try:
         said = await asyncio.to_thread(book.instructions, name)
     except (Refused, OSError) as error:
