@@ -71,6 +71,8 @@ MAY_CONNECT: Mapping[str, str] = {
     "server/edge.py": "serves what is accepted, and connects to nothing",
     "config/machine.py": "reads a file of certificates, and connects to nothing",
     "cli/gateway_client.py": "the command line asks the gateway of its own home, on loopback",
+    "cli/acp_agent.py": "speaks over the streams that it is given, and connects to nothing",
+    "cli/acp_prompt.py": "uses the types of the protocol",
     "ops/supervision.py": "a unix datagram to the systemd that started this process",
     "schema/checker.py": "compiles schemas with offline=True, which this gate checks",
     "graph/exports/parquet.py": "writes the file that the operator names",

@@ -160,6 +160,11 @@ def settings_for(home: Path) -> LoadedConfig:
     return load(variables, home)
 
 
+def whole_path(path: str) -> str:
+    """Return the path of an order; one that begins with a slash is not under /control."""
+    return path if path.startswith("/") else f"/control/{path}"
+
+
 class Ways:
     """A running gateway and its credentials."""
 
@@ -170,8 +175,7 @@ class Ways:
     async def ask(self, action: str, token: str) -> int:
         """Give an order with a token; returns the status."""
         method, path, body = CALLS[action]
-        whole = path if path.startswith("/") else f"/control/{path}"
-        return (await self._send(method, whole, token, body))[0]
+        return (await self._send(method, whole_path(path), token, body))[0]
 
     async def orders(self, **narrowed: str) -> list[dict[str, Any]]:
         """Return what is on record, the oldest first."""

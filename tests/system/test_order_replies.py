@@ -14,7 +14,7 @@ import pytest
 from hermes.app import Gateway
 from hermes.config import load
 from hermes.control.orders import BY_NAME
-from tests.system.test_control_matrix import CALLS, Ways
+from tests.system.test_control_matrix import CALLS, Ways, whole_path
 
 # Nothing is sent to it: no message is answered here by a model.
 SERVICES = {
@@ -42,7 +42,7 @@ async def status_without_body(ways: Ways, path: str, token: str) -> int:
     assert base is not None
     reader, writer = await asyncio.open_connection(base.host, base.port)
     credential = f"authorization: Bearer {token}\r\n" if token else ""
-    head = f"POST /control/{path} HTTP/1.1\r\nhost: 127.0.0.1\r\n{credential}"
+    head = f"POST {whole_path(path)} HTTP/1.1\r\nhost: 127.0.0.1\r\n{credential}"
     writer.write(f"{head}content-length: 1000000\r\n\r\n".encode())
     try:
         async with asyncio.timeout(30):

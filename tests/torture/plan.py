@@ -58,8 +58,10 @@ WITHOUT_CONVERSATION = frozenset(
         "store.consent",
         "store.deny_pairing",
         "store.drop_channel_state",
+        "store.drop_secret",
         "store.erase",
         "store.end_session",
+        "store.erase_secrets",
         "store.expire_deliveries",
         "store.finish_compaction",
         "store.finish_dream",
@@ -75,6 +77,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.put_answer",
         "store.put_response",
         "store.put_off_job",
+        "store.put_secret",
         "store.rate_call",
         "store.refer",
         "store.release_claim",
@@ -113,7 +116,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.touch_credential",
     }
 )
-# Asks whether a model service is there or which models it has, or gets a picture or a page, and changes nothing; a service
+# Asks whether a model service is there or which models it has, or gets a picture, a page or what a search finds, and changes nothing; a service
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
@@ -125,6 +128,7 @@ ONLY_LOOKS = frozenset(
         "wire.page",
         "wire.provider.openai.models",
         "wire.provider.openai.probe",
+        "wire.search",
     }
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.

@@ -47,6 +47,7 @@ from tests.torture import (
     pruning_units,
     question_units,
     response_units,
+    secret_units,
 )
 from tests.torture.store_rig import Ids, accept, answer
 
@@ -87,6 +88,7 @@ _TABLES = {
     "jobs": "key, person_id, due_at, attempts, touched, covered, failure",
     "kept_answers": "digest, person_id, body, at, expires_at",
     **agent_units.TABLES,
+    **secret_units.TABLES,
     **people_units.TABLES,
     **question_units.TABLES,
     **cron_units.TABLES,
@@ -318,6 +320,7 @@ UNITS: dict[str, Act] = {
     **cron_units.UNITS,
     **operator_units.UNITS,
     **agent_units.UNITS,
+    **secret_units.UNITS,
     **pruning_units.UNITS,
     **compaction_units.UNITS,
     **directory_units.UNITS,
@@ -369,6 +372,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await directory_units.prepare_chats(store, clock)
     await channel_units.prepare_state(store, clock)
     await agent_units.prepare_agents(store, clock)
+    await secret_units.prepare_secrets(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from hermes.cli.attached_files import attached_text
 from hermes.cli.chat_screen import LiveScreen, PlainScreen, show_answer
-from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport, MessageResult
+from hermes.cli.conversation import Conversation, GatewayTransport, HttpTransport
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.failure import FAILED
 from hermes.cli.gateway_client import client_for
@@ -48,7 +48,9 @@ HELP = """\
 /approve, /deny  decide about a tool that asks for approval
 /help            this text and the gateway's commands; every other /command goes to the gateway
 \\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
-Ctrl-D           leave (Ctrl-C twice does the same)"""
+/exit, Ctrl-D    leave (/quit, or Ctrl-C twice, does the same)"""
+
+_LEAVE = frozenset({"/exit", "/quit"})
 
 
 _LONGEST_ID = 200
@@ -127,7 +129,7 @@ def command(
     running = find_running(folder)
     ensure_home(folder)
     memory = ChatMemory(folder)
-    with _line_to(running, home) as line:
+    with gateway_line(running, home) as line:
         known = memory.conversation(make_id, fresh=new)
         conversation = Conversation(line, known, make_id=make_id, agent=agent)
         if model is not None:
@@ -143,7 +145,8 @@ def command(
 
 
 @contextmanager
-def _line_to(running: RunningGateway | None, home: Path | None) -> Iterator[GatewayTransport]:
+def gateway_line(running: RunningGateway | None, home: Path | None) -> Iterator[GatewayTransport]:
+    """Yield the connection to the gateway that runs, or to one in this process."""
     if running is not None:
         # It does not need its files to be right any more.
         yield HttpTransport(client_for(running))
@@ -202,24 +205,16 @@ def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
             text = read_message(read_piped_line).strip()
         except EOFError:
             return worst
+        if text in _LEAVE:
+            return worst
         if text == "/new":
             memory.keep(conversation.renew())
         elif text:
             if text == "/help":
                 print(HELP)
-            answer = _decide_or_ask(conversation, text, screen=screen)
+            answer = conversation.respond(text, screen)
             screen.finish(answer)
             worst = worst if answer.is_good else FAILED
-
-
-def _decide_or_ask(
-    conversation: Conversation, text: str, *, screen: LiveScreen | PlainScreen
-) -> MessageResult:
-    decides = text.split(maxsplit=1)[0] in {"/approve", "/deny"}
-    answers = conversation.is_asked and not text.startswith("/")
-    if conversation.is_parked and (decides or answers):
-        return conversation.ask_parked(text, screen)
-    return conversation.ask(text, screen)
 
 
 class _Chat:
@@ -248,6 +243,8 @@ class _Chat:
                 self._out.print(Text("Ctrl-C again leaves.", style="dim"))
                 continue
             wants_to_leave = False
+            if text in _LEAVE:
+                return
             if text:
                 self._handle(text)
 
@@ -263,7 +260,7 @@ class _Chat:
     def _ask(self, text: str) -> None:
         try:
             with LiveScreen(self._out) as screen:
-                answer = _decide_or_ask(self._conversation, text, screen=screen)
+                answer = self._conversation.respond(text, screen)
         except HermesError as error:
             self._out.print(Text(clean(str(error)), style="red"))
         except KeyboardInterrupt:

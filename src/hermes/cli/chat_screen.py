@@ -112,6 +112,10 @@ class LiveScreen:
         """Show what the gateway is doing."""
         self._note = clean(text)
 
+    def tool(self, name: str) -> None:
+        """Show that a tool runs."""
+        self.note(f"using {name} …")
+
     def say(self, text: str) -> None:
         """Print a line above the answer that stays."""
         self._console.print(Text(clean(text), style="yellow"))
@@ -202,6 +206,10 @@ class PlainScreen:
         """Print on standard error what the gateway is doing."""
         if self._notes is not None:
             print(f"({clean(text)})", file=self._notes, flush=True)
+
+    def tool(self, name: str) -> None:
+        """Print on standard error that a tool runs."""
+        self.note(f"using {name} …")
 
     def say(self, text: str) -> None:
         """Print a line for the person on standard error, so that a reply stays a reply."""

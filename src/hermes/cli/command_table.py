@@ -60,6 +60,7 @@ SECTIONS = (
             _one("stop", "stop:command", "Stop the gateway after its running turns"),
             _one("status", "status:command", "Show the state of the gateway"),
             _one("chat", "chat:command", "Talk to Hermes in this terminal"),
+            _one("acp", "acp:command", "Let an editor talk to an agent"),
             _one("send", "send:command", "Send a message to a chat"),
             _one("why", "why:command", "Explain what happened to a message or a call"),
         ),

@@ -5,9 +5,10 @@ message carries our own id, so sending it again only fetches its answer: a broke
 or an approval loses nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -21,6 +22,8 @@ from hermes.ports.channel import DeniedApproval
 
 SENDER = TERMINAL[1]
 _PICK_UPS = 3
+# What an editor is told of a conversation that it opens again; a page of it more is possible.
+MOST_PAST = 500
 # The state of a message whose tool waits for the answer to a question.
 ASKED = "asked"
 
@@ -34,6 +37,14 @@ class OutgoingMessage(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     denies_approval: bool = True
     agent: str | None = None
+
+
+class CalledTool(msgspec.Struct, frozen=True):
+    """One call of a tool; `arguments` is the JSON text that the model wrote."""
+
+    name: str
+    arguments: str = ""
+    failed: bool = False
 
 
 class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +63,8 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     waits: OpenApproval | None = None
     denied: DeniedApproval | None = None
     reason: str | None = None
+    stop_reason: str | None = None
+    tool_calls: tuple[CalledTool, ...] = ()
 
     @property
     def is_good(self) -> bool:
@@ -62,6 +75,28 @@ class MessageResult(msgspec.Struct, frozen=True, kw_only=True):
     def is_told_by_waits(self) -> bool:
         """Whether the reply is the question of an approval, which `waits` says as well."""
         return self.state == "parked" and self.waits is not None
+
+
+class PastMessage(msgspec.Struct, frozen=True):
+    """What a person wrote in a conversation, and what was answered."""
+
+    text: str
+    reply: str
+
+
+class _Turn(msgspec.Struct, frozen=True):
+    reply: str | None = None
+
+
+class _Said(msgspec.Struct, frozen=True):
+    turn: _Turn
+    text: str | None = None
+    taken_out: str = ""
+
+
+class _Page(msgspec.Struct, frozen=True):
+    messages: tuple[_Said, ...]
+    earlier: str | None = None
 
 
 class AnswerScreen(Protocol):
@@ -79,6 +114,10 @@ class AnswerScreen(Protocol):
         """Show what the gateway is doing."""
         ...
 
+    def tool(self, name: str) -> None:
+        """Show that a tool runs."""
+        ...
+
     def say(self, text: str) -> None:
         """Print something for the person that stays."""
         ...
@@ -89,6 +128,10 @@ class GatewayTransport(Protocol):
 
     def send(self, message: OutgoingMessage) -> AbstractContextManager[Iterator[ServerEvent]]:
         """Send a message and yield the events of its answer."""
+        ...
+
+    def past(self, conversation_id: str, *, agent: str | None) -> Sequence[PastMessage]:
+        """Return what was said in a conversation, as far as it is shown; oldest first."""
         ...
 
 
@@ -103,6 +146,25 @@ class HttpTransport:
         """Send a message and yield the events of its answer."""
         with self._client.stream("/api/messages", message) as events:
             yield events
+
+    def past(self, conversation_id: str, *, agent: str | None) -> Sequence[PastMessage]:
+        """Return what was said in a conversation, as far as it is shown; oldest first."""
+        query = {"sender": SENDER} | ({} if agent is None else {"agent": agent})
+        said: list[PastMessage] = []
+        while len(said) < MOST_PAST:
+            path = f"/api/conversations/{quote(conversation_id, safe='')}?{urlencode(query)}"
+            page = self._client.get(path, _Page)
+            said[:0] = [
+                PastMessage(
+                    one.text or "", "" if one.taken_out == "reply" else one.turn.reply or ""
+                )
+                for one in page.messages
+                if one.taken_out != "all"
+            ]
+            if page.earlier is None:
+                break
+            query["before"] = page.earlier
+        return said
 
 
 class Conversation:
@@ -144,6 +206,22 @@ class Conversation:
         answer = self._follow(message, screen)
         return self._keep(message, answer)
 
+    def respond(self, text: str, screen: AnswerScreen) -> MessageResult:
+        """Send what a person wrote; if a message waits for just that, follow that message."""
+        decides = text.split(maxsplit=1)[0] in {"/approve", "/deny"}
+        answers = self.is_asked and not text.startswith("/")
+        if self.is_parked and (decides or answers):
+            return self.ask_parked(text, screen)
+        return self.ask(text, screen)
+
+    def past(self) -> Sequence[PastMessage]:
+        """Return what was said in this conversation before."""
+        return self._line.past(self.conversation_id, agent=self._agent)
+
+    def stop(self) -> None:
+        """Stop the answer that another thread follows."""
+        self._read(self._outgoing("/stop"), _Silent())
+
     def ask_parked(self, text: str, screen: AnswerScreen) -> MessageResult:
         """Decide about the parked message or answer its question, then follow that message."""
         parked, self._parked = self._parked, None
@@ -172,7 +250,7 @@ class Conversation:
             return self._pick_up(lambda: self._read(message, screen), screen)
         except KeyboardInterrupt:
             screen.note("stopping …")
-            self._read(self._outgoing("/stop"), _Silent())
+            self.stop()
             screen.restart()
             return self._pick_up(lambda: self._read(message, screen), screen)
 
@@ -220,6 +298,9 @@ class _Silent:
     def note(self, text: str) -> None:
         """Show nothing."""
 
+    def tool(self, name: str) -> None:
+        """Show nothing."""
+
     def say(self, text: str) -> None:
         """Show nothing."""
 
@@ -235,7 +316,7 @@ def _show(event: ServerEvent, screen: AnswerScreen) -> MessageResult | None:
         screen.restart()
         screen.add(text)
     elif event.name == "tool":
-        screen.note(f"using {event.data.get('name', 'a tool')} …")
+        screen.tool(str(event.data.get("name", "a tool")))
     elif event.name == "status":
         screen.note(text)
     elif event.name in {"done", "parked"}:

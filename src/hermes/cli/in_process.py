@@ -7,21 +7,23 @@ main thread, which receives the signals.
 import asyncio
 import queue
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 from hermes.app import Gateway
-from hermes.cli.conversation import OutgoingMessage
+from hermes.cli.conversation import MOST_PAST, SENDER, OutgoingMessage, PastMessage
 from hermes.cli.offline import logs_in_a_file
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.config import LoadedConfig
 from hermes.http.turn import Ticket, turn_frames
 from hermes.message.event import MessageEvent
+from hermes.message.owner import TERMINAL
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.session_history import ConversationMessage
 
 _END = b""
 
@@ -44,6 +46,17 @@ class InProcessTransport:
         finally:
             pump.cancel()
 
+    def past(self, conversation_id: str, *, agent: str | None) -> Sequence[PastMessage]:
+        """Return what was said in a conversation, as far as it is shown; oldest first."""
+        reading = asyncio.run_coroutine_threadsafe(self._past(conversation_id, agent), self._loop)
+        return reading.result()
+
+    async def _past(self, conversation_id: str, agent: str | None) -> Sequence[PastMessage]:
+        page = await self._gateway_api.conversation(
+            TERMINAL[0], conversation_id, limit=MOST_PAST, user_id=SENDER, agent=agent
+        )
+        return [_past_message(one) for one in page.messages if one.taken_out != "all"]
+
     async def _pump(self, message: OutgoingMessage, frames: "queue.SimpleQueue[bytes]") -> None:
         event = to_event(message, now=SystemClock().now())
         accepted = await self._gateway_api.accept(event)
@@ -54,6 +67,12 @@ class InProcessTransport:
         )
         async for frame in turn_frames(self._gateway_api, ticket):
             frames.put(frame)
+
+
+def _past_message(message: ConversationMessage) -> PastMessage:
+    event, result = message.record.event, message.result
+    reply = "" if result is None or message.taken_out else result.text
+    return PastMessage(event.text if event is not None else "", reply)
 
 
 def to_event(message: OutgoingMessage, *, now: float) -> MessageEvent:

@@ -109,12 +109,13 @@ class GatewayApi(Protocol):
         limit: int,
         user_id: str = "",
         before: str | None = None,
+        agent: str | None = None,
     ) -> ConversationPage:
         """Return the newest messages of a conversation over all its epochs, oldest first.
 
         `user_id` is whose direct chat it is: the rules may give them an agent of their own, and what
         another person said there before is not shown. `before` is the `earlier` of another page;
-        raises `BadRequest` if it is none.
+        raises `BadRequest` if it is none. `agent` is the one that a message names, if it names one.
         """
         ...
 

@@ -15,7 +15,7 @@ from hermes.inbox.accept import Inbox
 from hermes.memory.soul import contribution_of
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
-from hermes.message.session_key import SessionKey, is_below
+from hermes.message.session_key import is_below
 from hermes.message.source import Source
 from hermes.outbox.traffic import Traffic
 from hermes.pipeline.approval_waits import waiting_text
@@ -175,17 +175,19 @@ class GatewayApiServer:
         limit: int,
         user_id: str = "",
         before: str | None = None,
+        agent: str | None = None,
     ) -> ConversationPage:
         """Return the newest messages of a conversation over all its epochs, oldest first."""
         source = Source(platform=platform, chat_id=chat_id, user_id=user_id)
         person_id = (await self._store.users.channel_access(platform, user_id)).person_id
-        agent = self._roster.for_source(source, person_id=person_id).key
-        lane = SessionKey(agent=agent, platform=platform, chat_type="dm", chat_id=chat_id)
+        chosen = await self._roster.get(agent) if agent else None
+        named = chosen or self._roster.for_source(source, person_id=person_id)
+        lane = await self._keys.lane(source, named.key)
         # Show no messages if nobody has written yet or the writer was erased.
         page = await self._store.transcripts.conversation(
-            str(lane), limit=limit, person_id=person_id or "", before=before
+            lane, limit=limit, person_id=person_id or "", before=before
         )
-        soul = await self._store.souls.get(str(lane), page.epoch)
+        soul = await self._store.souls.get(lane, page.epoch)
         if soul is None or soul.person_id != person_id:
             return page
         found = tuple(filter(None, map(contribution_of, soul.blocks)))

@@ -252,10 +252,12 @@ class MemoryGatewayApi:
         limit: int,
         user_id: str = "",
         before: str | None = None,
+        agent: str | None = None,
     ) -> ConversationPage:
         """Return the newest messages of a conversation, oldest first; `before` is a message's
         number.
         """
+        del agent
         lane = _lane(platform, chat_id)
         if before is not None and not before.isdecimal():
             raise BadRequest(f"before={before!r} is not a place in a conversation.")

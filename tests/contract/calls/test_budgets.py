@@ -99,23 +99,26 @@ async def test_a_persons_tokens_of_the_day_follow_their_tier(tmp_path: Path) -> 
 
 @pytest.mark.req("A20", "A22")
 @pytest.mark.parametrize(
-    ("settings", "key"),
+    ("settings", "key", "agent_day_usd"),
     [
-        ({"BUDGETS__PERSON_MONTH_USD": "12"}, None),
-        ({"AGENTS__MAIN__BUDGET_DAY_USD": "12"}, None),
-        ({}, {"budget_usd": 12.0}),
-        ({}, {"budget_usd": 12.0, "budget_period": "month"}),
-        ({}, {"budget_tokens": 12, "budget_period": "day"}),
+        ({"BUDGETS__PERSON_MONTH_USD": "12"}, None, None),
+        ({}, None, 12.0),
+        ({}, {"budget_usd": 12.0}, None),
+        ({}, {"budget_usd": 12.0, "budget_period": "month"}, None),
+        ({}, {"budget_tokens": 12, "budget_period": "day"}, None),
     ],
     ids=["person and month", "agent and day", "key", "key and month", "key's tokens"],
 )
 async def test_every_limit_refuses_what_it_has_no_room_for(
-    tmp_path: Path, settings: dict[str, str], key: dict[str, object] | None
+    tmp_path: Path,
+    settings: dict[str, str],
+    key: dict[str, object] | None,
+    agent_day_usd: float | None,
 ) -> None:
     own = None
     if key is not None:
         own = msgspec.structs.replace(KEY, **key)
-    payer = payer_for("ann", key=own)
+    payer = payer_for("ann", key=own, agent_day_usd=agent_day_usd)
     async with open_calls(tmp_path, model("one", ten_each), settings=settings) as rig:
         await rig.call(small(), "one", payer=payer)
         with pytest.raises(OverBudget) as caught:
@@ -175,12 +178,13 @@ async def test_a_call_counts_on_the_day_of_its_hold(tmp_path: Path) -> None:
 
 @pytest.mark.req("A22")
 async def test_without_counters_the_cap_of_an_agent_fails_closed(tmp_path: Path) -> None:
-    capped = {"AGENTS__COOK__BUDGET_DAY_USD": "100", "BUDGETS__PLATFORM_DAY_USD": "100"}
+    capped = {"BUDGETS__PLATFORM_DAY_USD": "100"}
     one, ann = model("one", ten_each), payer_for("ann")
-    by_cook = msgspec.structs.replace(ann.account, agent="cook")
+    cook = msgspec.structs.replace(ann.account, agent="cook")
+    by_cook = msgspec.structs.replace(ann, account=cook, agent_day_usd=100.0)
     async with open_calls(tmp_path, one, settings=capped, counter=NoCounter()) as rig:
         with pytest.raises(Overloaded, match="budget of this agent cannot be checked"):
-            await rig.call(small(), "one", payer=msgspec.structs.replace(ann, account=by_cook))
+            await rig.call(small(), "one", payer=by_cook)
         await rig.call(small(), "one", payer=ann)
 
     assert len(one.calls) == 1

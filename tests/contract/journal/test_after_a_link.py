@@ -56,7 +56,7 @@ async def balances(rig: Rig, *people: str) -> list[int]:
     return [await rig.store.people.balance(person_id) for person_id in people]
 
 
-@pytest.mark.req("N13", "A6")
+@pytest.mark.req("A6")
 async def test_credits_that_an_unfinished_message_held_come_back_to_the_owner(
     tmp_path: Path,
 ) -> None:
@@ -74,7 +74,7 @@ async def test_credits_that_an_unfinished_message_held_come_back_to_the_owner(
         await check_books(rig)
 
 
-@pytest.mark.req("N13", "A6")
+@pytest.mark.req("A6")
 async def test_credits_that_are_captured_after_the_join_leave_the_books_right(
     tmp_path: Path,
 ) -> None:
@@ -102,7 +102,7 @@ async def test_credits_that_are_captured_after_the_join_leave_the_books_right(
         await check_books(rig)
 
 
-@pytest.mark.req("N13", "A8")
+@pytest.mark.req("A8")
 async def test_a_refund_and_a_bonus_of_the_former_person_reach_the_owner(tmp_path: Path) -> None:
     async with open_rig(tmp_path, settings=wallet_of(0)) as rig:
         web, terminal = await two_people(rig, given=10)
@@ -123,7 +123,7 @@ async def test_a_refund_and_a_bonus_of_the_former_person_reach_the_owner(tmp_pat
         await check_books(rig)
 
 
-@pytest.mark.req("N13")
+@pytest.mark.req("W29")
 async def test_what_comes_back_stays_if_the_channels_went_to_several_people(
     tmp_path: Path,
 ) -> None:
@@ -145,7 +145,7 @@ async def test_what_comes_back_stays_if_the_channels_went_to_several_people(
         await check_books(rig)
 
 
-@pytest.mark.req("N13", "J9")
+@pytest.mark.req("J9")
 @pytest.mark.parametrize("answer", ["never mind", "/approve"])
 async def test_an_approval_that_was_asked_before_is_decided_by_the_same_channel(
     tmp_path: Path, answer: str
@@ -166,7 +166,7 @@ async def test_an_approval_that_was_asked_before_is_decided_by_the_same_channel(
         )
 
 
-@pytest.mark.req("N13", "J9")
+@pytest.mark.req("J9")
 async def test_another_persons_message_does_not_deny_what_somebody_asked(tmp_path: Path) -> None:
     tool = RunTool("pay", traits=ToolTraits(needs_approval=True))
     async with open_rig(tmp_path, tools=(tool,)) as rig:
@@ -180,7 +180,7 @@ async def test_another_persons_message_does_not_deny_what_somebody_asked(tmp_pat
         assert await rig.store.approvals.waiting(rig.lane("room")) == approval
 
 
-@pytest.mark.req("N13", "A28")
+@pytest.mark.req("A28")
 async def test_a_held_reply_that_is_released_after_a_link_reaches_the_chat(tmp_path: Path) -> None:
     async with open_rig(tmp_path, sending=False) as rig:
         message_id = await held(rig, "hello", chat="ann")
@@ -198,7 +198,7 @@ async def test_a_held_reply_that_is_released_after_a_link_reaches_the_chat(tmp_p
         assert rig.push.texts("ann") == ["#1 hello"]
 
 
-@pytest.mark.req("N13")
+@pytest.mark.req("W29")
 async def test_a_code_that_was_made_before_links_to_the_owner(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         web, _ = await two_people(rig)
@@ -246,7 +246,7 @@ async def run_once(rig: Rig, job_id: str) -> None:
     assert await rig.outcome(result.message_id) == "answered"
 
 
-@pytest.mark.req("N13", "W29")
+@pytest.mark.req("W29")
 async def test_jobs_go_back_with_the_channel_that_they_were_made_on(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         web, terminal = await two_people(rig)
@@ -263,7 +263,7 @@ async def test_jobs_go_back_with_the_channel_that_they_were_made_on(tmp_path: Pa
         await run_once(rig, old.id)
 
 
-@pytest.mark.req("N13", "W29")
+@pytest.mark.req("W29")
 async def test_what_a_run_answered_to_one_person_is_not_shown_to_the_next(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         _, terminal = await two_people(rig)
@@ -287,7 +287,7 @@ async def unlink(rig: Rig) -> None:
     await rig.store.users.unlink(*TERMINAL, at=rig.clock.now())
 
 
-@pytest.mark.req("N13", "W29")
+@pytest.mark.req("W29")
 async def test_a_job_that_was_made_while_linked_stays_with_its_maker_and_says_why_it_rests(
     tmp_path: Path,
 ) -> None:
@@ -307,7 +307,7 @@ async def test_a_job_that_was_made_while_linked_stays_with_its_maker_and_says_wh
         assert found.reason == "push:bob belongs to another person now"
 
 
-@pytest.mark.req("N13")
+@pytest.mark.req("W29")
 async def test_only_the_conversations_of_the_channel_change_hands(tmp_path: Path) -> None:
     async with open_rig(tmp_path) as rig:
         await rig.answer("hello", chat="bobby")

@@ -34,6 +34,7 @@ def take_back(home: Path) -> None:
             "feedback",
             "agents",
             "agent_versions",
+            "secrets",
         ):
             db.execute(f"DROP TABLE {table}")
         db.execute("ALTER TABLE caller_keys DROP COLUMN store_responses")

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from hermes.channels.web.inbound import StopRequest, WebMessage, to_event, to_stop_event
-from hermes.channels.web.outbound import conversation_json, conversations_json
+from hermes.channels.web.outbound import conversations_json
+from hermes.http.conversation import conversation_messages
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
 from hermes.message.reply import Usage
@@ -46,7 +47,7 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
     stop = to_stop_event(StopRequest("c"), now=0.0, make_id=lambda prefix: prefix)
     answer = TurnResult(text="day", usage=Usage(1, 2, cost_usd=0.5), model="m")
-    told = conversation_json("c", page(shown(asked, answer), shown(stop, None)))
+    told = conversation_messages("c", page(shown(asked, answer), shown(stop, None)))
     assert as_json(told) == {
         "id": "c",
         "epoch": 3,
@@ -81,13 +82,13 @@ def test_a_conversation_shows_messages_and_not_the_pages_own_stops() -> None:
 def test_a_cost_that_nobody_knows_is_not_shown_as_nothing() -> None:
     asked = to_event(WebMessage("c", "hi", "1"), now=0.0)
     answer = TurnResult(text="day", usage=Usage(1, 2, unpriced=3), model="m")
-    (message,) = as_json(conversation_json("c", page(shown(asked, answer))))["messages"]
+    (message,) = as_json(conversation_messages("c", page(shown(asked, answer))))["messages"]
     assert message["turn"]["cost_usd"] is None
 
 
 @pytest.mark.req("J24")
 def test_an_erased_message_has_no_text() -> None:
-    (message,) = as_json(conversation_json("c", page(shown(None, None))))["messages"]
+    (message,) = as_json(conversation_messages("c", page(shown(None, None))))["messages"]
     assert (message["text"], message["turn"]["conversation"]) == (None, None)
 
 
@@ -120,7 +121,7 @@ def test_what_a_person_writes_denies_what_waits_and_can_be_temporary() -> None:
 
 @pytest.mark.req("W21")
 def test_a_conversation_says_what_others_contribute_to_it() -> None:
-    told = conversation_json(
+    told = conversation_messages(
         "c",
         ConversationPage(
             is_temporary=True, contributions=(Contribution("known", ("diet: vegan",)),)

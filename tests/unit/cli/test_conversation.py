@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from hermes.cli.chat_screen import PlainScreen, parked_text, show_answer
-from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage
+from hermes.cli.conversation import Conversation, MessageResult, OutgoingMessage, PastMessage
 from hermes.cli.server_events import ServerEvent, read_events
 from hermes.errors import Refused, StreamTruncated
 from hermes.ports.approvals import OpenApproval
@@ -39,6 +39,9 @@ class PlayedLine:
         self.sent.append(message)
         yield self._play(self._plays.pop(0))
 
+    def past(self, conversation_id: str, *, agent: str | None) -> tuple[PastMessage, ...]:
+        return ()
+
     def _play(self, play: Play) -> Iterator[ServerEvent]:
         for move in play:
             if isinstance(move, type):
@@ -58,6 +61,9 @@ class Recorder:
 
     def note(self, text: str) -> None:
         self.moves.append(f"({text})")
+
+    def tool(self, name: str) -> None:
+        self.moves.append(f"(tool {name})")
 
     def say(self, text: str) -> None:
         self.moves.append(f"! {text}")
@@ -86,7 +92,7 @@ def test_an_answer_is_shown_piece_by_piece_with_what_happens_beside_it():
 
     answer = conversation.ask("hi", screen)
 
-    assert screen.moves == ["(loading the model)", "(using search …)", "+a", "restart", "+ab", "+c"]
+    assert screen.moves == ["(loading the model)", "(tool search)", "+a", "restart", "+ab", "+c"]
     assert answer == MessageResult(
         id="m_1",
         state="done",

@@ -282,7 +282,7 @@ def test_going_through_a_list_that_changes() -> None:
     assert graph.to_list() == expected
 
 
-@pytest.mark.req("G2", "G8")
+@pytest.mark.req("G2")
 def test_a_write_into_the_past_says_where_to_write_instead() -> None:
     past = talk().at(0)
 

@@ -1,4 +1,4 @@
-"""The REST channel: `POST /api/messages`, `GET /api/messages/{id}` and the files of conversations.
+"""The REST channel: messages, conversations and their files.
 
 The order on every request is fixed: authenticate, check the size, parse, accept. It stores nothing;
 the gateway does.
@@ -10,6 +10,7 @@ from functools import partial
 import msgspec
 from starlette.routing import Route
 
+from hermes.channels.rest.conversations import ConversationsApi, conversation_endpoints
 from hermes.channels.rest.files import FilesApi, file_endpoints
 from hermes.channels.rest.inbound import (
     RestMessage,
@@ -98,6 +99,7 @@ class RestChannel:
         return (
             Route("/api/messages", Endpoint({"POST": api.post})),
             Route("/api/messages/{id}", Endpoint({"GET": api.get})),
+            *ConversationsApi(gateway_api).routes(),
             *self._file_routes(gateway_api),
         )
 
@@ -127,6 +129,7 @@ class RestChannel:
                 summary="Return a message and its reply.",
                 report=TurnView,
             ),
+            *conversation_endpoints(),
             *file_endpoints(),
         )
 

@@ -15,15 +15,15 @@ from hermes.channels.web.assets import file_response, page_response, read_assets
 from hermes.channels.web.inbound import (
     OWNER,
     read_message,
-    read_page,
     read_stop,
     to_event,
     to_stop_event,
 )
-from hermes.channels.web.outbound import conversation_json, conversations_json
+from hermes.channels.web.outbound import conversations_json
 from hermes.channels.web.signin import BrowserSignIn, SignInPages
 from hermes.errors import BadRequest, NotFound, Refused, TryLater
 from hermes.http.body import JSON, media_type
+from hermes.http.conversation import conversation_messages, read_page
 from hermes.http.errors import error_response
 from hermes.http.json_body import json_response
 from hermes.http.route import Answer, Endpoint, HttpExchange, refuse_url_credentials
@@ -231,7 +231,7 @@ class _Chat:
         page = await self._gateway_api.conversation(
             "web", conversation, limit=asked.limit, user_id=OWNER, before=asked.before
         )
-        return json_response(conversation_json(conversation, page))
+        return json_response(conversation_messages(conversation, page))
 
     async def _conversations(self, exchange: HttpExchange) -> Answer:
         await self._enter(exchange)

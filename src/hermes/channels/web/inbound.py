@@ -1,13 +1,13 @@
 """Converts the page's requests to events. Pure."""
 
 import re
-from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from hermes.errors import BadRequest
+from hermes.http.conversation import STOP
 from hermes.http.json_body import JsonBody
 from hermes.message.event import MessageEvent
 from hermes.message.ids import MakeId
@@ -18,10 +18,8 @@ from hermes.message.source import Source
 ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 LongText = Annotated[str, msgspec.Meta(min_length=1, max_length=100_000)]
 
-STOP = "/stop"
 # Everyone who has signed in is the same person here.
 OWNER = WEB_OWNER[1]
-_LIMIT_DIGITS = 9
 _COMMAND = re.compile(r"/[A-Za-z][\w-]*(?:\s|$)")
 
 
@@ -49,13 +47,6 @@ class TokenForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     token: ShortText
 
 
-class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which messages of a conversation to show: at most `limit`, those before the page `before`."""
-
-    limit: int
-    before: str | None = None
-
-
 _message = JsonBody(WebMessage)
 _stop = JsonBody(StopRequest)
 _token = JsonBody(TokenForm)
@@ -72,14 +63,6 @@ def read_message(raw: bytes) -> WebMessage:
 def read_stop(raw: bytes) -> StopRequest:
     """Return the stop request in a body; raises `BadRequest`."""
     return _stop.decode(raw)
-
-
-def read_page(query: Mapping[str, str], *, most: int) -> PageRequest:
-    """Return the page that a query asks for; raises `BadRequest`."""
-    limit = query.get("limit", str(most))
-    if not (limit.isascii() and limit.isdecimal() and len(limit) <= _LIMIT_DIGITS and int(limit)):
-        raise BadRequest(f"limit: expected a number of at least 1, found {limit[:80]!r}.")
-    return PageRequest(limit=min(int(limit), most), before=query.get("before"))
 
 
 def read_token(raw: bytes, *, is_form: bool) -> str:

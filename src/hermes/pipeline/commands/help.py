@@ -34,7 +34,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         return Effect(text=_all_about(spec))
     known = (*book, *_skills(turn, ctx).values())
     lines = [f"- /{spec.name}: {spec.about}" for spec in known if _may_use(spec, source, ctx)]
-    intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
+    intro = "Just write to me. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, "", *lines)))
 
 

@@ -1,12 +1,14 @@
 """Secrets that operators store, sealed with a key for each agent and bound to their names."""
 
+from collections.abc import Callable
+
 from hermes.errors import BadRequest
 from hermes.ports.secrets import EVERY_AGENT, SecretValues, StoredSecret
 from hermes.store.sql.engine import Engine, encode
 from hermes.store.sql.places import secret_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.seal import Sealer
-from hermes.store.sql.tx import Result, Rows, Tx, Unit
+from hermes.store.sql.tx import Rows, Tx
 
 _SQL = load("secrets")
 _HASH_DIGITS = 8
@@ -50,7 +52,7 @@ class SqlSecrets:
             self._engine.feed.put(tx, "secrets", agent)
             return kept
 
-        return await self._run("put_secret", unit, agent)
+        return await self._engine.writer.run("put_secret", unit, after=self._telling(agent))
 
     async def drop(self, name: str, *, agent: str) -> bool:
         """Delete a secret; False if there is none."""
@@ -59,7 +61,7 @@ class SqlSecrets:
             self._engine.feed.put(tx, "secrets", agent)
             return await tx.changed(_SQL["drop"], agent, name) == 1
 
-        return await self._run("drop_secret", unit, agent)
+        return await self._engine.writer.run("drop_secret", unit, after=self._telling(agent))
 
     async def erase(self, agent: str) -> int:
         """Delete every secret of an agent, and the key that they are sealed with; return how many."""
@@ -67,7 +69,7 @@ class SqlSecrets:
         async def unit(tx: Tx) -> int:
             return await self.erase_in(tx, agent)
 
-        return await self._run("erase_secrets", unit, agent)
+        return await self._engine.writer.run("erase_secrets", unit, after=self._telling(agent))
 
     async def erase_in(self, tx: Tx, agent: str) -> int:
         """Do the same as `erase` inside another unit, such as the one that deletes the agent.
@@ -78,10 +80,8 @@ class SqlSecrets:
         tx.put(_SQL["drop_key"], _owner(agent))
         return await tx.changed(_SQL["erase"], agent)
 
-    async def _run(self, name: str, unit: Unit[Result], agent: str) -> Result:
-        return await self._engine.writer.run(
-            name, unit, after=self._engine.feed.telling("secrets", agent)
-        )
+    def _telling(self, agent: str) -> Callable[[object], None]:
+        return self._engine.feed.telling("secrets", agent)
 
     async def _sealed(self, tx: Tx, agent: str, name: str, *, value: str) -> bytes:
         owner = _owner(agent)

@@ -286,9 +286,9 @@ def _marked(wanted: bytes) -> Iterator[int]:
             yield int(entry.name)
 
 
-def _signal(send: Callable[[], None]) -> None:
+def _signal(kill: Callable[[], None]) -> None:
     try:
-        send()
+        kill()
     except (ProcessLookupError, PermissionError):
         # Nothing is left, or nothing that we may end.
         return

@@ -5,7 +5,9 @@ import os
 import socket
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,6 +16,15 @@ from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox, missing_tools,
 from tests.unit.tools.terminal.rigs import make_sandbox, shell, until, work_folder
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason="bubblewrap is not installed")
+
+
+@pytest.fixture
+def open_place() -> Iterator[Path]:
+    """Return a folder that every user can enter, which those of pytest are not."""
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        yield place
 
 
 def running(mark: str) -> list[int]:
@@ -238,14 +249,11 @@ async def test_a_sandbox_dies_with_the_process_that_started_it(
 
 @pytest.mark.req("W42")
 @pytest.mark.skipif(not runs_as_root(), reason="only root can become another user")
-async def test_a_gateway_of_a_normal_user_has_the_same_walls(tmp_path: Path) -> None:
-    home = tmp_path / "home"
+async def test_a_gateway_of_a_normal_user_has_the_same_walls(open_place: Path) -> None:
+    home = open_place / "home"
     home.mkdir()
     (home / "key").write_text("the-key-of-the-store")
-    folder = work_folder(tmp_path, make_sandbox())
-    # Above its own folders a user can enter all folders.
-    for one in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
-        one.chmod(0o755)
+    folder = work_folder(open_place, make_sandbox())
     sandbox = Sandbox(limits=ProgramLimits(processes=60, file_mb=20), is_root=False)
     tried = (
         f"touch note /x /usr/x /dev/x /etc/x; cat {home}/key /etc/passwd /proc/1/environ; ulimit -u;"
