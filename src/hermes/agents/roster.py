@@ -55,9 +55,14 @@ def choose(
 ) -> AgentRule | None:
     """Return the first rule that matches a message."""
     for rule in rules:
-        if all(_FITS[field](value, source, person_id) for field, value in rule.asks):
+        if meets(rule.asks, source, person_id=person_id):
             return rule
     return None
+
+
+def meets(asks: Iterable[tuple[str, str]], source: Source, *, person_id: str | None) -> bool:
+    """Return whether a message meets all conditions."""
+    return all(_FITS[field](value, source, person_id) for field, value in asks)
 
 
 def _distance(rule: AgentRule) -> tuple[bool, ...]:
@@ -180,9 +185,13 @@ class Roster:
 
     async def answering(self, *, limit: int) -> tuple[Agent, ...]:
         """Return the agents that answer now: those of config.yaml, and so many of the others."""
+        return await self.listed(limit=limit, state="ready")
+
+    async def listed(self, *, limit: int, state: AgentState | None = None) -> tuple[Agent, ...]:
+        """Return the agents of config.yaml, and so many of the others, of one state or of any."""
         if self._stored is None:
             return self.in_file
-        found = await self._stored.page(limit=limit, state="ready")
+        found = await self._stored.page(limit=limit, state=state)
         return (*self.in_file, *map(self.of_record, found))
 
     async def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:

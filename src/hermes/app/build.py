@@ -35,6 +35,7 @@ from hermes.app.make_observability import Observability, make_observing, watch_c
 from hermes.app.make_operations import make_audited
 from hermes.app.make_programs import Programs, add_programs
 from hermes.app.make_search import open_search
+from hermes.app.make_skills import make_skills, warn_of_missing
 from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
@@ -61,6 +62,7 @@ from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
 from hermes.ops.alerts import Alerts
 from hermes.pipeline.watch import WatchHub
+from hermes.plugins.registry import Registry
 from hermes.ports.channel import WebhookChannel
 from hermes.ports.media import LocatePicture
 from hermes.ports.provider import Provider
@@ -72,6 +74,7 @@ from hermes.routing.model_facts import ModelFacts
 from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
+from hermes.skills.book import SkillBook
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
 from hermes.tools.mcp.chat_offers import ChatOffers
@@ -87,7 +90,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    terminal = _terminal(context, storage)
+    terminal = _terminal(context, adapters, storage=storage)
     address = "" if listener is None else address_of(listener)
     programs = _programs(context, adapters, terminal=terminal, address=address)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
@@ -185,6 +188,8 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     lifecycle.own("client", client.close)
     registry = make_registry(settings, home=context.home, on_status=tell_status)
     add_built_in_tools(settings, registry, client=client)
+    for tool in context.tools:
+        registry.tool(tool)
     hooks = GatewayHooks(make_hooks(settings, registry, home=context.home), mask=context.mask)
     configured: dict[str, Provider] = {}
     lifecycle.own("providers", lambda: stop_all(one.close() for one in configured.values()))
@@ -204,6 +209,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
         client=client,
         registry=registry,
         hooks=hooks,
+        skills=_skills(context, registry),
         providers=AgentProviders(configured),
         embedder=embedder,
         mcp=mcp,
@@ -317,13 +323,23 @@ def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
     operations.secrets = secrets.of(EVERY_AGENT)
 
 
-def _terminal(context: GatewayContext, storage: Storage) -> Terminal:
+def _skills(context: GatewayContext, registry: Registry) -> SkillBook:
+    """Return the skills of the home, which are read now."""
+    skills = make_skills(
+        context.settings, home=context.home, clock=context.clock, plugged=registry.commands
+    )
+    warn_of_missing(context.settings, skills)
+    return skills
+
+
+def _terminal(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Terminal:
     return make_terminal(
         storage.store,
         context.settings,
         home=context.home,
         clock=context.clock,
         run=storage.store.fleet.node,
+        skills=adapters.skills.folders,
     )
 
 
@@ -423,6 +439,7 @@ async def _core(
         plugged=adapters.registry.commands,
         search=storage.search,
         terminal=terminal,
+        skills=adapters.skills,
         media=TurnMedia(storage.media_cache, channels.every),
         reply_files=storage.media_cache,
         comeback=context.run_state.comeback,

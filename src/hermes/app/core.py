@@ -41,6 +41,8 @@ from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.gateway_api import GatewayApiServer
+from hermes.skills.book import SkillBook
+from hermes.skills.tool import READ_SKILL, skill_tool
 from hermes.tools.builtin.delegate import Delegate
 from hermes.tools.builtin.memory import Memory
 from hermes.tools.builtin.schedule import Schedule
@@ -88,6 +90,7 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     adapters: Mapping[str, Adapter]
     search: Search | None
     terminal: Terminal | None
+    skills: SkillBook | None
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -197,6 +200,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         adapters=given.adapters,
         search=given.search,
         terminal=given.terminal,
+        skills=given.skills,
     )
 
 
@@ -231,6 +235,9 @@ def _tools(base: CoreBase, *, courier: Courier, cron: CronLayer) -> Mapping[str,
         schedules=cron.schedules,
         search=base.given.search,
     )
+    skills = base.given.skills
+    if skills is not None:
+        own[READ_SKILL] = skill_tool(skills)
     terminal = base.given.terminal
     if terminal is not None:
         own = {**{tool.spec.name: tool for tool in terminal.tools}, **own}

@@ -34,6 +34,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
+from hermes.skills.book import SkillBook
 from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.report import Diff
@@ -76,6 +77,8 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     search: Search | None = None
     # Runs commands, and keeps the files of sessions.
     terminal: Terminal | None = None
+    # Instructions that agents use by name.
+    skills: SkillBook | None = None
     media: Attachments | None = None
     # Keeps replies that are too long for a chat; without it they are only cut.
     reply_files: ReplyFiles | None = None

@@ -35,8 +35,10 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.ports.tool import Tool
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
+from hermes.skills.book import SkillBook
 from hermes.store.search.search import SqliteSearch
 from hermes.tools.mcp.servers import McpServers
 from hermes.tools.programs.run_keys import RunKeys
@@ -46,7 +48,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a gateway: its configuration, its process, and the clock.
 
     Without `listen` it serves no HTTP. `hide` receives the secrets of a changed configuration.
-    `stored_mask` masks the secrets that operators have stored.
+    `stored_mask` masks the secrets that operators have stored. `tools` are those of the program around it.
     """
 
     loaded: LoadedConfig
@@ -61,6 +63,7 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     stored_mask: SecretMask = msgspec.field(default_factory=SecretMask)
     # The keys of programs that answer agents, and run now.
     run_keys: RunKeys = msgspec.field(default_factory=RunKeys)
+    tools: tuple[Tool, ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -99,6 +102,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     registry: Registry
     hooks: GatewayHooks
+    skills: SkillBook
     providers: AgentProviders
     embedder: TextEmbedder | None
     mcp: McpServers

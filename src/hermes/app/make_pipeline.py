@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from hermes.agents.roster import Roster
-from hermes.app.core_parts import CoreBase
+from hermes.app.core_parts import CoreBase, CoreParts
 from hermes.app.make_agents import make_roster
 from hermes.app.make_schedule import CronLayer
 from hermes.app.make_terminal import Terminal
@@ -41,7 +41,6 @@ from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
-from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.tool_sets import ToolSets
 
 
@@ -72,7 +71,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         clock=given.clock,
         random_bytes=secrets.token_bytes,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_prompts_of(given.mcp))
+    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
     keys = SessionKeys(
         [name for name, item in given.channels.items() if item.capabilities.own_chats],
@@ -233,9 +232,7 @@ def make_services(
         make_id=given.make_id,
         put_child=_put_child(entrance),
         follow=entrance.gateway_api.watch,
-        stop_turn=base.signals.interrupt,
-        wake_lane=base.signals.wake_lane,
-        wake_outbox=base.signals.wake_outbox,
+        signals=base.signals,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
         hints=_hints(given.channels, settings.media.link_hosts),
@@ -248,6 +245,7 @@ def make_services(
         observer=given.observer,
         hooks=sessions.hooks,
         search=given.search,
+        skills=given.skills,
         media=given.media,
         comeback=given.comeback,
         restart=given.restart,
@@ -301,12 +299,14 @@ def _spec_of(command: ChatCommand) -> CommandSpec:
     )
 
 
-def _prompts_of(offers: ChatOffers | None) -> FindLate | None:
-    """Return what finds the prompts of MCP servers, which come and go, as commands."""
-    if offers is None:
-        return None
+def _late_commands(given: CoreParts) -> FindLate:
+    """Return what finds the commands that come and go: skills, and the prompts of MCP servers."""
+    skills, offers = given.skills, given.mcp
 
     def find(word: str) -> CommandSpec | None:
+        skill = None if skills is None else skills.command(word)
+        if skill is not None or offers is None:
+            return skill
         offer = offers.offer(word)
         return None if offer is None else prompt_command(offer)
 

@@ -16,7 +16,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.schedule.rounds import Rounds
 from hermes.tools.terminal.background import BackgroundLimits, BackgroundProcesses
-from hermes.tools.terminal.commands import Commands
+from hermes.tools.terminal.commands import Commands, SkillFolders, no_skill_folders
 from hermes.tools.terminal.program import problem
 from hermes.tools.terminal.sandbox import (
     ProgramLimits,
@@ -92,7 +92,13 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_terminal(
-    store: Store, settings: Settings, *, home: Path, clock: Clock, run: str
+    store: Store,
+    settings: Settings,
+    *,
+    home: Path,
+    clock: Clock,
+    run: str,
+    skills: SkillFolders = no_skill_folders,
 ) -> Terminal:
     """Return the terminal of a home; `run` names this process of the gateway."""
     terminal = settings.terminal
@@ -128,7 +134,12 @@ def make_terminal(
         run=run,
     )
     commands = Commands(
-        terminal, sandbox=sandbox, folders=folders, processes=processes, epoch_of=epoch_of
+        terminal,
+        sandbox=sandbox,
+        folders=folders,
+        processes=processes,
+        epoch_of=epoch_of,
+        skills=skills,
     )
     files = SessionFiles(folders, folder_mb=terminal.folder_mb, most_bytes=terminal.upload_bytes)
     is_used = terminal.enabled or terminal.files

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from hermes.agents.secrets import mask_of
-from hermes.app.make_agents import make_agent_operations
+from hermes.app.make_agents import make_agent_operations, make_roster
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
+from hermes.app.make_skills import make_skill_folder, make_skill_operations
 from hermes.app.media import forgetting_files
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
@@ -147,6 +148,11 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             clock=SystemClock(),
             make_id=make_id,
             runtimes=(NATIVE, *settings.adapters),
+        ),
+        skills=make_skill_operations(
+            settings,
+            make_skill_folder(loaded.home, clock=SystemClock()),
+            make_roster(store, settings),
         ),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id

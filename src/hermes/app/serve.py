@@ -14,6 +14,7 @@ from hermes.app.make_agents import make_agent_operations, make_check
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations
+from hermes.app.make_skills import make_skill_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
 from hermes.control.operations import Operations
@@ -144,6 +145,9 @@ def make_operations(parts: GatewayParts) -> Operations:
             runtimes=(NATIVE, *core.adapters),
             read_card=parts.storage.remote_agents.card,
         ),
+        skills=None
+        if core.skills is None
+        else make_skill_operations(settings, core.skills.folder, core.roster),
         sends=make_send_operations(
             core.store,
             settings,

@@ -107,6 +107,15 @@ SECTIONS = (
                 Row("list", "list_all", "LIST_EPILOG"),
             ),
             _group(
+                "skills",
+                "skills",
+                "List, add, show and remove skills: instructions that agents use by name",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("add", "add", "ADD_EPILOG"),
+                Row("show", "show", "SHOW_EPILOG"),
+                Row("remove", "remove", "REMOVE_EPILOG"),
+            ),
+            _group(
                 "agents",
                 "agents",
                 "Create, list, change, stop and delete agents",

@@ -22,6 +22,8 @@ from hermes.config.chat_settings import (
     ResetSettings,
     SessionCacheSettings,
     SessionSettings,
+    SkillBindingSettings,
+    SkillSettings,
     StreamingSettings,
     conditions,
 )
@@ -115,6 +117,8 @@ __all__ = [
     "SessionSettings",
     "SettingRow",
     "Settings",
+    "SkillBindingSettings",
+    "SkillSettings",
     "StartChoices",
     "StoreSettings",
     "StreamingSettings",

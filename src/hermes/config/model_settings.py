@@ -27,6 +27,7 @@ from hermes.config.section import (
     Secret,
     Section,
     Share,
+    SkillNames,
     Url,
     Whole,
     Word,
@@ -271,6 +272,8 @@ class AgentSettings(SamplingSettings):
     """The tools it may use, by name; "*" means all."""
     delegates: tuple[Word, ...] = ()
     """The agents to which it may give tasks with delegate_task, by name or id; "*" means all."""
+    skills: SkillNames = ()
+    """The [skills](skills.md) it has, by name; "*" means all of the home."""
     budget_day_usd: Price | None = None
     """What its model calls may cost per day, in dollars."""
     cache: bool = False

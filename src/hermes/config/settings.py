@@ -22,6 +22,7 @@ from hermes.config.chat_settings import (
     OutboxSettings,
     PlatformSettings,
     SessionSettings,
+    SkillSettings,
     StreamingSettings,
 )
 from hermes.config.entries import agent_tables, provider_tables
@@ -86,6 +87,7 @@ class Settings(Section):
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    skills: SkillSettings = Field(default_factory=SkillSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     web_search: WebSearchSettings = Field(default_factory=WebSearchSettings)
     hooks: HookSettings = Field(default_factory=HookSettings)

@@ -31,6 +31,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     tier: ShortText | UnsetType | None = UNSET
     tools: Names | UnsetType | None = UNSET
     delegates: Names | UnsetType | None = UNSET
+    skills: Names | UnsetType | None = UNSET
     temperature: Quantity | UnsetType | None = UNSET
     top_p: Quantity | UnsetType | None = UNSET
     stop: Names | UnsetType | None = UNSET
@@ -155,6 +156,7 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str = NATIVE
     model: str
     tools: tuple[str, ...]
+    skills: tuple[str, ...] = ()
     description: str
     shared: bool = False
     version: int = 0

@@ -401,6 +401,7 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
         runtime=agent.runtime,
         model=_model(agent),
         tools=agent.tools,
+        skills=agent.skills,
         description=agent.description or agent.role,
         rules=tuple(_rule_text(rule) for rule in rules if rule.agent == name),
     )
@@ -440,6 +441,7 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         runtime=agent.settings.runtime,
         model=_model(agent.settings),
         tools=agent.settings.tools,
+        skills=agent.settings.skills,
         description=agent.settings.description or agent.settings.role,
         shared=agent.shared,
         version=record.version,

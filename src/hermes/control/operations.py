@@ -31,6 +31,7 @@ from hermes.control.search import SearchOperations
 from hermes.control.secrets import SecretOperations
 from hermes.control.sends import SendOperations
 from hermes.control.sessions import SessionOperations
+from hermes.control.skills import SkillOperations
 from hermes.control.spending import SpendingOperations
 from hermes.control.tokens import TokenOperations
 from hermes.control.users import Forget, UserOperations
@@ -91,11 +92,12 @@ class Operations:
         handles: RuntimeHandles | None = None,
         sends: SendOperations | None = None,
         agents: AgentOperations | None = None,
+        skills: SkillOperations | None = None,
         secret_operations: SecretOperations | None = None,
     ) -> None:
         self._store = store
         self._sends = sends
-        self._agents = agents
+        self._agents, self._skills = agents, skills
         self._secrets = secret_operations
         self._cron = cron
         self.search = search or SearchOperations(store, None)

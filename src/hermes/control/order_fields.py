@@ -160,6 +160,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "secrets.set.value": "the value",
     "secrets.set_of_agent.value": "the value; an empty one hides the global secret from the agent",
     "sends.send.text": "the message",
+    "skills.add.archive": "a zip or tar archive of the skill's folder, in base64",
     "tokens.create.name": "a display name",
     "access.link.revoke_others": "whether to sign out every other browser first",
     "tokens.revoke.id": "the id of a token or a browser session, or its beginning or end",

@@ -31,6 +31,7 @@ from hermes.control import (
     secrets,
     sends,
     sessions,
+    skills,
     spending,
     tokens,
     users,
@@ -238,6 +239,20 @@ AGENTS_SWAP = _row(
     "agents.swap", "operator", agents.AgentOperations.swap, post="/workspaces/{id}/swap",
     changes=True, targets=("id",), result_targets=("id",),
     summary="Let another adapter answer for an agent from its next turn on, if it can be called.")
+SKILLS_LIST = _row(
+    "skills.list", "viewer", skills.SkillOperations.list, get="/control/skills",
+    summary="List the skills of the home, and who uses them.")
+SKILLS_SHOW = _row(
+    "skills.show", "operator", skills.SkillOperations.show, get="/control/skills/{name}",
+    summary="Show a skill: its instructions and its files.")
+SKILLS_ADD = _row(
+    "skills.add", "owner", skills.SkillOperations.add, post="/control/skills",
+    changes=True, result_targets=("name",),
+    summary="Add a skill to the home.")
+SKILLS_REMOVE = _row(
+    "skills.remove", "owner", skills.SkillOperations.remove, delete="/control/skills/{name}",
+    changes=True, targets=("name",), result_targets=("name",),
+    summary="Remove a skill from the home.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")
@@ -553,7 +568,7 @@ AUDIT_LIST = _row(
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}

@@ -158,7 +158,9 @@ class Inbox:
             control=control,
             agent=None if agent.key == self._roster.default.key else agent.key,
             busy=busy or (BusyPolicy.QUEUE if written is not None else None),
-            group=self._in_group(said, takes=not control and (written is None or busy is not None)),
+            group=self._in_group(
+                said, takes=not control and (_is_for_model(written) or busy is not None)
+            ),
             room=await self._claim(event, is_command=control and not is_stranger),
         )
 
@@ -443,3 +445,8 @@ def _without_command(
     others = tuple(part for part in event.parts if not isinstance(part, TextPart))
     parts = (TextPart(written.argument), *others)
     return msgspec.structs.replace(event, parts=parts, is_queued=is_queued)
+
+
+def _is_for_model(written: TypedCommand | None) -> bool:
+    """Return whether a model answers: no command was written, or one that runs a skill."""
+    return written is None or (written.spec is not None and written.spec.is_skill)

@@ -120,10 +120,17 @@ class Logs:
 
 
 def set_up(
-    plan: LogPlan, secrets: Iterable[str], *, clock: Clock, stream: BinaryIO | None = None
+    plan: LogPlan,
+    secrets: Iterable[str],
+    *,
+    clock: Clock,
+    stream: BinaryIO | None = None,
+    takes_standard: bool = True,
 ) -> Logs:
     """Configure all logs of this process as the plan says; `stream` is standard error by
     default.
+
+    Unless it `takes_standard`, the logs of Python's `logging` stay as the program has them.
     """
     target = stream or standard_error()
     out = LogStream(target, _file_of(plan))
@@ -139,7 +146,8 @@ def set_up(
         logger_factory=_Factory(out),
         cache_logger_on_first_use=False,
     )
-    _route_standard_logging(plan.level, out, finish=finish)
+    if takes_standard:
+        _route_standard_logging(plan.level, out, finish=finish)
     logs = Logs(out, masker, finish=finish)
     atexit.register(logs.close)
     return logs

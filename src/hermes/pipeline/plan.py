@@ -28,6 +28,7 @@ from hermes.pipeline.stages.run_task_commands import run_task_commands
 from hermes.pipeline.stages.run_tools import run_tools
 from hermes.pipeline.stages.save import save
 from hermes.pipeline.stages.see_images import see_images
+from hermes.pipeline.stages.use_skill import use_skill
 from hermes.pipeline.turn import Turn
 
 Stage = Callable[[Turn, TurnContext], Awaitable[Turn | Reply]]
@@ -42,6 +43,7 @@ PREPARE: tuple[Stage, ...] = (
     fetch_media,
     load_history,
     load_soul,
+    use_skill,
     route_images,
     build_messages,
     gate_tools,

@@ -119,6 +119,7 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
         has_recalled=frozen.has_recalled,
         pending_images=frozen.pending_images,
         missed=frozen.missed,
+        skills=frozen.skills,
     )
 
 

@@ -33,12 +33,14 @@ from hermes.ports.media import Attachments
 from hermes.ports.operations import OnRecord, off_record
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
+from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
+from hermes.skills.book import SkillBook
 from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
@@ -90,10 +92,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     sleep: Sleep = asyncio.sleep
     put_child: PutChild
     follow: Follow
-    stop_turn: StopTurn
-    wake_lane: Callable[[str], None]
+    signals: Signals
     team_locks: TeamLocks = msgspec.field(default_factory=TeamLocks)
-    wake_outbox: Callable[[str], None]
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
@@ -104,6 +104,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     on_record: OnRecord = off_record
     search: Search | None = None
+    skills: SkillBook | None = None
     media: Attachments | None = None
     observer: Observer = NOBODY
     hooks: TurnHooks | None = None
@@ -112,6 +113,21 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     mask_result: MaskResult = unmasked
     process_news: ProcessNews = no_news
     mcp: ChatOffers | None = None
+
+    @property
+    def stop_turn(self) -> StopTurn:
+        """Stops the turn of a message that runs on a lane."""
+        return self.signals.interrupt
+
+    @property
+    def wake_lane(self) -> Callable[[str], None]:
+        """Lets a lane look for work."""
+        return self.signals.wake_lane
+
+    @property
+    def wake_outbox(self) -> Callable[[str], None]:
+        """Lets a platform look for what it has to send."""
+        return self.signals.wake_outbox
 
 
 class TurnContext(msgspec.Struct, frozen=True):

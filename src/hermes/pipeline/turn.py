@@ -95,6 +95,9 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     choices: SessionChoices = NO_CHOICES
     retry: int | None = None
+    # The skills that the model may read, and the instructions of the one that the person runs.
+    skills: tuple[str, ...] = ()
+    instructions: str = ""
 
     def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
         """Return the turn with one more message exchanged."""
@@ -196,3 +199,4 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     missed: str = ""
     pending_images: PendingImages | None = msgspec.field(name="sight", default=None)
     retry: int | None = None
+    skills: tuple[str, ...] = ()

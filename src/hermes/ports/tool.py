@@ -19,7 +19,8 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     `on_by_default` is there without any setting: a model that is too small for it, such as the
     demonstration model, gets it only if the agent's list names it. One that `is_memory` reads or writes
     what is known of people or was said elsewhere: temporary conversations go without it. One that
-    `needs_team` is there only for agents that may delegate to others. Whoever approves a call
+    `needs_team` is there only for agents that may delegate to others, one that `reads_skills` only
+    where skills are. Whoever approves a call
     is shown `shown_chars` of its arguments.
     """
 
@@ -32,6 +33,7 @@ class ToolTraits(msgspec.Struct, frozen=True, kw_only=True):
     on_by_default: bool = False
     is_memory: bool = False
     needs_team: bool = False
+    reads_skills: bool = False
     shown_chars: int = 500
 
     @property
@@ -101,7 +103,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     tool calls of the turn from 1 on: with `turn_id` it names this one, also when it is run again
     after a crash. Only where the chat `is_private` may what is known of the person be told.
     `approved_by` says who has agreed to this call, if somebody had to. Through its `team` a tool gives
-    tasks to other agents.
+    tasks to other agents. `skills` are those of the turn.
     """
 
     turn_id: str
@@ -114,6 +116,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     approved_by: Approver = "nobody"
     ask: AskPerson | None = None
     team: Team | None = None
+    skills: tuple[str, ...] = ()
 
 
 @runtime_checkable

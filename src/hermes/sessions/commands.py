@@ -18,7 +18,8 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A command as people see it.
 
     `use` describes its arguments. With `admins`, only people whom the configuration names as admins
-    may use it, even where everyone may use commands.
+    may use it, even where everyone may use commands. One that `is_skill` is a message for the model,
+    which gets the instructions of that skill with it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     beside: bool = False
     admins: bool = False
+    is_skill: bool = False
 
 
 class TypedCommand(msgspec.Struct, frozen=True):
@@ -174,10 +176,16 @@ BUILT_IN: tuple[CommandSpec, ...] = (
 FindLate = Callable[[str], CommandSpec | None]
 
 
+def is_command_word(word: str) -> bool:
+    """Return whether a built-in command has this name, or answers to it."""
+    return any(word in (spec.name, *spec.aliases) for spec in BUILT_IN)
+
+
 class CommandBook:
     """Every command of a gateway: the built-in ones and those of plugins.
 
-    `late` knows more of them, which come and go; a word that the book has is never looked up there.
+    `late` knows more of them, such as skills and prompts, which come and go, and some of which are there
+    for some people only, so iterating leaves them out. A word that the book has is never looked up there.
     """
 
     def __init__(self, more: Iterable[CommandSpec] = (), *, late: FindLate | None = None) -> None:
@@ -204,10 +212,11 @@ class CommandBook:
         first, _, rest = text[1:].strip().partition("\n")
         word, _, argument = first.partition(" ")
         word = word.partition("@")[0].lower()
-        if _WORD.fullmatch(word) is None:
+        spec = self._find(word)
+        if spec is None and _WORD.fullmatch(word) is None:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
-        return TypedCommand(word, whole.strip(), self._find(word))
+        return TypedCommand(word, whole.strip(), spec)
 
     def _find(self, word: str) -> CommandSpec | None:
         found = self._words.get(word)

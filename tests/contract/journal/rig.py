@@ -11,6 +11,7 @@ import msgspec
 from hermes.app.core import Core, build_core
 from hermes.app.core_parts import CoreParts, no_servers
 from hermes.app.lifecycle import Lifecycle
+from hermes.app.make_skills import make_skills
 from hermes.config import Settings, load
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.event import MessageEvent, ReplyContext, ScheduledRun
@@ -174,6 +175,7 @@ class Rig:
         route: str = "api",
         denies: bool = False,
         is_temporary: bool = False,
+        skill: str | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -200,6 +202,7 @@ class Rig:
             key=key,
             denies_approval=denies,
             is_temporary=is_temporary,
+            skill=skill,
         )
         return (await self.core.inbox.accept(event)).message_id
 
@@ -361,6 +364,7 @@ async def open_rig(
         observer=observer,
         meter=meter,
         media=None if media is None else media(store, read, channels),
+        skills=make_skills(read, home=home, clock=clock, plugged=[one.name for one in plugged]),
     )
     core = await build_core(store, read, given=given)
     rig = Rig(

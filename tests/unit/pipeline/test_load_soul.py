@@ -16,7 +16,9 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
 from hermes.sessions.commands import CommandBook
+from hermes.skills.book import SkillBook
 from hermes.testing.manual_time import ManualClock
+from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import LANE, Context, Zone, make_event, make_turn, said
 
 AGENT = AgentSettings(system_prompt="You are Hermes.")
@@ -79,6 +81,8 @@ class Services:
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
     roster: Roster = field(default_factory=lambda: Roster({}, default=""))
+    skills: SkillBook | None = None
+    tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
 
 
 def turn_of(event: MessageEvent | None = None, *history: ChatMessage, head: int = 0) -> Turn:

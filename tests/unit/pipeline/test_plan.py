@@ -37,6 +37,7 @@ def test_a4_a_turn_is_prepared_in_this_order() -> None:
         "fetch_media",
         "load_history",
         "load_soul",
+        "use_skill",
         "route_images",
         "build_messages",
         "gate_tools",

@@ -49,6 +49,9 @@ def command_stage(
         written = services.commands.read(turn.event.text)
         if written is None or written.spec is None or written.spec.beside:
             return turn
+        if written.spec.is_skill:
+            # `use_skill` decides: whose conversation it is has to be known.
+            return turn
         ctx.journal.note("command", name=written.name)
         refusal = refusal_of(written.spec, turn, services.reception)
         if refusal is None and services.hooks is not None:

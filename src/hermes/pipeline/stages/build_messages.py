@@ -17,6 +17,7 @@ from hermes.message.reply import Reply
 from hermes.pipeline.message_notes import said_parts, told_beside
 from hermes.pipeline.needs import StageContext, TimelineWriter
 from hermes.pipeline.session_context import ENDED, PlaceServices, ProcessNews, around
+from hermes.pipeline.session_skills import SkillServices, skill_news
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
 from hermes.tools.mcp.chat_offers import ChatOffers
@@ -36,7 +37,7 @@ class KnowsFacts(Protocol):
     async def of(self, person_id: str) -> tuple[Fact, ...]: ...
 
 
-class MessageServices(PlaceServices, Protocol):
+class MessageServices(PlaceServices, SkillServices, Protocol):
     """What `build_messages` uses: the session's place, recall and facts."""
 
     @property
@@ -59,9 +60,11 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         return turn
     parts = said_parts(turn.event)
     beside = (
+        *((turn.instructions,) if turn.instructions else ()),
         *await told_beside(turn.event, turn.history),
         *await _ended(turn, ctx),
         *await _attached(turn, ctx),
+        *skill_news(turn, ctx.services, notes=_notes),
     )
     if not turn.is_personal:
         return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))

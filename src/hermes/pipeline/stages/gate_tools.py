@@ -35,6 +35,7 @@ async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
         platform,
         has_memory=not turn.is_temporary,
         has_team=bool(settings.delegates),
+        has_skills=bool(turn.skills),
     )
     if not offered.tools:
         return turn

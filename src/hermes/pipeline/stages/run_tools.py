@@ -266,6 +266,7 @@ async def _context(
         approved_by=approved_by,
         team=TurnTeam(turn, ctx, reach=AgentReach(turn), call=number, ordinal=ordinal),
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
+        skills=turn.skills,
     )
 
 

@@ -140,17 +140,25 @@ class BackgroundProcesses:
         self._starting = asyncio.Lock()
 
     async def start(
-        self, work: WorkFolder, program: Sequence[str], *, command: str
+        self,
+        work: WorkFolder,
+        program: Sequence[str],
+        *,
+        command: str,
+        sandbox: Sandbox | None = None,
     ) -> ProcessRecord:
-        """Start a process; its record is on the disk before it."""
+        """Start a process, in a sandbox of its own if one is given; its record is on the disk before it."""
         # Whoever is stopped meanwhile leaves no process without a record.
-        return await asyncio.shield(self._start(work, program, command))
+        inside = sandbox or self._sandbox
+        return await asyncio.shield(self._start(work, program, command=command, sandbox=inside))
 
-    async def _start(self, work: WorkFolder, program: Sequence[str], command: str) -> ProcessRecord:
+    async def _start(
+        self, work: WorkFolder, program: Sequence[str], *, command: str, sandbox: Sandbox
+    ) -> ProcessRecord:
         async with self._starting:
             record = await self._new_record(work, command)
             try:
-                started = await start(self._sandbox, program, folder=work.files)
+                started = await start(sandbox, program, folder=work.files)
             except ToolError:
                 await _save(work, self._ended(record, "stopped"))
                 raise

@@ -1,9 +1,11 @@
 """Runs the commands of models: in the session's folder, by the policy, within the limits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from hermes.config import TerminalSettings
 from hermes.errors import TooLarge, ToolError
@@ -20,6 +22,13 @@ _MB: Final = 1_000_000
 _GRANT: Final = "approved"
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 EpochOf = Callable[[str], Awaitable[int]]
+# Returns the folders of skills, by name; it reads the disk.
+SkillFolders = Callable[[Iterable[str]], Mapping[str, Path]]
+
+
+def no_skill_folders(_names: Iterable[str]) -> Mapping[str, Path]:
+    """Return no folders; used without skills."""
+    return {}
 
 
 class Commands:
@@ -33,7 +42,9 @@ class Commands:
         folders: WorkFolders,
         processes: BackgroundProcesses,
         epoch_of: EpochOf,
+        skills: SkillFolders = no_skill_folders,
     ) -> None:
+        self._skills = skills
         self._settings = settings
         self._sandbox = sandbox
         self._folders = folders
@@ -59,7 +70,7 @@ class Commands:
             return await asyncio.to_thread(self._folders.is_full, work, most)
 
         ended = await run(
-            self._sandbox,
+            await self._sandbox_of(context),
             shell_program(command),
             folder=work.files,
             timeout_s=min(timeout_s, self._settings.timeout_s),
@@ -73,7 +84,12 @@ class Commands:
         if not self._settings.background_processes:
             raise ToolError("background processes are off here (terminal.background_processes)")
         work = await self._begin(command, context)
-        record = await self._processes.start(work, shell_program(command), command=command)
+        record = await self._processes.start(
+            work,
+            shell_program(command),
+            command=command,
+            sandbox=await self._sandbox_of(context),
+        )
         return (
             f"started as {record.id}; it runs until it ends, terminal_stop ends it, or this "
             f"conversation ends. terminal_output shows what it writes."
@@ -123,6 +139,13 @@ class Commands:
             epoch = await self._epoch_of(work.lane)
             await asyncio.to_thread((work.records / _GRANT).write_text, str(epoch))
         return work
+
+    async def _sandbox_of(self, context: ToolContext) -> Sandbox:
+        """Return the sandbox with the skills of the turn, and no others."""
+        if not context.skills:
+            return self._sandbox
+        folders = await asyncio.to_thread(self._skills, context.skills)
+        return msgspec.structs.replace(self._sandbox, skills=folders)
 
     async def _is_granted(self, context: ToolContext) -> bool:
         """Return whether a command was approved since the session began."""

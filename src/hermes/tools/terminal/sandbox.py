@@ -16,6 +16,8 @@ import msgspec
 SandboxKind = Literal["bubblewrap", "unsafe"]
 # Where a sandboxed program finds its working folder.
 WORK: Final = "/files"
+# Where it finds the folders of skills, each by its name.
+SKILLS: Final = "/skills"
 # A gateway that runs as root gives its programs away to "nobody".
 NOBODY_ID: Final = 65534
 _MB: Final = 1_000_000
@@ -63,14 +65,15 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """How programs are started: in a sandbox, or as they are.
 
     `readable` are folders beside the system's that a program may read, `hidden` those that it
-    never sees. As root programs are given to the user "nobody". With `has_network` a program has the
-    network of this machine.
+    never sees. `skills` are folders by name that it may read under /skills. As root programs are given
+    to the user "nobody". With `has_network` a program has the network of this machine.
     """
 
     kind: SandboxKind = "bubblewrap"
     limits: ProgramLimits = ProgramLimits()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    skills: Mapping[str, Path] = {}
     variables: Mapping[str, str] = {}
     is_root: bool = False
     # Folders that a program may read at another place, each with this place.
@@ -121,6 +124,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         shown = (*_SYSTEM, *(f"/etc/{name}" for name in etc), *map(str, self.readable))
         for path in _parents(shown):
             yield from ("--perms", "0755", "--dir", path)
+        if self.skills:
+            yield from ("--perms", "0755", "--dir", SKILLS)
         for path in shown:
             yield from ("--ro-bind-try", path, path)
         for hidden in self._seen(shown):
@@ -138,6 +143,8 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         )
         for door, place in self.doors:
             yield from ("--ro-bind", str(door), place)
+        for name, skill in self.skills.items():
+            yield from ("--ro-bind", str(skill), f"{SKILLS}/{name}")
         yield from ("--bind", str(folder), WORK, "--chdir", WORK, "--hostname", "sandbox")
         yield from ("--remount-ro", "/")
 
