@@ -1,6 +1,5 @@
 """The SDK's own clients of both versions, pointed at a live gateway."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -36,8 +35,6 @@ async def a2a_client(
         settings = ClientConfig(httpx_client=http, streaming=streaming, **config)
         async with ClientFactory(settings).create(card) as client:
             yield client
-    # A connection that a killed gateway has lost closes in the next round of the loop.
-    await asyncio.sleep(0)
 
 
 def ask(text: str, *parts: pb.Part, **more: Any) -> pb.SendMessageRequest:

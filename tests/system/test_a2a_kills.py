@@ -224,6 +224,27 @@ async def test_a_notification_never_reaches_a_refused_address(tmp_path: Path) ->
     assert begun.task.id in log
 
 
+@pytest.mark.req("M10", "W34")
+async def test_a_name_that_leads_to_a_refused_address_is_not_called(tmp_path: Path) -> None:
+    async with (
+        model_server() as url,
+        receiving() as receiver,
+        live_gateway(tmp_path / "home", with_model(url)) as live,
+        a2a_client(live, "1.0") as client,
+    ):
+        receiver.url = receiver.url.replace("127.0.0.1", "localhost")
+        (begun,) = await said(client, ask("Hello", configuration=notified(receiver)))
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                # It is the barrier: the attempt is over.
+                if "task_push_failed" in live.said():
+                    break
+                await asyncio.sleep(0.05)
+
+    assert receiver.got == []
+    assert begun.task.id in live.said()
+
+
 @pytest.mark.req("M10")
 async def test_a_question_is_a_notification_too(tmp_path: Path) -> None:
     tool = '"""Shop."""\nfrom hermes.tools import tool\n\n\n@tool(needs_approval=True)\ndef pay() -> str:\n    """Pay."""\n    return "paid"\n'

@@ -149,7 +149,8 @@ async def test_one_card_serves_both_versions_and_is_found_where_clients_look(liv
     names = ("/.well-known/agent-card.json", "/.well-known/agent.json")
     async with httpx.AsyncClient(base_url=live.url, headers=live.bearer) as http:
         cards = [(await http.get(place + name)).json() for place in places for name in names]
-        nobody = await httpx.AsyncClient().get(live.url + names[0])
+        async with httpx.AsyncClient() as stranger:
+            nobody = await stranger.get(live.url + names[0])
         missing = await http.get("/workspaces/nobody" + names[0])
 
     url = f"{live.url}/workspaces/main/a2a"
