@@ -22,7 +22,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     offers = () if ctx.services.mcp is None else ctx.services.mcp.prompts(source.platform)
     prompts = (prompt_command(offer) for offer in offers)
     lines += [f"- /{spec.name}: {spec.about}" for spec in prompts if _may_use(spec, source, ctx)]
-    intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
+    intro = "Just write to me. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, "", *lines)))
 
 
