@@ -18,7 +18,8 @@ from tests.system.live import Live, environment, live_gateway, model_server, run
 from tests.system.real_mcp import free_port, until
 
 SERVER = Path(__file__).with_name("oauth_server.py")
-HIDDEN = "called with [secret OAUTH_GRANT]"
+# Masked by its own connection at once, and everywhere a moment later.
+HIDDEN = ("called with ****", "called with [secret OAUTH_GRANT]")
 SECRET = "the-secret-of-hermes-0123456789"
 
 

@@ -59,7 +59,7 @@ async def test_a_prompt_is_a_command_and_a_resource_is_attached(
         )
         listed = await say(live, session, "/help")
         assert "- /lib_plan: Plan a day." in listed
-        assert listed.startswith("Write to me")
+        assert listed.startswith("Just write to me")
         assert "/lib_plan day: Plan a day." in await say(live, session, "/help lib_plan")
 
         attached = await say(

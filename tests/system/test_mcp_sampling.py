@@ -91,4 +91,4 @@ async def test_a_server_that_asks_on_and_on_is_stopped(tmp_path: Path) -> None:
 @pytest.mark.req("W37")
 async def test_an_agent_that_is_not_there_is_an_answer_to_the_server(tmp_path: Path) -> None:
     async with library(tmp_path, "handshake", sampling="nobody") as (live, session):
-        assert "Refused: there is no agent 'nobody'" in await use(live, session, "older")
+        assert "Refused: There is no agent 'nobody'" in await use(live, session, "older")

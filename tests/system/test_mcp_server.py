@@ -96,7 +96,7 @@ async def test_a_key_sees_and_does_only_what_it_may(tmp_path: Path) -> None:
             for tool, arguments, told in (
                 ("send_message", {"text": "hello"}, "may not use 'agent:main'"),
                 ("run_agent", {"agent": "main", "task": "hello"}, "may not use 'agent:main'"),
-                ("run_agent", {"agent": "nobody", "task": "hello"}, "there is no agent 'nobody'"),
+                ("run_agent", {"agent": "nobody", "task": "hello"}, "There is no agent 'nobody'"),
                 ("search_messages", {"text": "hello"}, "--read-history"),
                 ("list_sessions", {}, "--read-history"),
                 ("nothing", {}, "There is no tool 'nothing'"),

@@ -314,6 +314,7 @@ class TaskHandler(RequestHandler):
             agent=call.agent.key,
             key=None if key is None else key.id,
             token=call.caller.token,
+            may_delegate=call.caller.may_delegate,
         )
 
     async def _last_progress(self, sent: _Sent) -> Progress | None:

@@ -36,6 +36,7 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
     credential: str = ""
     token: str = ""
     key: CallerKey | None = None
+    may_delegate: bool = False
     rate: KeyRate | None = None
     # Set if the caller is a program that answers for an agent.
     run: RunKey | None = None
@@ -84,13 +85,15 @@ class Callers:
                 own = await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
             except Unauthenticated:
                 raise Unauthenticated(_UNKNOWN) from None
-            return ApiCaller(user=OPERATOR, credential=own.sender, token=own.id)
+            may = own.may_delegate
+            return ApiCaller(user=OPERATOR, credential=own.sender, token=own.id, may_delegate=may)
         key = await self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
         rate = self._check_rate(key)
-        return ApiCaller(user=key.user, credential=key.id, key=key, rate=rate)
+        may = key.may_delegate
+        return ApiCaller(user=key.user, credential=key.id, key=key, rate=rate, may_delegate=may)
 
     async def is_valid(self, headers: Mapping[str, str]) -> bool:
         """Return whether a credential is valid, without taking from the rate of its key."""
