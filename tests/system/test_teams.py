@@ -35,6 +35,13 @@ class Program:
         ) as answer:
             return answer.status, await answer.json()
 
+    async def send(self, path: str, body: dict[str, Any]) -> Any:
+        """Post any JSON; return the answer."""
+        async with self._session.post(
+            f"{self._url}{path}", json=body, headers=self._headers
+        ) as answer:
+            return await answer.json()
+
     async def say(self, text: str, **more: str) -> Any:
         """Send a message to the boss, unless another agent is named; return the answer."""
         message = {"agent": "boss", "text": text, **more}
@@ -107,6 +114,27 @@ async def test_m11_a_program_gives_tasks_to_two_workers_at_once_and_gets_their_a
     ]
     own = sum(one.get("usage", {}).get("tokens_in", 0) for one in lines)
     assert lines[0]["whole"]["tokens_in"] == own > 0
+
+
+@pytest.mark.req("M10", "M11")
+async def test_m11_a_command_over_a2a_gives_tasks_if_the_credential_may(tmp_path: Path) -> None:
+    part = {"kind": "text", "text": "delegate_task digger,writer 'dig'"}
+    message = {"kind": "message", "role": "user", "messageId": "m-1", "parts": [part]}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+    path = "/workspaces/boss/a2a"
+    async with (
+        model_server() as url,
+        live_gateway(tmp_path / "home", with_model(url)) as live,
+    ):
+        token = await set_up(live)
+        async with programs(live, token) as (owner, program):
+            other = await owner.ask("POST", "/control/tokens", role="operator")
+            async with programs(live, other[1]["secret"]) as (_, stranger):
+                told, refused = [await one.send(path, call) for one in (program, stranger)]
+
+    tasks = json.loads(told["result"]["parts"][0]["text"])["tasks"]
+    assert [one["reply"] for one in tasks] == ["#1 dig", "#1 dig"]
+    assert "may not delegate" in json.dumps(refused)
 
 
 @pytest.mark.req("M11")
