@@ -25,6 +25,9 @@ else:
     start_gateway = lazy("hermes.cli.up:main")
 
 _HELP = frozenset({"--help", "-h"})
+# What people type who know other programs.
+_VERSION = frozenset({"--version", "-V", "version"})
+_HELP_COMMAND = "help"
 # The variable with which the scripts of `hermes completion` ask.
 _COMPLETION = "_HERMES_COMPLETE"
 # What a turn makes is freed by reference counts; looking for cycles at Python's default of 700
@@ -53,8 +56,10 @@ def _command(arguments: Sequence[str]) -> Callable[[Sequence[str]], int]:
         return lambda _rest: complete(environment())
     if not arguments or arguments[0] in _HELP:
         return lambda _rest: _print(root_help(environment()))
-    if arguments[0] == "--version":
+    if arguments[0] in _VERSION:
         return lambda _rest: _print(f"hermes {__version__}")
+    if arguments[0] == _HELP_COMMAND:
+        return lambda rest: run_typer([*rest, "--help"])
     if arguments[:1] == ["up"] and not _HELP & set(arguments):
         gc.set_threshold(_COLLECT_AFTER)
         import_lean()

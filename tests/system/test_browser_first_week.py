@@ -193,7 +193,7 @@ CUT = re.compile(
         ("[[deltas:4]] [[cut:2]] a long story", {}, "was cut off here. Please ask again.", True),
         (
             "[[deltas:4]] [[hang:2]] a long story",
-            {"HERMES_TURNS__LIMIT_S": "2"},
+            {"HERMES_TURNS__LIMIT_S": "8"},
             "I stopped here: this took longer than I may work on one message. Please ask for less",
             True,
         ),
@@ -217,7 +217,7 @@ async def test_a_cut_answer_says_once_that_it_was_cut_and_how_to_go_on(
         page = await open_live(browser, live)
         await send(page, said)
         for _ in range(2):
-            await expect(page.locator(".facts")).to_be_visible()
+            await expect(page.locator(".facts")).to_be_visible(timeout=20_000)
             reply = await page.locator(".reply").inner_text()
             assert (reply.count("#1"), reply.count(says)) == (1, 1), reply
             assert len(CUT.findall(reply)) == 1

@@ -16,7 +16,7 @@ from hermes.config.keys import node_at
 from hermes.errors import BadRequest
 
 AGENT_ID_PREFIX: Final = "w"
-NAME_RULE: Final = "1 to 63 small letters, digits and '-', the first no '-'"
+NAME_RULE: Final = "1 to 63 small letters, digits and '-', and not begin with '-'"
 MAX_DOCUMENT_BYTES: Final = 1_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 # What an agent is beside its settings.
@@ -75,7 +75,10 @@ def define(document: Document) -> Definition:
     own = {name: document[name] for name in _OWN if name in document}
     name = str(own.get("name", ""))
     if _NAME.fullmatch(name) is None:
-        raise BadRequest(f"The name is {name[:_LONGEST_SHOWN]!r}: it must be {NAME_RULE}.")
+        raise BadRequest(f"The name is {name[:_LONGEST_SHOWN]!r}: it must have {NAME_RULE}.")
+        raise BadRequest(
+            f"The runtime is {str(runtime)[:_LONGEST_SHOWN]!r}, which is not here: use "
+        )
     fields = {key: value for key, value in document.items() if key not in _OWN}
     return Definition(
         name=name,

@@ -263,4 +263,4 @@ class Roster:
     def _unknown(self, name: str) -> NotFound:
         known = ", ".join(sorted(self._agents))
         more = "" if self._stored is None else "; `hermes agents list` shows all"
-        return NotFound(f"there is no agent {name[:100]!r}; known agents: {known}{more}")
+        return NotFound(f"There is no agent {name[:100]!r}; known agents: {known}{more}")

@@ -5,12 +5,13 @@ It uses the running gateway, or starts one in this process if none runs.
 
 import asyncio
 import os
+import stat
 import sys
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from asyncio.streams import FlowControlMixin
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, TextIO
 
 import typer
 
@@ -19,6 +20,7 @@ from hermes.cli.conversation import GatewayTransport
 from hermes.cli.environment import home_for
 from hermes.cli.terminal import Home, error_console, examples
 from hermes.config import ensure_home
+from hermes.errors import BadRequest
 from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 
@@ -45,11 +47,22 @@ def command(
             "Editors start this command and talk JSON with it; Ctrl-D ends it. To talk to an agent "
             "yourself, use `hermes chat`."
         )
+    if not all(map(_is_line, (sys.stdin, sys.stdout))):
+        raise BadRequest(
+            "`hermes acp` talks to an editor over pipes, and its input or output is not a pipe here. Editors "
+            "start it by themselves; docs/how-to/editors.md shows their settings."
+        )
     folder = home_for(home)
     running = find_running(folder)
     ensure_home(folder)
     with own_output() as output, gateway_line(running, home) as line:
         asyncio.run(_talk(line, output, agent=agent))
+
+
+def _is_line(stream: TextIO) -> bool:
+    """Return whether a stream is one that an event loop can wait for: no file, no /dev/null."""
+    mode = os.fstat(stream.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stream.isatty()
 
 
 async def _talk(line: GatewayTransport, output: BinaryIO, *, agent: str | None) -> None:

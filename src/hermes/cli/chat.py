@@ -48,7 +48,9 @@ HELP = """\
 /approve, /deny  decide about a tool that asks for approval
 /help            this text and the gateway's commands; every other /command goes to the gateway
 \\ at the end     continue on the next line;  \"\"\" on a line of its own opens and ends a block
-Ctrl-D           leave (Ctrl-C twice does the same)"""
+/exit, Ctrl-D    leave (/quit, or Ctrl-C twice, does the same)"""
+
+_LEAVE = frozenset({"/exit", "/quit"})
 
 
 _LONGEST_ID = 200
@@ -203,6 +205,8 @@ def _talk_through_pipe(conversation: Conversation, memory: ChatMemory) -> int:
             text = read_message(read_piped_line).strip()
         except EOFError:
             return worst
+        if text in _LEAVE:
+            return worst
         if text == "/new":
             memory.keep(conversation.renew())
         elif text:
@@ -239,6 +243,8 @@ class _Chat:
                 self._out.print(Text("Ctrl-C again leaves.", style="dim"))
                 continue
             wants_to_leave = False
+            if text in _LEAVE:
+                return
             if text:
                 self._handle(text)
 

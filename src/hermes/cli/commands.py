@@ -112,10 +112,15 @@ class CommandGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command; an unknown one is refused with the names that may be meant."""
         if args and args[0] not in self._known:
-            near = near_words(args[0], self._known, most=_MOST_MEANT)
+            near = near_words(args[0], self._known, most=_MOST_MEANT) or self._below(args[0])
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             ctx.fail(f"{args[0][:40]!r} is not a command of `{ctx.command_path}`.{meant}")
         return super().resolve_command(ctx, args)
+
+    def _below(self, name: str) -> tuple[str, ...]:
+        """Return the commands of this name in the groups, with their group."""
+        groups = (word.name for word in self._known.values() if _has_row(word, name))
+        return tuple(f"`{group} {name}`" for group in groups)[:_MOST_MEANT]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; that of `hermes` itself is grouped."""
@@ -138,6 +143,10 @@ class CommandGroup(TyperGroup):
         _write_examples(formatter, self.get_command(ctx, first).epilog)
         formatter.write(f"\n`{path}` alone is `{path} {first}`.\n")
         formatter.write(f"`{path} COMMAND --help` shows options and examples.\n")
+
+
+def _has_row(word: Word, name: str) -> bool:
+    return any(row.name == name for row in word.rows)
 
 
 def usage_of(argument: TyperArgument) -> str:

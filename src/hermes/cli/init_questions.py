@@ -83,7 +83,11 @@ def _provider(ask: "_Asking", environ: Mapping[str, str], known: Sequence[str]) 
     if ask.yes:
         return default
     keys = [name for name in known if environ.get(secret_variable(name))]
-    notes = {"local": "(demonstration, no key)", **dict.fromkeys(keys, "(key found)")}
+    notes = {
+        "hermes": "(Nous Research)",
+        "local": "(demonstration, no key)",
+        **dict.fromkeys(keys, "(key found)"),
+    }
     return pick(
         "Which model service answers? Its number or name, a part of it, or a name of your own",
         known,

@@ -44,6 +44,7 @@ else:
     try_key = lazy("hermes.cli.init_alone:try_key")
 
 _NO_PLATFORM = "none"
+_NO_WORDS = frozenset({"n", "no"})
 _SHOWN = [name for name in PROVIDERS if name != EMBEDDER]
 
 
@@ -78,6 +79,8 @@ def _offer_more(folder: Path) -> None:
 
 
 def _no_platform(name: str) -> str | None:
+    if name.casefold() in _NO_WORDS:
+        return _NO_PLATFORM
     error_console().print(f"There is no platform {name[:40]!r}.", markup=False)
     return None
 

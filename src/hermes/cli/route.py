@@ -68,7 +68,7 @@ def command(
     images: Annotated[bool, typer.Option("--images", help="The call contains an image.")] = False,
     agent: Annotated[
         str,
-        typer.Option(help="The agent that calls; it may have own keys.", show_default=False),
+        typer.Option(help="The agent that calls; it may have keys of its own.", show_default=False),
     ] = "",
     as_json: AsJson = False,
 ) -> None:

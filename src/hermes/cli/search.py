@@ -73,8 +73,10 @@ def command(
     as_json: AsJson = False,
 ) -> None:
     """Search what people and agents wrote, the newest first; in any script, parts of words too."""
-    if rebuild == bool(words):
+    if rebuild and words:
         raise typer.BadParameter("give words to search for, or --rebuild, not both")
+    if not rebuild and not words:
+        raise typer.BadParameter("give words to search for, such as: hermes search invoice")
     if rebuild:
         _rebuild(home, as_json=as_json)
         return

@@ -29,6 +29,7 @@ from hermes.control.secrets import (
     SecretLine,
     SecretsReport,
     SetSecret,
+    check_name,
 )
 from hermes.errors import BadRequest, NotFound
 
@@ -83,6 +84,8 @@ def set_value(
     """
     if hide and not agent:
         raise BadRequest("--hide needs --agent: a global secret is deleted instead.")
+    # Before the value is asked for: it would be typed in vain.
+    check_name(secret_name)
     value = "" if hide else _read_value(secret_name)
     by = operator_name()
     if agent:

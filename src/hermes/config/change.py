@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,17 @@ def draft_with(environ: Mapping[str, str], home: Path, key: Key, *, value: Any) 
     """Return a draft in which a key has a value; raises what is wrong with either."""
     _refuse_secret(key, value, home=home)
     text = _readable_text(environ, home)
-    return draft_of(environ, home, set_value(text, _path_in(text, key), value))
+    draft = draft_of(environ, home, set_value(text, _path_in(text, key), value))
+    if draft.new_problems:
+        return draft
+    return replace(draft, new_problems=_hidden_problems(draft, key, home=home))
+
+
+def _hidden_problems(draft: ConfigDraft, key: Key, *, home: Path) -> tuple[Finding, ...]:
+    """Return what is wrong with a value that a variable hides: it counts once that is gone."""
+    alone = examine({}, home, draft=draft.after)
+    name = dotted(key)
+    return tuple(one for one in alone.problems if f"{one.key}.".startswith(f"{name}."))
 
 
 def draft_without(environ: Mapping[str, str], home: Path, key: Key) -> ConfigDraft:
@@ -134,7 +144,8 @@ def _spelled(node: Node, parts: tuple[str, ...]) -> Key | None:
         name = ".".join(parts[:end])
         below = node.child(name)
         rest = None if below is None else _spelled(below, parts[end:])
-        if rest is not None:
+        # Where names have no dots, one that ends the key is a mistyped key below an entry.
+        if rest is not None and (end == 1 or rest or node.has_dotted_names):
             return (name, *rest)
     return None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from hermes.config.section import Means, OrNames, Section, descriptions, names_a_secret
+from hermes.config.section import Means, Name, OrNames, Section, descriptions, names_a_secret
 from hermes.config.settings import Key, Settings
 from hermes.lazy import lazy
 from hermes.similar_words import nearest
@@ -41,6 +41,8 @@ class Node:
     is_list: bool = False
     is_number: bool = False
     may_be_none: bool = False
+    has_dotted_names: bool = False
+    """Whether the name of an entry may have dots, as those of models do."""
     takes_names: bool = False
     """Whether a list of names may be written for entries with nothing set."""
     # Any: an annotation.
@@ -120,11 +122,16 @@ def _node(annotation: Any, metadata: tuple[Any, ...], **about: Any) -> Node:
     if isinstance(bare, type) and issubclass(bare, Section):
         return Node(children=_children(bare), section=bare)
     if get_origin(bare) is Mapping:
-        inside = get_args(bare)[1]
+        names, inside = get_args(bare)
         if inside is object:
             return Node(is_free=True, expected="anything", **about)
         takes_names = any(isinstance(item, OrNames) for item in metadata)
-        return Node(entry=_node(inside, ()), takes_names=takes_names, **about)
+        return Node(
+            entry=_node(inside, ()),
+            has_dotted_names=names is not Name,
+            takes_names=takes_names,
+            **about,
+        )
     parts = _parts(annotation)
     return Node(
         expected=_expected(annotation, metadata),

@@ -26,6 +26,16 @@ _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 Apply = Callable[[], Awaitable[None]]
 
 
+def check_name(name: str) -> None:
+    """Raise `BadRequest` if a secret cannot have this name."""
+    # The name is not repeated: it may be the value, given in the wrong place.
+    if not _NAME.fullmatch(name):
+        raise BadRequest(
+            "The name (`key`) of a secret is up to 64 capital letters, digits and _, such as "
+            "GITHUB_TOKEN or ANTHROPIC_API_KEY."
+        )
+
+
 async def apply_nothing() -> None:
     """Do nothing: no gateway runs that could use secrets."""
 
@@ -195,12 +205,7 @@ class SecretOperations:
         return key
 
     def _check(self, new: NewSecret) -> None:
-        # The name is not repeated: it may be the value, given in the wrong place.
-        if not _NAME.fullmatch(new.key):
-            raise BadRequest(
-                "The name (`key`) of a secret is up to 64 capital letters, digits and _, such as "
-                "GITHUB_TOKEN or ANTHROPIC_API_KEY."
-            )
+        check_name(new.key)
         if len(new.value.encode("utf-8", "surrogatepass")) > _MOST_BYTES:
             raise BadRequest(f"The value has more than {_MOST_BYTES:,} bytes.")
         if "\0" in new.value or not _is_text(new.value):

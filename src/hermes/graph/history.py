@@ -104,7 +104,7 @@ class History:
         if undone is None:
             raise BadRequest(
                 f"Branch {self.branch!r} of graph {self.family.name!r} has nothing to redo: its last "
-                "change was no undo. versions() lists the changes."
+                "change is not an undo. versions() lists the changes."
             )
         return self._reverse(undone, kind="redo")
 

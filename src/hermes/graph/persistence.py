@@ -35,9 +35,10 @@ def open_history(family: GraphFamily, branch: str) -> History:
     """Return a branch as the storage has it; its messages are read when they are needed."""
     moves = family.storage.moves(family.name, branch)
     if not moves:
-        known = ", ".join(sorted(family.storage.branches(family.name))) or "none"
+        names = {*family.branches, *family.storage.branches(family.name)}
+        known = ", ".join(sorted(names)) or "none"
         raise NotFound(
-            f"The storage has no branch {branch!r} of a graph {family.name!r}; its branches are: "
+            f"Graph {family.name!r} has no branch {branch!r}; its branches are: "
             f"{known}. Check the name, or make the graph with MessageGraph(name=...)."
         )
     for number, move in enumerate(moves):

@@ -99,7 +99,7 @@ class Systemd:
             return (
                 "This machine was not started by systemd, as is usual in a container, so there is no "
                 "service here. `hermes up` runs the gateway; let the container's start command or "
-                "another supervisor run it (docs/operations.md). `hermes status` shows its state"
+                "another supervisor run it (docs/operations.md). `hermes status` shows its state."
             )
         if self._is_system or (self._runtime is not None and (self._runtime / "systemd").exists()):
             return None

@@ -20,7 +20,7 @@ from hermes.tools.gate import only
 from hermes.tools.tool_sets import ToolSet
 
 _LONG_CHARS = 6_000
-_TOO_SMALL = "this model gets no built-in tools"
+_TOO_SMALL = "this model gets no tools that are on by default"
 _BE_SHORT = (
     "{name} is a computer program. Be brief and factual: answer in two or three short sentences."
 )

@@ -216,6 +216,16 @@ def test_an_empty_message_is_refused_before_it_is_sent(hermes, gateway):
 
 
 @pytest.mark.req("W18")
+@pytest.mark.parametrize("word", ["/exit", "/quit"])
+def test_words_of_other_programs_leave_the_chat(chat, hermes, word):
+    terminal = chat()
+    terminal.type(word + "\n")
+
+    assert terminal.end() == 0
+    assert hermes("chat", text=f"hello\n{word}\nloud\n").stdout == "You said: hello\n"
+
+
+@pytest.mark.req("W18")
 def test_a_pipe_talks_line_by_line_without_control_codes(hermes, gateway):
     done = hermes("chat", text="hello\n\n/new\nloud\ntool\n")
 

@@ -78,8 +78,14 @@ def test_help_is_plain(path: tuple[str, ...], hermes) -> None:
     [
         (("usres",), "'usres' is not a command of `hermes`. Did you mean users?"),
         (("usr",), "'usr' is not a command of `hermes`. Did you mean users?"),
+        (("grant",), "'grant' is not a command of `hermes`. Did you mean `credits grant`?"),
+        (
+            ("approve",),
+            "'approve' is not a command of `hermes`. Did you mean `pair approve` or "
+            "`approvals approve`?",
+        ),
         (("users", "lsit"), "'lsit' is not a command of `hermes users`. Did you mean list?"),
-        (("version",), "'version' is not a command of `hermes`.\n"),
+        (("nonsense",), "'nonsense' is not a command of `hermes`.\n"),
     ],
 )
 def test_an_unknown_command_is_refused_with_what_may_be_meant(arguments, said, hermes) -> None:

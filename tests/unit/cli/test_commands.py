@@ -45,6 +45,14 @@ def test_every_command_explains_itself_with_examples(hermes, command):
 @pytest.mark.req("W7")
 def test_the_version_is_printed(hermes):
     assert hermes("--version").stdout == "hermes 0.1.0\n"
+    assert hermes("version").stdout == "hermes 0.1.0\n"
+
+
+@pytest.mark.req("W7")
+def test_help_is_also_a_word(hermes):
+    assert hermes("help").stdout == hermes("--help").stdout
+    assert hermes("help", "cron", "add").stdout == hermes("cron", "add", "--help").stdout
+    assert hermes("help", "nonsense").returncode == 2
 
 
 @pytest.mark.req("W7")
@@ -252,6 +260,16 @@ def test_config_show_hides_secrets_and_says_where_values_are_from(hermes):
     assert any(
         line.split() == ["server.port", "8080", "default"] for line in shown.stdout.splitlines()
     )
+
+
+@pytest.mark.req("W7")
+def test_config_show_has_no_line_that_a_long_value_of_another_widens(hermes):
+    lines = hermes("config", "show", "--origin").stdout.splitlines()
+
+    assert [line for line in lines if line != line.rstrip()] == []
+    port = next(line for line in lines if line.startswith("server.port "))
+    assert len(port) < 110
+    assert max(map(len, lines)) > 150
 
 
 @pytest.mark.req("W1")

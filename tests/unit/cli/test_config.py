@@ -81,6 +81,15 @@ def test_set_names_what_hides_the_value(hermes, home):
     )
 
 
+def test_set_refuses_a_wrong_value_that_a_variable_hides(hermes, home):
+    (home / "config.yaml").write_text(FILE)
+    done = hermes("config", "set", "server.port", "many", HERMES_SERVER__PORT="1")
+
+    assert done.returncode == 1
+    assert 'config.yaml: server.port is "many", expected a whole number' in done.stderr
+    assert (home / "config.yaml").read_text() == FILE
+
+
 def test_unset_removes_it_and_names_the_default(hermes, home):
     (home / "config.yaml").write_text("server:\n  port: 1\n  host: 127.0.0.1\n")
     done = hermes("config", "set", "server.port", "--unset")

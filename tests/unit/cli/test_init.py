@@ -396,7 +396,7 @@ def test_it_adds_a_chat_platform_and_starts_the_gateway(init, home, service):
     terminal.type("nosuch\n")
     terminal.wait_for("There is no platform 'nosuch'.")
     terminal.wait_for("Add a chat platform now?")
-    terminal.type("\n")
+    terminal.type("n\n")
     terminal.wait_for("Start Hermes now?")
     terminal.type("y\n")
     terminal.wait_for("is running.")

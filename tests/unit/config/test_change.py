@@ -133,11 +133,25 @@ def test_the_name_of_a_variable_is_no_secret_where_it_is_replaced(home):
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"), [("servr.port", "server.port"), ("logs.levle", "logs.level"), ("a..b", "")]
+    ("name", "meant"),
+    [
+        ("servr.port", "server.port"),
+        ("logs.levle", "logs.level"),
+        ("agents.main.temprature", "agents.main.temperature"),
+        ("platforms.telegram.tokn", ""),
+        ("providers.house.modl", "providers.house.model"),
+        ("a..b", ""),
+    ],
 )
 def test_an_unknown_setting_names_the_nearest(name: str, meant: str) -> None:
     with pytest.raises(BadRequest, match=f"is not a setting.*{meant}"):
         key_of_name(name)
+
+
+def test_only_names_that_may_have_dots_have_some() -> None:
+    key = key_of_name("providers.house.models.gpt-4.1.context_tokens")
+
+    assert key == ("providers", "house", "models", "gpt-4.1", "context_tokens")
 
 
 def test_a_table_needs_a_setting_or_json() -> None:

@@ -199,5 +199,5 @@ def test_a_branch_that_nobody_holds_is_still_there() -> None:
     other = graph.checkout("other")
     del graph
     assert other.checkout("main").to_list() == [user("hi")]
-    with pytest.raises(HermesError, match="no branch 'third'"):
+    with pytest.raises(HermesError, match="no branch 'third'; its branches are: main, other"):
         other.checkout("third")

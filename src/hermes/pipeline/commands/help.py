@@ -18,7 +18,7 @@ async def help_with(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
             return refused(_unknown(word.removeprefix("/"), source, ctx))
         return Effect(text=_all_about(spec))
     lines = [f"- /{spec.name}: {spec.about}" for spec in book if _may_use(spec, source, ctx)]
-    intro = "Write to me as to anybody. These commands do more; /help COMMAND explains one."
+    intro = "Just write to me. These commands do more; /help COMMAND explains one."
     return Effect(text="\n".join((intro, "", *lines)))
 
 
