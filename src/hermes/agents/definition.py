@@ -76,9 +76,6 @@ def define(document: Document) -> Definition:
     name = str(own.get("name", ""))
     if _NAME.fullmatch(name) is None:
         raise BadRequest(f"The name is {name[:_LONGEST_SHOWN]!r}: it must have {NAME_RULE}.")
-        raise BadRequest(
-            f"The runtime is {str(runtime)[:_LONGEST_SHOWN]!r}, which is not here: use "
-        )
     fields = {key: value for key, value in document.items() if key not in _OWN}
     return Definition(
         name=name,
