@@ -39,12 +39,13 @@ MakeApp = Callable[[], ASGIApp]
 class ModelSocket:
     """Serves `/v1` on a socket below the home, from its first use on.
 
-    `address` is the gateway's own, for programs without a sandbox.
+    `address` is the gateway's own, for programs without a sandbox: to those no socket `is_shown`.
     """
 
-    def __init__(self, home: Path, *, address: str) -> None:
+    def __init__(self, home: Path, *, address: str, is_shown: bool) -> None:
         self._folder = home / _FOLDER
         self._address = address
+        self._is_shown = is_shown
         self._server: HttpServer | None = None
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -53,8 +54,10 @@ class ModelSocket:
 
     async def open(self) -> ModelAccess:
         """Return where models are called; they are from now on."""
+        if not self._is_shown and not self._address:
+            raise AdapterError("this gateway serves no HTTP, so programs cannot call its models")
         async with self._starting:
-            if self._server is None:
+            if self._is_shown and self._server is None:
                 await self._start()
         return ModelAccess(self._folder, self._address)
 
@@ -106,8 +109,8 @@ def add_programs(
 ) -> Programs:
     """Add the configured programs to the adapters, and mask the answers of all adapters."""
     owner = hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:32]
-    models = ModelSocket(home, address=address)
     base = make_sandbox(settings, home=home)
+    models = ModelSocket(home, address=address, is_shown=base.kind == "bubblewrap")
     for name, one in settings.adapters.items():
         program = make_program(
             name,

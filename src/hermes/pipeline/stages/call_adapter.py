@@ -171,6 +171,7 @@ class _Call:
         self._ctx = ctx
         self._adapter = adapter
         self._ordinal: int | None = None
+        self._session = ""
         self._runtime = turn.agent.settings.runtime
 
     async def run(self) -> Turn | Reply:
@@ -194,6 +195,7 @@ class _Call:
     async def _call(self, ordinal: int) -> AdapterCall:
         turn, ctx = self._turn, self._ctx
         kept = await ctx.services.store.turns.kept_session(turn.lane)
+        self._session = kept.id if kept is not None and self._is_ours(kept) else ""
         agent = turn.agent
         asks = agent.settings.approvals.by != "admins"
         return AdapterCall(
@@ -207,7 +209,7 @@ class _Call:
             messages=tuple(map(as_read, turn.context())),
             system=turn.system,
             tools=self._tools(),
-            session="" if kept is None or not self._is_ours(kept) else kept.id,
+            session=self._session,
             was_cut_off=was_cut_off(ctx.journal.steps),
             budget_day_usd=agent.settings.budget_day_usd,
             ask=(
@@ -240,11 +242,14 @@ class _Call:
     async def _hear(self, event: AdapterEvent) -> None:
         turn, ctx = self._turn, self._ctx
         if isinstance(event, AdapterSession):
+            if event.id == self._session:
+                return
             if len(event.id) > MAX_SESSION:
                 raise AdapterError(
                     f"{self._runtime}: its session id has {len(event.id)} characters"
                 )
             await ctx.journal.keep_session(turn, self._kept(event.id))
+            self._session = event.id
         elif isinstance(event, AdapterStatus):
             ctx.services.watch.publish(turn.id, Progress(kind="status", text=event.text))
 

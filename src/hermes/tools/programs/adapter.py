@@ -33,13 +33,13 @@ from hermes.tools.programs.claude import ClaudeDialect
 from hermes.tools.programs.codex import CodexDialect
 from hermes.tools.programs.description import Description
 from hermes.tools.programs.dialect import (
-    Asked,
     Dialect,
     LinesDialect,
-    Opening,
-    SessionGone,
+    MissingSession,
+    PermissionQuestion,
+    ProgramInput,
+    ProgramRequest,
     TextDialect,
-    Written,
 )
 from hermes.tools.programs.relay import (
     DOOR,
@@ -53,7 +53,7 @@ from hermes.tools.terminal.program import KeptOutput, SandboxedProgram, finish, 
 from hermes.tools.terminal.sandbox import Sandbox
 from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
 
-_DIALECTS: Final[Mapping[str, Callable[[Opening], Dialect]]] = {
+_DIALECTS: Final[Mapping[str, Callable[[ProgramRequest], Dialect]]] = {
     "text": TextDialect,
     "lines": LinesDialect,
     "claude": ClaudeDialect,
@@ -138,8 +138,8 @@ class ProgramAdapter:
             is_gone = False
             async with aclosing(self._run(call, work, session=call.session)) as events:
                 async for event in events:
-                    is_gone = isinstance(event, SessionGone)
-                    if not isinstance(event, SessionGone):
+                    is_gone = isinstance(event, MissingSession)
+                    if not isinstance(event, MissingSession):
                         yield event
             if not is_gone:
                 return
@@ -150,7 +150,7 @@ class ProgramAdapter:
             yield AdapterSession(session)
         async with aclosing(self._run(call, work, session=session, is_new=True)) as events:
             async for event in events:
-                if isinstance(event, SessionGone):
+                if isinstance(event, MissingSession):
                     raise AdapterError(f"{self._name}: it says that a new session is gone")
                 yield event
 
@@ -182,7 +182,7 @@ class ProgramAdapter:
 
     async def _run(
         self, call: AdapterCall, work: WorkFolder, *, session: str, is_new: bool = False
-    ) -> AsyncGenerator[AdapterEvent | SessionGone, None]:
+    ) -> AsyncGenerator[AdapterEvent | MissingSession, None]:
         with ExitStack() as held:
             sandbox, line, asked = await self._prepared(
                 call, work, held=held, session=session, is_new=is_new
@@ -206,7 +206,7 @@ class ProgramAdapter:
             finally:
                 await finish(program, talk.errors)
 
-    def _booked(self, event: AdapterEvent | SessionGone) -> AdapterEvent | SessionGone:
+    def _booked(self, event: AdapterEvent | MissingSession) -> AdapterEvent | MissingSession:
         """Return an event; what /v1 has booked already is not booked once more."""
         if not isinstance(event, AdapterEnd) or self._open_models is None:
             return event
@@ -215,7 +215,7 @@ class ProgramAdapter:
 
     async def _prepared(
         self, call: AdapterCall, work: WorkFolder, *, held: ExitStack, session: str, is_new: bool
-    ) -> tuple[Sandbox, tuple[str, ...], Opening]:
+    ) -> tuple[Sandbox, tuple[str, ...], ProgramRequest]:
         """Return how the program is started, and what it is asked."""
         model = call.agent.model or self._settings.model
         folder = self._sandbox.place(work.files)
@@ -246,7 +246,7 @@ class ProgramAdapter:
         )
         if sandbox.doors:
             line = relayed(line)
-        asked = Opening(
+        asked = ProgramRequest(
             prompt=_prompt(call, is_new=is_new),
             system=system,
             session=session,
@@ -299,7 +299,7 @@ class _Talk:
             self._total += len(piece)
             self._kept.add(piece)
 
-    async def events(self, call: AdapterCall) -> AsyncIterator[AdapterEvent | SessionGone]:
+    async def events(self, call: AdapterCall) -> AsyncIterator[AdapterEvent | MissingSession]:
         """Yield what the program says; raise `AdapterError` if it ends or fails without an answer."""
         self._write(self._dialect.opening())
         if not self._dialect.reads_lines:
@@ -308,7 +308,7 @@ class _Talk:
         async with aclosing(lines) as read:
             async for data in read:
                 for heard in self._dialect.hear(data):
-                    if isinstance(heard, SessionGone):
+                    if isinstance(heard, MissingSession):
                         yield heard
                         return
                     if isinstance(heard, AdapterEnd):
@@ -325,13 +325,15 @@ class _Talk:
         yield end
 
     async def _answered(
-        self, heard: TextDelta | AdapterSession | AdapterStatus | Asked | Written, call: AdapterCall
+        self,
+        heard: TextDelta | AdapterSession | AdapterStatus | PermissionQuestion | ProgramInput,
+        call: AdapterCall,
     ) -> AdapterEvent | None:
         """Return what the person sees of something that was heard; answer what was asked."""
-        if isinstance(heard, Written):
+        if isinstance(heard, ProgramInput):
             self._write(heard.data)
             return None
-        if isinstance(heard, Asked):
+        if isinstance(heard, PermissionQuestion):
             allows = await self._ask(heard, call)
             self._write(self._dialect.answer(heard, allows=allows))
             return None
@@ -344,7 +346,7 @@ class _Talk:
                 )
         return heard
 
-    async def _ask(self, asked: Asked, call: AdapterCall) -> bool:
+    async def _ask(self, asked: PermissionQuestion, call: AdapterCall) -> bool:
         """Put a question to the person; nobody who can be asked is a no."""
         if call.ask is None:
             return False

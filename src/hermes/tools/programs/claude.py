@@ -7,12 +7,12 @@ from hermes.errors import AdapterError
 from hermes.message.reply import Usage
 from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
 from hermes.tools.programs.dialect import (
-    AnswerText,
-    Asked,
+    AnswerPieces,
     Heard,
-    Opening,
-    SessionGone,
-    Written,
+    MissingSession,
+    PermissionQuestion,
+    ProgramInput,
+    ProgramRequest,
     dollars_at,
     encode,
     json_object,
@@ -31,9 +31,9 @@ class ClaudeDialect:
 
     reads_lines = True
 
-    def __init__(self, asked: Opening) -> None:
+    def __init__(self, asked: ProgramRequest) -> None:
         self._asked = asked
-        self._answer = AnswerText()
+        self._answer = AnswerPieces()
         self._message = ""
         # Any: JSON. What it wants to do, by question: it is sent back with a yes.
         self._wishes: dict[str | int, dict[str, Any]] = {}
@@ -55,7 +55,7 @@ class ClaudeDialect:
         if kind == "control_request":
             return self._request(line)
         if kind == "result":
-            return (SessionGone() if self._is_gone(line) else self._end(line),)
+            return (MissingSession() if self._is_gone(line) else self._end(line),)
         if kind == "system" and text_at(line, "subtype") == "init":
             session = text_at(line, "session_id")
             return (AdapterSession(session),) if session else ()
@@ -86,12 +86,12 @@ class ClaudeDialect:
         name, request = text_at(line, "request_id"), object_at(line, "request")
         if text_at(request, "subtype") != "can_use_tool":
             problem = {"subtype": "error", "request_id": name, "error": "this is not supported"}
-            return (Written(_response(problem)),)
+            return (ProgramInput(_response(problem)),)
         wish = self._wishes[name] = object_at(request, "input")
         tool = text_at(request, "tool_name")
-        return (Asked(name, shown(f"{tool} {encode(wish).decode()}")),)
+        return (PermissionQuestion(name, shown(f"{tool} {encode(wish).decode()}")),)
 
-    def answer(self, asked: Asked, *, allows: bool) -> bytes:
+    def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Return the answer to a question."""
         wish = self._wishes.pop(asked.id, {})
         decided: dict[str, Any] = (

@@ -7,12 +7,12 @@ from hermes.errors import AdapterError
 from hermes.message.reply import Usage
 from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
 from hermes.tools.programs.dialect import (
-    AnswerText,
-    Asked,
+    AnswerPieces,
     Heard,
-    Opening,
-    SessionGone,
-    Written,
+    MissingSession,
+    PermissionQuestion,
+    ProgramInput,
+    ProgramRequest,
     as_object,
     encode,
     id_at,
@@ -38,9 +38,9 @@ class CodexDialect:
 
     reads_lines = True
 
-    def __init__(self, asked: Opening) -> None:
+    def __init__(self, asked: ProgramRequest) -> None:
         self._asked = asked
-        self._answer = AnswerText()
+        self._answer = AnswerPieces()
         self._turn = ""
         self._model = asked.model
         self._usage = Usage()
@@ -67,14 +67,14 @@ class CodexDialect:
         number, result = line.get("id"), object_at(line, "result")
         if problem := object_at(line, "error"):
             if number == _THREAD and not self._asked.is_new:
-                return (SessionGone(),)
+                return (MissingSession(),)
             raise AdapterError(f"Codex failed: {text_at(problem, 'message')[:_PROBLEM_CHARS]}")
         if number == _HELLO:
-            return (Written(_line(method="initialized") + self._thread()),)
+            return (ProgramInput(_line(method="initialized") + self._thread()),)
         if number == _THREAD:
             thread = text_at(object_at(result, "thread"), "id")
             self._model = text_at(result, "model") or self._model
-            return (AdapterSession(thread), Written(self._ask(thread)))
+            return (AdapterSession(thread), ProgramInput(self._ask(thread)))
         if number == _TURN:
             self._turn = text_at(object_at(result, "turn"), "id")
         return ()
@@ -103,14 +103,20 @@ class CodexDialect:
     def _request(self, line: dict[str, Any], method: str) -> Sequence[Heard]:
         number, params = id_at(line), object_at(line, "params")
         if method == _COMMAND:
-            return (Asked(number, shown(text_at(params, "command") or "run a command")),)
+            return (
+                PermissionQuestion(number, shown(text_at(params, "command") or "run a command")),
+            )
         if method == _CHANGE:
             files = self._changes.get(text_at(params, "itemId"), "files")
-            return (Asked(number, shown(f"change {files} {text_at(params, 'reason')}".strip())),)
+            return (
+                PermissionQuestion(
+                    number, shown(f"change {files} {text_at(params, 'reason')}".strip())
+                ),
+            )
         refused = {"code": _UNSUPPORTED, "message": "this is not supported"}
-        return (Written(_line(id=number, error=refused)),)
+        return (ProgramInput(_line(id=number, error=refused)),)
 
-    def answer(self, asked: Asked, *, allows: bool) -> bytes:
+    def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Return the answer to a question."""
         return _line(id=asked.id, result={"decision": "accept" if allows else "decline"})
 

@@ -23,27 +23,35 @@ _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PermissionQuestion(msgspec.Struct, frozen=True):
     """The program asks whether it may do something; `id` is its own name for the question."""
 
     id: str | int
     text: str
 
 
-class Written(msgspec.Struct, frozen=True):
+class ProgramInput(msgspec.Struct, frozen=True):
     """What is to be written to the program."""
 
     data: bytes
 
 
-class SessionGone(msgspec.Struct, frozen=True):
+class MissingSession(msgspec.Struct, frozen=True):
     """The program does not know the session that it should resume; it has done nothing."""
 
 
-Heard = TextDelta | AdapterSession | AdapterStatus | AdapterEnd | Asked | Written | SessionGone
+Heard = (
+    TextDelta
+    | AdapterSession
+    | AdapterStatus
+    | AdapterEnd
+    | PermissionQuestion
+    | ProgramInput
+    | MissingSession
+)
 
 
-class Opening(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a program is asked: the message, its session if there is one, and where it works."""
 
     prompt: str
@@ -70,7 +78,7 @@ class Dialect(Protocol):
         """Return what a line means; raises `AdapterError` if it says that the program failed."""
         ...
 
-    def answer(self, asked: Asked, *, allows: bool) -> bytes:
+    def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Return the answer to a question."""
         ...
 
@@ -79,7 +87,7 @@ class Dialect(Protocol):
         ...
 
 
-class AnswerText:
+class AnswerPieces:
     """The text of an answer, of several messages with a blank line between them."""
 
     def __init__(self) -> None:
@@ -110,9 +118,9 @@ class TextDialect:
 
     reads_lines = False
 
-    def __init__(self, asked: Opening) -> None:
+    def __init__(self, asked: ProgramRequest) -> None:
         self._asked = asked
-        self._answer = AnswerText()
+        self._answer = AnswerPieces()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def opening(self) -> bytes:
@@ -124,7 +132,7 @@ class TextDialect:
         text = self._decoder.decode(data)
         return (self._answer.add(text),) if text else ()
 
-    def answer(self, asked: Asked, *, allows: bool) -> bytes:
+    def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Nothing is asked."""
         return b""
 
@@ -142,9 +150,9 @@ class LinesDialect:
 
     reads_lines = True
 
-    def __init__(self, asked: Opening) -> None:
+    def __init__(self, asked: ProgramRequest) -> None:
         self._asked = asked
-        self._answer = AnswerText()
+        self._answer = AnswerPieces()
 
     def opening(self) -> bytes:
         """Return what is asked."""
@@ -160,16 +168,16 @@ class LinesDialect:
         if status := text_at(line, "status"):
             return (AdapterStatus(status[:200]),)
         if ask := text_at(line, "ask"):
-            return (Asked(id_at(line), ask[:_SHOWN]),)
+            return (PermissionQuestion(id_at(line), ask[:_SHOWN]),)
         if problem := text_at(line, "error"):
             raise AdapterError(problem[:_SHOWN])
         if line.get("gone") is True:
-            return (SessionGone(),)
+            return (MissingSession(),)
         if line.get("end") is True:
             return (self._answer.end(usage_of(line.get("usage")), model=text_at(line, "model")),)
         return ()
 
-    def answer(self, asked: Asked, *, allows: bool) -> bytes:
+    def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Return a line with the answer."""
         return encode({"id": asked.id, "allows": allows}) + b"\n"
 

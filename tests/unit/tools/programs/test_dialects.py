@@ -12,19 +12,21 @@ from hermes.ports.provider import TextDelta
 from hermes.tools.programs.claude import ClaudeDialect
 from hermes.tools.programs.codex import CodexDialect
 from hermes.tools.programs.dialect import (
-    Asked,
     Dialect,
     Heard,
     LinesDialect,
-    Opening,
-    SessionGone,
+    MissingSession,
+    PermissionQuestion,
+    ProgramInput,
+    ProgramRequest,
     TextDialect,
-    Written,
 )
 
 pytestmark = pytest.mark.req("A25")
-NEW = Opening(prompt="hello", session="s1", model="m", folder="/files")
-AGAIN = Opening(prompt="hello", session="s1", is_new=False, folder="/files", system="Be brief.")
+NEW = ProgramRequest(prompt="hello", session="s1", model="m", folder="/files")
+AGAIN = ProgramRequest(
+    prompt="hello", session="s1", is_new=False, folder="/files", system="Be brief."
+)
 
 
 def hear(dialect: Dialect, *lines: dict[str, Any]) -> list[Heard]:
@@ -78,11 +80,11 @@ def test_claude_asks_and_gets_its_own_wish_back_with_a_yes() -> None:
     dialect = ClaudeDialect(NEW)
     wish = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
     (asked,) = hear(dialect, {"type": "control_request", "request_id": "r1", "request": wish})
-    assert isinstance(asked, Asked)
+    assert isinstance(asked, PermissionQuestion)
     yes = json.loads(dialect.answer(asked, allows=True))["response"]
     no = json.loads(dialect.answer(asked, allows=False))["response"]
 
-    assert asked == Asked("r1", 'Bash {"command":"ls"}')
+    assert asked == PermissionQuestion("r1", 'Bash {"command":"ls"}')
     assert yes["response"] == {"behavior": "allow", "updatedInput": {"command": "ls"}}
     assert (no["request_id"], no["response"]["behavior"]) == ("r1", "deny")
 
@@ -91,7 +93,7 @@ def test_claude_is_told_what_we_do_not_do() -> None:
     request = {"type": "control_request", "request_id": "r1", "request": {"subtype": "hook"}}
     (answer,) = hear(ClaudeDialect(NEW), request)
 
-    assert isinstance(answer, Written)
+    assert isinstance(answer, ProgramInput)
     assert json.loads(answer.data)["response"]["subtype"] == "error"
 
 
@@ -99,7 +101,9 @@ def test_claude_is_told_what_we_do_not_do() -> None:
     ("asked", "turns", "error"),
     [(AGAIN, 1, AdapterError), (NEW, 0, AdapterError)],
 )
-def test_claude_says_that_it_failed(asked: Opening, turns: int, error: type[AdapterError]) -> None:
+def test_claude_says_that_it_failed(
+    asked: ProgramRequest, turns: int, error: type[AdapterError]
+) -> None:
     result = claude_result(is_error=True, num_turns=turns, subtype="error_during_execution")
     with pytest.raises(error, match="Claude Code failed: error_during_execution"):
         hear(ClaudeDialect(asked), result)
@@ -108,10 +112,10 @@ def test_claude_says_that_it_failed(asked: Opening, turns: int, error: type[Adap
 def test_claude_without_its_session_has_done_nothing() -> None:
     result = claude_result(is_error=True, num_turns=0, subtype="error_during_execution")
 
-    assert hear(ClaudeDialect(AGAIN), result) == [SessionGone()]
+    assert hear(ClaudeDialect(AGAIN), result) == [MissingSession()]
 
 
-def begun_codex(asked: Opening = NEW) -> tuple[CodexDialect, list[Heard]]:
+def begun_codex(asked: ProgramRequest = NEW) -> tuple[CodexDialect, list[Heard]]:
     dialect = CodexDialect(asked)
     thread = {"thread": {"id": "t1"}, "model": "gpt"}
     return dialect, hear(
@@ -123,7 +127,7 @@ def begun_codex(asked: Opening = NEW) -> tuple[CodexDialect, list[Heard]]:
 
 
 def lines_of(event: Heard) -> list[dict[str, Any]]:
-    assert isinstance(event, Written)
+    assert isinstance(event, ProgramInput)
     return [json.loads(line) for line in event.data.splitlines()]
 
 
@@ -149,7 +153,7 @@ def test_codex_resumes_its_session() -> None:
 def test_codex_says_that_it_has_no_such_session() -> None:
     refused = {"id": 2, "error": {"message": "no rollout found"}}
 
-    assert hear(CodexDialect(AGAIN), refused) == [SessionGone()]
+    assert hear(CodexDialect(AGAIN), refused) == [MissingSession()]
     with pytest.raises(AdapterError, match="Codex failed: no rollout found"):
         hear(CodexDialect(NEW), refused)
 
@@ -193,9 +197,9 @@ def test_codex_asks_before_commands_and_changes() -> None:
         {"id": 2, **codex("item/tool/requestUserInput")},
     )
 
-    assert asked[:2] == [Asked(0, "ls"), Asked(1, "change a.py\n+x")]
+    assert asked[:2] == [PermissionQuestion(0, "ls"), PermissionQuestion(1, "change a.py\n+x")]
     assert lines_of(asked[2])[0]["error"]["code"] == -32601
-    assert json.loads(dialect.answer(Asked(0, ""), allows=True)) == {
+    assert json.loads(dialect.answer(PermissionQuestion(0, ""), allows=True)) == {
         "id": 0,
         "result": {"decision": "accept"},
     }
