@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 __getattr__ = late_names(
     globals(),
-    Hermes="hermes.app.embedded",
-    HermesPiece="hermes.app.embedded",
-    HermesReply="hermes.app.embedded",
+    Hermes="hermes.app.library",
+    HermesPiece="hermes.app.library",
+    HermesReply="hermes.app.library",
 )

@@ -1,5 +1,5 @@
-from hermes.app.embedded import Hermes as Hermes
-from hermes.app.embedded import HermesPiece as HermesPiece
-from hermes.app.embedded import HermesReply as HermesReply
+from hermes.app.library import Hermes as Hermes
+from hermes.app.library import HermesPiece as HermesPiece
+from hermes.app.library import HermesReply as HermesReply
 
 __version__: str

@@ -175,7 +175,7 @@ async def test_importing_hermes_imports_nothing_of_it(tmp_path: Path) -> None:
     assert said.decode().splitlines() == [
         "['hermes', 'hermes.lazy']",
         "0.1.0",
-        "hermes.app.embedded",
+        "hermes.app.library",
     ]
 
 
