@@ -50,7 +50,7 @@ MessageName = Annotated[
 ]
 
 
-class SendMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MessageCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Send a message to the assistant, and wait for its reply.
 
     Messages with the same `conversation` continue it.
@@ -136,7 +136,7 @@ class FoundLine(msgspec.Struct, frozen=True, kw_only=True):
     snippet: str
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class FoundLines(msgspec.Struct, frozen=True, kw_only=True):
     """What a search found; unless it `is_complete` there may be more."""
 
     found: tuple[FoundLine, ...]
@@ -223,7 +223,7 @@ class McpTools:
             raise BadRequest(f"The arguments of {name} do not fit: {error}.") from None
         return await tool.run(self, caller, asked)
 
-    async def send(self, caller: ApiCaller, ask: SendMessage) -> TurnView:
+    async def send(self, caller: ApiCaller, ask: MessageCall) -> TurnView:
         """Accept a message for the agent that answers the caller, and wait for its reply."""
         source = _source(caller, ask.conversation or _DEFAULT_CONVERSATION)
         person_id = await self._person(caller)
@@ -266,13 +266,13 @@ class McpTools:
             )
         )
 
-    async def find(self, caller: ApiCaller, ask: SearchMessages) -> Found:
+    async def find(self, caller: ApiCaller, ask: SearchMessages) -> FoundLines:
         """Return what the caller's person may find in a direct chat of their own."""
         search, person_id = self._parts.search, await self._person(caller)
         if search is None:
             raise BadRequest("Search is switched off here: search.enabled in config.yaml is false.")
         if person_id is None:
-            return Found(found=(), is_complete=True)
+            return FoundLines(found=(), is_complete=True)
         chat = SessionKey(
             agent="", platform=_PLATFORM, chat_type="dm", chat_id=_chat(caller, "c", "")
         )
@@ -298,7 +298,7 @@ class McpTools:
             )
             for one in result.found
         )
-        return Found(found=tuple(lines), is_complete=result.is_complete and not result.unread)
+        return FoundLines(found=tuple(lines), is_complete=result.is_complete and not result.unread)
 
     async def list_sessions(self, caller: ApiCaller, ask: ListSessions) -> PersonSessions:
         """Return the sessions of the caller's person."""
@@ -391,7 +391,7 @@ def _is_foreign(source: Source, caller: ApiCaller) -> bool:
 # A table; the formatter would make it three times as long.
 # fmt: off
 TOOLS = (
-    OfferedTool(name="send_message", asks=SendMessage, run=McpTools.send, changes=True),
+    OfferedTool(name="send_message", asks=MessageCall, run=McpTools.send, changes=True),
     OfferedTool(name="run_agent", asks=RunAgent, run=McpTools.run_agent, changes=True),
     OfferedTool(name="get_message", asks=GetMessage, run=McpTools.get),
     OfferedTool(name="list_agents", asks=ListAgents, run=McpTools.agents),

@@ -24,7 +24,7 @@ MAX_QUESTIONS = 5
 _log = structlog.get_logger(__name__)
 
 
-class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+class SamplingLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a server may ask of a model: of which agent, how often in one call, and how much."""
 
     agent: str
@@ -47,7 +47,7 @@ class RunningCall:
         ask: AskPerson | None = None,
         ask_timeout_s: float = 300.0,
         tell: Tell | None = None,
-        sampling: Sampling | None = None,
+        sampling: SamplingLimits | None = None,
     ) -> None:
         self.context = context
         self.not_taken = False

@@ -9,7 +9,7 @@ from collections.abc import Awaitable
 from hermes.errors import BadRequest, ToolError
 from hermes.tools.mcp.clean_text import cleaned, one_line
 from hermes.tools.mcp.prompts import (
-    Attached,
+    AttachedResource,
     ListedResource,
     PromptOffer,
     attached_in,
@@ -80,7 +80,7 @@ class ChatOffers:
         reading: list[Awaitable[str]] = [self._read(one, platform) for one in wanted]
         return tuple(await asyncio.gather(*reading))
 
-    async def _read(self, wanted: Attached, platform: str) -> str:
+    async def _read(self, wanted: AttachedResource, platform: str) -> str:
         name = f"@{wanted.server}:{one_line(wanted.uri, 300)}"
         server = self._servers.running(wanted.server)
         if server is None or not server.is_for(platform):

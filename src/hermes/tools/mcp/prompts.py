@@ -73,7 +73,7 @@ class PromptOffer(msgspec.Struct, frozen=True, kw_only=True):
         return " ".join(words)
 
 
-class Offered(msgspec.Struct, frozen=True):
+class ServerOffers(msgspec.Struct, frozen=True):
     """The prompts and resources of a server that may be used, and what was left out."""
 
     prompts: tuple[PromptOffer, ...] = ()
@@ -81,7 +81,7 @@ class Offered(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Attached(NamedTuple):
+class AttachedResource(NamedTuple):
     """A resource that a person names in a message."""
 
     server: str
@@ -94,7 +94,7 @@ def make_offered(
     resources: Iterable[ListedResource],
     *,
     settings: McpServerSettings,
-) -> Offered:
+) -> ServerOffers:
     """Return what may be used of a server's lists."""
     notes: list[str] = []
     offers: dict[str, PromptOffer] = {}
@@ -113,7 +113,7 @@ def make_offered(
         )
         for one, _ in zip(fit, range(_MOST_LISTED), strict=False)
     )
-    return Offered(tuple(offers.values()), listed, tuple(notes[:_MOST_ARGUMENTS]))
+    return ServerOffers(tuple(offers.values()), listed, tuple(notes[:_MOST_ARGUMENTS]))
 
 
 def may_read(uri: str, settings: McpServerSettings) -> bool:
@@ -152,12 +152,12 @@ def read_arguments(text: str, offer: PromptOffer) -> dict[str, str]:
     return given
 
 
-def attached_in(text: str, servers: Collection[str]) -> tuple[Attached, ...]:
+def attached_in(text: str, servers: Collection[str]) -> tuple[AttachedResource, ...]:
     """Return the resources that a message names, without repeats; a few at most."""
     if "@" not in text:
         return ()
     found = dict.fromkeys(
-        Attached(name, uri.rstrip(_AFTER))
+        AttachedResource(name, uri.rstrip(_AFTER))
         for name, uri in _ATTACHED.findall(text)
         if name in servers
     )

@@ -16,7 +16,7 @@ from hermes.config import NO_MCP, McpServerSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import Clock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, Sampling, Tell
+from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, SamplingLimits, Tell
 from hermes.tools.mcp.catalogue import Catalogue, ToolOffer, make_catalogue
 from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.connection import (
@@ -30,7 +30,7 @@ from hermes.tools.mcp.connection import (
     NotTaken,
 )
 from hermes.tools.mcp.grants import GrantStore
-from hermes.tools.mcp.prompts import Offered, PromptOffer, make_offered
+from hermes.tools.mcp.prompts import PromptOffer, ServerOffers, make_offered
 from hermes.tools.mcp.questions import AskPerson
 from hermes.tools.mcp.report import PromptLine, ServerStatus, State, ToolLine
 from hermes.tools.mcp.traffic_limit import Sleep, TrafficLimit
@@ -83,7 +83,7 @@ class McpServer:
         self.name = name
         self.settings = settings
         self.catalogue = Catalogue()
-        self.offered = Offered()
+        self.offered = ServerOffers()
         self.settled = asyncio.Event()
         """Set when the first attempt to connect has ended, successfully or not."""
         self._around = around
@@ -441,7 +441,7 @@ class McpServer:
                 resources = await link.list_resources() if settings.resources else ()
         except (TimeoutError, CallRefused) as error:
             why = one_line(str(error), 200) or f"nothing came within {within_s:g} s"
-            self.offered = Offered(notes=(f"its prompts and resources are not listed: {why}",))
+            self.offered = ServerOffers(notes=(f"its prompts and resources are not listed: {why}",))
         else:
             self.offered = make_offered(self.name, prompts, resources, settings=settings)
 
@@ -454,10 +454,10 @@ class McpServer:
             self._on_change()
 
 
-def _sampling(settings: McpServerSettings) -> Sampling | None:
+def _sampling(settings: McpServerSettings) -> SamplingLimits | None:
     if settings.sampling is None:
         return None
-    return Sampling(
+    return SamplingLimits(
         agent=settings.sampling, most=settings.max_samples, chars=settings.max_sample_chars
     )
 

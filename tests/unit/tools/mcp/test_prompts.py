@@ -7,7 +7,7 @@ from hermes.errors import BadRequest
 from hermes.testing.manual_time import ManualTime
 from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.prompts import (
-    Attached,
+    AttachedResource,
     ListedPrompt,
     ListedResource,
     PromptArgument,
@@ -139,7 +139,7 @@ def test_resources_are_found_where_people_write_them() -> None:
 
     found = attached_in(text, ["shop"])
 
-    assert found == (Attached("shop", "docs://a/b"), Attached("shop", "docs://c"))
+    assert found == (AttachedResource("shop", "docs://a/b"), AttachedResource("shop", "docs://c"))
     assert len(attached_in(" ".join(f"@shop:{n}" for n in range(99)), ["shop"])) == 5
     assert attached_in("@shop:" + "x" * 50_000, ["shop"])[0].uri == "x" * 1_000
 
