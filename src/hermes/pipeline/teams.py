@@ -53,7 +53,7 @@ class TaskInbox(Protocol):
     async def result(self, message_id: str) -> TurnResult | None: ...
 
 
-class TaskStore(HasStates, Protocol):
+class TeamStore(HasStates, Protocol):
     """A store that knows tasks."""
 
     @property
@@ -66,7 +66,7 @@ class TeamServices(ChildServices, Protocol):
     """What delegated tasks need beside what subagents do: somebody who stops turns."""
 
     @property
-    def store(self) -> TaskStore: ...
+    def store(self) -> TeamStore: ...
     @property
     def stop_turn(self) -> StopTurn: ...
     @property

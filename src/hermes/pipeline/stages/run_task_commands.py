@@ -20,7 +20,7 @@ from hermes.message.reply import Reply
 from hermes.pipeline.needs import CreditServices, HasWallets, Lookup, StoppableContext
 from hermes.pipeline.no_credits import no_credits_reply
 from hermes.pipeline.replies import stopped_reply
-from hermes.pipeline.teams import TaskStore, TeamJournal, TeamServices, TurnTeam
+from hermes.pipeline.teams import TeamJournal, TeamServices, TeamStore, TurnTeam
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
 from hermes.ports.tool import DelegatedTask
@@ -34,7 +34,7 @@ _NO_RIGHT = (
 )
 
 
-class CommandStore(TaskStore, HasWallets, Protocol):
+class CommandStore(TeamStore, HasWallets, Protocol):
     """A store that knows tasks, what people have left, and keys."""
 
     @property

@@ -23,7 +23,7 @@ from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
 from hermes.pipeline.replies import stopped_reply
 from hermes.pipeline.stages.fetch_media import fetched
-from hermes.pipeline.teams import AgentReach, TaskStore, TaskTurns, TeamServices, TurnTeam
+from hermes.pipeline.teams import AgentReach, TaskTurns, TeamServices, TeamStore, TurnTeam
 from hermes.pipeline.tool_questions import QuestionRecords, QuestionServices, ask_person
 from hermes.pipeline.tool_results import FinishedCall, take_result
 from hermes.pipeline.turn import Turn
@@ -55,7 +55,7 @@ class ApprovalAndQuestionRecords(Lookup[Approval], QuestionRecords, Protocol):
     """Knows what people were asked."""
 
 
-class ToolStore(HasDigest, TaskStore, Protocol):
+class ToolStore(HasDigest, TeamStore, Protocol):
     """A store that knows what tools ask of it: approvals, subagents, and whose a session is."""
 
     @property
