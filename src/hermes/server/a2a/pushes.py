@@ -22,9 +22,9 @@ from hermes.ports.tasks import DuePush, TaskPush, TaskStore
 from hermes.schedule.rounds import Rounds
 
 if TYPE_CHECKING:
-    from hermes.server.a2a.push_payload import push_payload
+    from hermes.server.a2a.tasks import push_payload
 else:
-    push_payload = lazy("hermes.server.a2a.push_payload:push_payload")
+    push_payload = lazy("hermes.server.a2a.tasks:push_payload")
 
 _EVERY_S: Final = 10.0
 _AT_ONCE: Final = 16

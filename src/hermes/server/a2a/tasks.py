@@ -3,11 +3,14 @@
 A task is an accepted message: its id is that of the message, its context is the conversation.
 """
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from a2a.compat.v0_3.conversions import to_compat_task
 from a2a.types import a2a_pb2 as pb
+from google.protobuf.json_format import MessageToDict
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hermes.message.outcome import MessageState, Outcome
@@ -153,3 +156,14 @@ def timestamp(at: float) -> Timestamp:
     """Return a time as the protocol has it, in milliseconds."""
     seconds = int(at)
     return Timestamp(seconds=seconds, nanos=int((at - seconds) * 1000) * 1_000_000)
+
+
+def push_payload(
+    status: MessageStatus, *, version: str, asked: Progress | None, is_json: bool
+) -> bytes:
+    """Return the body of a notification: the task as it is, in a version of the protocol."""
+    task = task_of(status, asked=asked, is_json=is_json)
+    if version == "0.3":
+        old = to_compat_task(task)
+        return old.model_dump_json(by_alias=True, exclude_none=True).encode()
+    return json.dumps(MessageToDict(pb.StreamResponse(task=task))).encode()
