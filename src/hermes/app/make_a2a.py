@@ -13,7 +13,7 @@ from hermes.plugins.registry import Registry
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.store import Store
-from hermes.server.a2a.channel import A2aOptions, A2aParts
+from hermes.server.a2a.channel import A2aLimits, A2aParts
 from hermes.server.a2a.pushes import TaskPushes
 from hermes.server.v1.callers import Callers
 
@@ -33,7 +33,7 @@ def make_a2a_parts(
         gateway_api=gateway_api,
         callers=Callers(store.keys, gateway_api=gateway_api, clock=clock),
         roster=roster,
-        settings=A2aOptions(
+        settings=A2aLimits(
             files=FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels),
             body_bytes=settings.server.max_body_bytes,
             wait_s=settings.a2a.wait_s,

@@ -16,7 +16,7 @@ from hermes.net.guard import Guard
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import Caller
-from hermes.server.a2a.channel import A2aCall, A2aOptions, A2aParts
+from hermes.server.a2a.channel import A2aCall, A2aLimits, A2aParts
 from hermes.server.a2a.rpc import RpcEndpoint, make_rpc
 from hermes.server.v1.callers import ApiCaller
 from hermes.testing.gateway_api import MemoryGatewayApi, Script
@@ -44,7 +44,7 @@ class Rig:
             gateway_api=self.gateway,
             callers=absent,
             roster=roster,
-            settings=A2aOptions(files=FileLimits(max_bytes=10_000, max_pixels=10_000), wait_s=5),
+            settings=A2aLimits(files=FileLimits(max_bytes=10_000, max_pixels=10_000), wait_s=5),
             clock=SystemClock(),
             make_id=make_id,
             tasks=absent,

@@ -41,7 +41,7 @@ _CARD_NAMES = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _BODY_S = 30.0
 
 
-class A2aOptions(msgspec.Struct, frozen=True, kw_only=True):
+class A2aLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits and times, and who may read the agent cards; `public_url` is this gateway's address."""
 
     files: FileLimits
@@ -57,7 +57,7 @@ class A2aParts(msgspec.Struct, frozen=True, kw_only=True):
     gateway_api: GatewayApi
     callers: Callers
     roster: Roster
-    settings: A2aOptions
+    settings: A2aLimits
     clock: Clock
     make_id: MakeId
     tasks: TaskStore

@@ -161,7 +161,7 @@ def timestamp(at: float) -> Timestamp:
 def push_payload(
     status: MessageStatus, *, version: str, asked: Progress | None, is_json: bool
 ) -> bytes:
-    """Return what a notification of a task says, in the version in which it was asked for."""
+    """Return the body of a notification: the task as it is, in a version of the protocol."""
     task = task_of(status, asked=asked, is_json=is_json)
     if version == "0.3":
         old = to_compat_task(task)
