@@ -275,7 +275,8 @@ def _unwrapped_effects(source: Source) -> Iterator[str]:
 def _is_effect(receiver: str, verb: str) -> bool:
     last = receiver.rpartition(".")[2].strip("_")
     if verb == "stream":
-        return True
+        # Its own `stream` is called by who calls it; `http` asks for tokens, before a session and its calls.
+        return last not in {"self", "http"}
     if verb == "run":
         return last in {"tool", "tools"}
     return verb in {"send", "edit", "find"} and last not in _NO_CHANNELS

@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from hermes import failpoints
 from hermes.agents.roster import adapter_agent
 from hermes.calls.costs import Cost
 from hermes.config import Settings
@@ -182,7 +183,11 @@ class _Call:
             turn, "adapter", name=self._runtime, prepared=freeze(turn, ctx)
         )
         stoppable = ctx.interrupt.scope()
-        async with aclosing(self._adapter.stream(await self._call(self._ordinal))) as events:
+        call = await self._call(self._ordinal)
+        async with (
+            failpoints.outside("adapter.call"),
+            aclosing(self._adapter.stream(call)) as events,
+        ):
             while True:
                 with stoppable:
                     event = await anext(events)

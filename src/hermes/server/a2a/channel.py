@@ -6,7 +6,7 @@ then the SDK. It is imported by the first call.
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from starlette.routing import Route
@@ -91,6 +91,34 @@ class CallContext:
 MakeParts = Callable[[GatewayApi], A2aParts]
 
 
+class RpcRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of A2A, as JSON-RPC 2.0: `method` is such as `message/send` (0.3) or `SendMessage` (1.0)."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: str | int | None = None
+    # Any: what the protocol says of the method.
+    params: dict[str, Any] = {}
+
+
+class RpcAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to a request of A2A: a `result` or an `error`."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int | None
+    # Any: what the protocol says of the method.
+    result: Any = None
+    error: dict[str, Any] | None = None
+
+
+class CardFields(msgspec.Struct, frozen=True, kw_only=True):
+    """What every agent card has; the protocol adds more."""
+
+    name: str
+    description: str
+    version: str
+
+
 class A2aChannel:
     """The Agent2Agent protocol as a channel; its transport is the HTTP server itself."""
 
@@ -138,6 +166,8 @@ class A2aChannel:
                 path="/workspaces/{id}/a2a",
                 group="A2A",
                 summary="Call an agent over A2A (JSON-RPC, versions 1.0 and 0.3).",
+                request=RpcRequest,
+                report=RpcAnswer,
                 streams=True,
             ),
             ApiEndpoint(
@@ -146,6 +176,7 @@ class A2aChannel:
                 path="/workspaces/{id}/.well-known/agent-card.json",
                 group="A2A",
                 summary="Return the agent card of an agent.",
+                report=CardFields,
             ),
             ApiEndpoint(
                 name="a2a.default_card",
@@ -153,6 +184,7 @@ class A2aChannel:
                 path="/.well-known/agent-card.json",
                 group="A2A",
                 summary="Return the agent card of the default agent.",
+                report=CardFields,
             ),
         )
 
