@@ -157,6 +157,7 @@ async def card_server(reached: list[str]) -> AsyncIterator[str]:
             "types": {**GOOD, "url": base, "skills": 3, "capabilities": "yes"},
             "nameless": {**GOOD, "name": "", "url": base},
             "list": [GOOD],
+            "many": {**GOOD, "url": base, "x": [1] * 20_000},
         }
         if name == "huge":
             return web.Response(body=b'{"name": "' + b"x" * 400_000 + b'"}')
@@ -198,6 +199,7 @@ LIES = {
     "types": "is no agent card",
     "nameless": "has no name",
     "list": "is no agent card",
+    "many": "more than 10,000 values",
     "huge": "exceeds 262144 bytes",
     "html": "is no agent card",
     "locked": "only with a key",
