@@ -442,6 +442,34 @@ async def test_m11_a_stopped_turn_stops_its_tasks(tmp_path: Path, tool: str) -> 
         assert await rig.outcome(task.id) == "interrupted"
 
 
+@pytest.mark.req("M11", "J8", "J12")
+async def test_m11_a_turn_that_was_stopped_before_a_crash_stops_every_task_below_it(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+
+    def work(seen: SeenConversation) -> ScriptedTurn:
+        return ScriptedTurn(tools=(call("delegate_task", workspaces=["writer"], task="hang"),))
+
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.last_text == "hang":
+            return ScriptedTurn(fault="hang")
+        return at_the_workers(work)(seen, number)
+
+    async with team_rig(tmp_path, script=script, clock=clock) as rig:
+        message_id = await rig.say("delegate delegate_task digger")
+        await rig.until(lambda: len(rig.model.calls) == 3)
+        task = await child_of(rig, message_id)
+        inner = await child_of(rig, task.id)
+        await rig.store.turns.interrupt(message_id, by="tasks/cancel")
+
+    clock.advance(5)
+    async with team_rig(tmp_path, script=HANGING, clock=clock) as rig:
+        ids = (inner.id, task.id, message_id)
+        assert [await rig.outcome(one) for one in ids] == ["interrupted"] * 3
+        assert rig.model.calls == []
+
+
 @pytest.mark.req("M11", "J12", "J14")
 @pytest.mark.parametrize(("is_stopped", "outcome"), [(True, "interrupted"), (False, "answered")])
 async def test_m11_a_task_that_waits_for_a_place_begins_unless_its_turn_was_stopped(
