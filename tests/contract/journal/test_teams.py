@@ -656,11 +656,14 @@ async def test_m11_a_key_reaches_the_agents_that_it_may_use_and_pays_for_the_tas
         told = tasks_in(await reply_to(rig, await program_says(rig, text, key="k_1", token="")))
         task_id = told[0]["task_id"]
         foreign = await program_says(rig, f"task_result {task_id}", key="k_2", token="")
+        late = await program_says(rig, "delegate_task writer 'write'", key="k_gone", token="")
         rows = await rig.store.spend.report("key", first_day="1970-01-01", last_day="2999-01-01")
 
         assert told[0]["reply"] == "#1 dig"
         assert told[1]["error"] == "this key may not use the workspace 'writer'"
         assert [(row.name, row.calls) for row in rows] == [("k_1", 1)]
+        (gone,) = tasks_in(await reply_to(rig, late))
+        assert gone["error"] == "the key that this message came with was deleted"
         (unknown,) = tasks_in(await reply_to(rig, foreign))
         assert unknown["error"].startswith(f"no task {task_id!r} was given from here")
 
