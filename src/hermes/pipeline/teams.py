@@ -16,7 +16,7 @@ import structlog
 from hermes.agents.roster import Agent
 from hermes.errors import Refused, ToolError, TryLater
 from hermes.message.outcome import MessageState, Outcome
-from hermes.message.session_key import child_lane, depth_of, root_lane, task_lane
+from hermes.message.session_key import child_lane, root_lane, task_lane
 from hermes.pipeline.children import ChildServices, FirstMessages, HasStates, child_event, end_of
 from hermes.pipeline.needs import StageContext, StopTurn, TimelineWriter
 from hermes.pipeline.turn import Turn
@@ -217,7 +217,7 @@ class TurnTeam:
         if above is not None and agent.key in above.agents:
             raise ToolError(f"{name!r} waits for this task itself: that would be a circle")
         deepest = services.settings.tools.delegate_depth
-        if depth_of(turn.lane) >= deepest:
+        if turn.depth >= deepest:
             raise ToolError(
                 f"tasks may be nested {deepest} deep at most (tools.delegate_depth): do it yourself"
             )

@@ -24,6 +24,7 @@ from hermes.adapters.a2a.card import fetch_card
 from hermes.adapters.a2a.guarded_transport import GuardedTransport
 from hermes.errors import AdapterError, NetError
 from hermes.message.chat import ChatMessage
+from hermes.message.event import DEPTH
 from hermes.message.parts import AudioPart, FilePart, ImagePart, NotePart, TextPart
 from hermes.net.client import HttpClient
 from hermes.ports.adapter import (
@@ -104,6 +105,7 @@ class RemoteAgent:
             task_id=place.task_id,
             parts=_parts_of(call, is_first=is_first),
         )
+        message.metadata.update({DEPTH: call.depth + 1})
         answer = _Answer(place.context_id)
         try:
             sending = self._client.send_message(pb.SendMessageRequest(message=message))
