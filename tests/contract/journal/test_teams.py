@@ -442,6 +442,31 @@ async def test_m11_a_stopped_turn_stops_its_tasks(tmp_path: Path, tool: str) -> 
         assert await rig.outcome(task.id) == "interrupted"
 
 
+@pytest.mark.req("M11", "J9", "J12")
+@pytest.mark.parametrize("tool", ["delegate_task", "delegate_task_async"])
+async def test_m11_a_stopped_turn_stops_its_task_that_waits_for_a_person(
+    tmp_path: Path, tool: str
+) -> None:
+    danger = RunTool("danger", traits=ToolTraits(needs_approval=True))
+    work = at_the_workers(lambda _: ScriptedTurn(tools=(ToolUse("danger"),)))
+
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.tool_results and seen.last_text != "the task":
+            return ScriptedTurn(fault="hang")
+        return work(seen, number)
+
+    async with team_rig(tmp_path, script=script, tools=(danger,)) as rig:
+        message_id = await rig.say(f"delegate {tool} digger")
+        await rig.until(some(lambda: rig.store.approvals.waiting_around(rig.lane())))
+        task = await child_of(rig, message_id)
+        await rig.answer("/stop")
+
+        assert await rig.outcome(message_id) == "interrupted"
+        assert await rig.outcome(task.id) == "interrupted"
+        assert await rig.store.approvals.waiting_around(rig.lane()) == ()
+        assert danger.runs == 0
+
+
 @pytest.mark.req("M11", "J8", "J12")
 async def test_m11_a_turn_that_was_stopped_before_a_crash_stops_every_task_below_it(
     tmp_path: Path,
