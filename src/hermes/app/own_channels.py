@@ -1,7 +1,7 @@
 """Builds the channels whose requests come through the gateway's own server: REST, web, /v1, /mcp, A2A."""
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from hermes import __version__
@@ -50,10 +50,13 @@ def own_channels(
         return await explain(storage.store, message_id, now=clock.now(), include_text=True)
 
     # One for all doors: what is left of a key's rate is kept there.
-    @cache
+    shared: list[Callers] = []
+
     def callers(gateway_api: GatewayApi) -> Callers:
-        keys, runs = storage.store.keys, context.run_keys
-        return Callers(keys, gateway_api=gateway_api, clock=clock, runs=runs)
+        if not shared:
+            keys, runs = storage.store.keys, context.run_keys
+            shared.append(Callers(keys, gateway_api=gateway_api, clock=clock, runs=runs))
+        return shared[0]
 
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
         return _v1_parts(context, storage, callers=callers(gateway_api), gateway_api=gateway_api)
