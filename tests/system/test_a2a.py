@@ -282,6 +282,17 @@ async def test_a_key_has_its_budget_and_its_agents(live: Live) -> None:
     assert codes == ["forbidden", "unauthenticated", "forbidden"]
 
 
+@pytest.mark.req("M10")
+async def test_the_rate_of_a_key_counts_on_every_door(live: Live) -> None:
+    slow = await key(live, requests_per_minute=1)
+    async with aiohttp.ClientSession(headers={"authorization": f"Bearer {slow}"}) as http:
+        listed = await http.get(f"{live.url}/v1/models")
+    refused = await raw(live, {"jsonrpc": "2.0", "id": 1, "method": "message/send"}, token=slow)
+
+    assert listed.status == 200
+    assert refused["error"]["code"] == "rate_limited"
+
+
 @both
 @pytest.mark.req("M10")
 async def test_files_and_data_reach_the_model(live: Live, version: str) -> None:

@@ -27,6 +27,7 @@ class Receiver:
         self.url = ""
         self.status = 200
         self.headers: dict[str, str] = {}
+        self.delay_s = 0.0
         self.got: list[web.Request] = []
         # Any: JSON.
         self.bodies: list[Any] = []
@@ -36,7 +37,9 @@ class Receiver:
         self.got.append(request)
         self.bodies.append(await request.json())
         self._new.set()
-        return web.Response(status=self.status, headers=self.headers)
+        answer = web.Response(status=self.status, headers=self.headers)
+        await asyncio.sleep(self.delay_s)
+        return answer
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(PATIENCE_S):
@@ -264,3 +267,46 @@ async def test_a_question_is_a_notification_too(tmp_path: Path) -> None:
 
     states = [body["task"]["status"]["state"] for body in receiver.bodies]
     assert states == ["TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"]
+
+
+@pytest.mark.req("M10")
+async def test_every_question_of_a_task_is_a_notification(tmp_path: Path) -> None:
+    tool = '"""Shop."""\nfrom hermes.tools import tool\n\n\n@tool(needs_approval=True)\ndef pay(n: int) -> str:\n    """Pay."""\n    return "paid"\n'
+    home = home_with(tmp_path, CONFIG + "tools:\n  modules: [shop.py]\n")
+    (home / "shop.py").write_text(tool)
+    (home / "shop.py").chmod(0o600)
+    text = '[[tool:pay {"n": 1}]] [[tool:pay {"n": 2}]]'
+    async with (
+        model_server() as url,
+        receiving() as receiver,
+        live_gateway(home, with_model(url)) as live,
+        a2a_client(live, "1.0") as client,
+    ):
+        (begun,) = await said(client, ask(text, configuration=notified(receiver)))
+        for number in (1, 2):
+            await receiver.until(number)
+            yes = ask("yes", task_id=begun.task.id, message_id=f"yes-{number}")
+            await said(client, yes)
+        await receiver.until(3)
+
+    states = [body["task"]["status"]["state"] for body in receiver.bodies]
+    assert states == [*["TASK_STATE_INPUT_REQUIRED"] * 2, "TASK_STATE_COMPLETED"]
+
+
+@pytest.mark.req("M10")
+async def test_a_place_that_is_replaced_while_it_is_told_is_told_too(tmp_path: Path) -> None:
+    async with (
+        model_server() as url,
+        receiving() as old,
+        receiving() as new,
+        live_gateway(home_with(tmp_path), with_model(url)) as live,
+        a2a_client(live, "1.0") as client,
+    ):
+        old.delay_s = 2.0
+        (begun,) = await said(client, ask("Hello", configuration=notified(old, id="mine")))
+        await old.until(1)
+        config = pb.TaskPushNotificationConfig(task_id=begun.task.id, id="mine", url=new.url)
+        await client.create_task_push_notification_config(config)
+        await new.until(1)
+
+    assert (len(old.got), len(new.got)) == (1, 1)

@@ -100,6 +100,31 @@ async def test_a_call_of_a_remote_agent_goes_on_after_kill_9(tmp_path: Path) -> 
     assert len(turns["interactions"]) == 1
 
 
+@pytest.mark.req("M10", "M11")
+async def test_agents_that_call_each_other_in_a_circle_end_with_an_error(tmp_path: Path) -> None:
+    async with (
+        model_server() as url,
+        live_gateway(home_at(tmp_path / "home"), with_model(url)) as live,
+    ):
+        key = (await control(live, "POST", "/control/keys", user="here"))["secret"]
+        await control(live, "PUT", "/settings/secrets", key="OWN_KEY", value=key)
+        main = f"{live.url}/workspaces/main"
+        named = {"name": "far", "secret": "OWN_KEY"}
+        await control(live, "POST", "/control/remote-agents", url=main, **named)
+        await prepared(live, "far")
+        adapter = {"url": f"{live.url}/workspaces/far", "secret": "OWN_KEY"}
+        itself = f"adapter={json.dumps(adapter)}"
+        edited = await run_command(live.home, "agents", "edit", "far", "--set", itself)
+        assert edited.returncode == 0, edited.stderr
+        await prepared(live, "far")
+        answer = await say(live, "far", "round and round")
+        turns = await control(live, "GET", "/control/interactions?limit=100")
+
+    assert answer["outcome"] == "failed"
+    assert "in a circle" in answer["reply"]
+    assert len(turns["interactions"]) == 5
+
+
 async def begun(live: Live) -> None:
     """Wait until a turn runs."""
     async with asyncio.timeout(30):
@@ -157,6 +182,7 @@ async def card_server(reached: list[str]) -> AsyncIterator[str]:
             "types": {**GOOD, "url": base, "skills": 3, "capabilities": "yes"},
             "nameless": {**GOOD, "name": "", "url": base},
             "list": [GOOD],
+            "many": {**GOOD, "url": base, "x": [1] * 20_000},
         }
         if name == "huge":
             return web.Response(body=b'{"name": "' + b"x" * 400_000 + b'"}')
@@ -198,6 +224,7 @@ LIES = {
     "types": "is no agent card",
     "nameless": "has no name",
     "list": "is no agent card",
+    "many": "more than 10,000 values",
     "huge": "exceeds 262144 bytes",
     "html": "is no agent card",
     "locked": "only with a key",

@@ -16,13 +16,21 @@ def _push(name: str) -> TaskPush:
 
 
 def _due(name: str) -> DuePush:
-    return DuePush(push=_push(name), state=MessageState.DONE, outcome=Outcome.ANSWERED, attempts=0)
+    return DuePush(
+        push=_push(name),
+        state=MessageState.DONE,
+        outcome=Outcome.ANSWERED,
+        news="answered",
+        attempts=0,
+    )
 
 
 async def prepare_pushes(store: Store, clock: ManualClock) -> None:
     """Keep the places of a task."""
     for name in _NAMES:
         await _keep(store, name)
+    for name in ("told", "failed"):
+        await store.tasks.begin_push(_due(name), until=9.0)
 
 
 async def _keep(store: Store, name: str) -> None:

@@ -25,18 +25,20 @@ def make_a2a_parts(
     clock: Clock,
     client: HttpClient,
     gateway_api: GatewayApi,
+    callers: Callers,
 ) -> A2aParts:
     """Return the dependencies of the channel."""
     media, public_url = settings.media, settings.server.public_url
     roster = make_roster(store, settings)
     return A2aParts(
         gateway_api=gateway_api,
-        callers=Callers(store.keys, gateway_api=gateway_api, clock=clock),
+        callers=callers,
         roster=roster,
         settings=A2aLimits(
             files=FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels),
             body_bytes=settings.server.max_body_bytes,
             wait_s=settings.a2a.wait_s,
+            delegate_depth=settings.tools.delegate_depth,
             public_cards=settings.a2a.public_cards,
             public_url="" if public_url is None else str(public_url).rstrip("/"),
         ),

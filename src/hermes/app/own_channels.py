@@ -8,7 +8,6 @@ from hermes import __version__
 from hermes.app.gateway_parts import GatewayContext, Storage
 from hermes.app.make_a2a import make_a2a_parts
 from hermes.app.make_agents import make_roster
-from hermes.app.make_models import ModelLayer
 from hermes.app.make_terminal import Terminal
 from hermes.channels.rest.channel import RestChannel, RestSettings
 from hermes.channels.web.channel import WebChannel, WebSettings
@@ -20,7 +19,6 @@ from hermes.net.client import HttpClient
 from hermes.plugins.manifest import load_capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
-from hermes.ports.store import Store
 from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.mcp.endpoint import McpEndpoint
 from hermes.server.mcp.tools import McpParts, McpTools
@@ -51,12 +49,26 @@ def own_channels(
     async def story(message_id: str) -> WhyReport:
         return await explain(storage.store, message_id, now=clock.now(), include_text=True)
 
+    # One for all doors: what is left of a key's rate is kept there.
+    shared: list[Callers] = []
+
+    def callers(gateway_api: GatewayApi) -> Callers:
+        if not shared:
+            keys, runs = storage.store.keys, context.run_keys
+            shared.append(Callers(keys, gateway_api=gateway_api, clock=clock, runs=runs))
+        return shared[0]
+
     def v1_parts(gateway_api: GatewayApi) -> V1Parts:
-        return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
+        return _v1_parts(context, storage, callers=callers(gateway_api), gateway_api=gateway_api)
 
     def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
         return make_a2a_parts(
-            storage.store, context.settings, clock=clock, client=client, gateway_api=gateway_api
+            storage.store,
+            context.settings,
+            clock=clock,
+            client=client,
+            gateway_api=gateway_api,
+            callers=callers(gateway_api),
         )
 
     def mcp(parts: V1Parts, gateway_api: GatewayApi) -> McpEndpoint:
@@ -105,13 +117,12 @@ def _mcp_tools(
 
 
 def _v1_parts(
-    context: GatewayContext, store: Store, *, models: ModelLayer, gateway_api: GatewayApi
+    context: GatewayContext, storage: Storage, *, callers: Callers, gateway_api: GatewayApi
 ) -> V1Parts:
     """Return the dependencies of the endpoints under /v1."""
+    store, models = storage.store, storage.models
     return V1Parts(
-        callers=Callers(
-            store.keys, gateway_api=gateway_api, clock=context.clock, runs=context.run_keys
-        ),
+        callers=callers,
         planner=models.planner,
         calls=models.calls,
         embeddings=models.embeddings,

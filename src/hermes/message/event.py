@@ -37,6 +37,10 @@ class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     is_operators: bool = False
 
 
+# As what the `depth` of an event travels to another gateway, in the metadata of a message.
+DEPTH: Final = "hermes/depth"
+
+
 class Delegation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How a turn that another one has started came about.
 
@@ -66,7 +70,8 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     on with one. `task` is the task type that the sender asked for, whose route chooses the model. `scheduled`
     is set if no person wrote it just now: one of their jobs was due. A `delegation` is there if another
     turn has started it. It `may_delegate` if the credential that sent it holds that right: then its text may
-    be commands that delegate tasks. `raw` is the unchanged wire
+    be commands that delegate tasks. `depth` is how many agents of other gateways have passed it on, each by a
+    call of the next one. `raw` is the unchanged wire
     event, kept for debugging.
     """
 
@@ -97,6 +102,7 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     scheduled: ScheduledRun | None = None
     delegation: Delegation | None = None
     may_delegate: bool = False
+    depth: int = 0
     raw: msgspec.Raw = NO_RAW
 
     @property

@@ -8,7 +8,7 @@ from hermes.errors import AgentNotReady, AgentUnavailable, NotFound, ToolError
 from hermes.message.event import Delegation, MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
-from hermes.message.session_key import child_lane, depth_of
+from hermes.message.session_key import child_lane
 from hermes.pipeline.needs import (
     Follow,
     HasClock,
@@ -92,7 +92,7 @@ async def run_child(
     number = ctx.journal.next_child(call)
     services = ctx.services
     deepest = services.settings.tools.delegate_depth
-    if depth_of(turn.lane) >= deepest:
+    if turn.depth >= deepest:
         raise ToolError(f"subagents may be nested {deepest} deep at most")
     try:
         chosen = await services.roster.get(agent or turn.agent.key)
@@ -129,6 +129,7 @@ def child_event(
         key=turn.event.key,
         token=turn.event.token,
         internal=True,
+        depth=turn.event.depth,
         scheduled=turn.event.scheduled,
         delegation=Delegation(agents=agents, until=until),
     )

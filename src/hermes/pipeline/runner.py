@@ -255,7 +255,7 @@ class TurnRunner:
         return age > settings.inbox.expire_after_s
 
     async def _stopped_parent(self, message: MessageRecord) -> str | None:
-        """Return who stopped the parent of a subagent's message, or the parent that has ended."""
+        """Return who stopped a turn above a subagent's message, or the parent that has ended."""
         if message.event is None or not message.event.internal:
             return None
         parent_id = parent_of(message.event)
@@ -265,7 +265,8 @@ class TurnRunner:
         if parent.state is MessageState.DONE:
             goes_on = is_task(message.lane) and parent.outcome is not Outcome.INTERRUPTED
             return None if goes_on else parent_id
-        return parent.interrupted_by
+        # After a crash it may not have ended yet, nor its own parent that was stopped.
+        return parent.interrupted_by or await self._stopped_parent(parent)
 
     async def _prepare(
         self, own: Turn, ctx: TurnContext, *, noted: int

@@ -16,7 +16,7 @@ import structlog
 from hermes.agents.roster import Agent
 from hermes.errors import Refused, ToolError, TryLater
 from hermes.message.outcome import MessageState, Outcome
-from hermes.message.session_key import child_lane, depth_of, root_lane, task_lane
+from hermes.message.session_key import child_lane, root_lane, task_lane
 from hermes.pipeline.children import ChildServices, FirstMessages, HasStates, child_event, end_of
 from hermes.pipeline.needs import StageContext, StopTurn, TimelineWriter
 from hermes.pipeline.turn import Turn
@@ -40,9 +40,8 @@ _log = structlog.get_logger(__name__)
 class TaskTurns(FirstMessages, Protocol):
     """Knows what runs below a conversation, and ends it."""
 
-    async def below(self, lane: str) -> tuple[MessageRecord, ...]: ...
     async def count_below(self, lane: str) -> int: ...
-    async def stop(self, lane: str, message_id: str, *, by: str) -> None: ...
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]: ...
 
 
 class TaskInbox(Protocol):
@@ -217,7 +216,7 @@ class TurnTeam:
         if above is not None and agent.key in above.agents:
             raise ToolError(f"{name!r} waits for this task itself: that would be a circle")
         deepest = services.settings.tools.delegate_depth
-        if depth_of(turn.lane) >= deepest:
+        if turn.depth >= deepest:
             raise ToolError(
                 f"tasks may be nested {deepest} deep at most (tools.delegate_depth): do it yourself"
             )
@@ -280,10 +279,9 @@ class TurnTeam:
     async def _stop(self, record: MessageRecord) -> None:
         """Stop a task for good: also if this process ends right now."""
         services, by = self._services, self._turn.id
-        await services.store.turns.stop(record.lane, record.id, by=by)
-        for one in (record, *await services.store.turns.below(record.lane)):
-            services.stop_turn(one.lane, by, message_id=one.id)
-            services.wake_lane(one.lane)
+        for lane, message_id in await services.store.turns.interrupt(record.id, by=by):
+            services.stop_turn(lane, by, message_id=message_id)
+            services.wake_lane(lane)
 
     async def _owned(self, task_id: str) -> MessageRecord:
         """Return a task that the turn may look at; a foreign one is as unknown as one that never was."""

@@ -8,6 +8,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
+from hermes.message.session_key import depth_of
 from hermes.ports.memory import Soul
 from hermes.ports.people import Person
 from hermes.ports.provider import ToolSpec
@@ -103,6 +104,11 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         """Return the turn with one more message exchanged."""
         entry = TranscriptEntry(message, ordinal)
         return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
+
+    @property
+    def depth(self) -> int:
+        """How many turns wait for this one, here and on other gateways."""
+        return self.event.depth + depth_of(self.lane)
 
     @property
     def asked(self) -> ChatMessage | None:

@@ -43,7 +43,8 @@ class AdapterCall(msgspec.Struct, frozen=True, kw_only=True):
     adapter last called its own session of this conversation; it is empty if there is none, and then
     nobody but `messages` knows what was said before. `conversation` names the conversation, and never
     another one. `tools` are there only for an adapter that supports them. `ask` puts a yes or no, or
-    another question, to the person; it is None where nobody can be asked.
+    another question, to the person; it is None where nobody can be asked. `depth` is how many turns wait for
+    this one, here and on other gateways.
     """
 
     id: str
@@ -60,6 +61,7 @@ class AdapterCall(msgspec.Struct, frozen=True, kw_only=True):
     was_cut_off: bool = False
     budget_day_usd: float | None = None
     ask: AskPerson | None = None
+    depth: int = 0
 
 
 class AdapterSession(msgspec.Struct, frozen=True, tag="session"):

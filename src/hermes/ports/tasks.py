@@ -50,16 +50,20 @@ class TaskPush(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DuePush(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification that is due: what of, and how often it was tried."""
+    """A notification that is due: what of, and how often it was tried.
+
+    `news` is what its place does not know yet: the outcome, or the approval that the task waits for.
+    """
 
     push: TaskPush
     state: MessageState
     outcome: Outcome | None
+    news: str
     attempts: int
 
     @property
     def word(self) -> str:
-        """The state that is told: the message's outcome, or that it is parked."""
+        """The state of the task: the message's outcome, or that it is parked."""
         return self.state.value if self.outcome is None else self.outcome.value
 
 
@@ -96,7 +100,10 @@ class TaskStore(Protocol):
         ...
 
     async def end_push(self, due: DuePush, *, is_last: bool, at: float, why: str = "") -> None:
-        """Write that one was delivered, or given up for the reason `why`."""
+        """Write that one was delivered, or given up for the reason `why`.
+
+        A place that was replaced since its attempt began is told again.
+        """
         ...
 
     async def retry_push(self, due: DuePush, *, at: float) -> None:

@@ -263,8 +263,11 @@ class TurnStore(Protocol):
         """End a message that cannot be committed like any other, without words or charge."""
         ...
 
-    async def interrupt(self, message_id: str, *, by: str) -> str | None:
-        """Write that a message has to end; return its lane, or None if it has ended already."""
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
+        """Write that a message has to end, with everything that its turn has started.
+
+        Returns the lanes and the ids, its own first; nothing if it has ended already.
+        """
         ...
 
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
@@ -289,10 +292,6 @@ class TurnStore(Protocol):
 
     async def used(self, message: MessageRecord) -> BranchTurn:
         """Return a message with what its model calls took so far."""
-        ...
-
-    async def stop(self, lane: str, message_id: str, *, by: str) -> None:
-        """Let a message end that has not ended yet, and everything below its lane."""
         ...
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:

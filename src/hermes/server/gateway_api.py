@@ -128,11 +128,10 @@ class GatewayApiServer:
 
     async def stop(self, message_id: str, *, by: str) -> bool:
         """Let a message end that has not ended, also one that waits; false if it had ended."""
-        lane = await self._store.turns.interrupt(message_id, by=by)
-        if lane is None:
-            return False
-        self._signals.stopped(lane, by=by, message_id=message_id)
-        return True
+        stopped = await self._store.turns.interrupt(message_id, by=by)
+        for lane, one in stopped:
+            self._signals.stopped(lane, by=by, message_id=one)
+        return bool(stopped)
 
     async def _ended(self, message_id: str) -> Progress | None:
         """Return the result of a message about which no more updates will come."""

@@ -442,6 +442,59 @@ async def test_m11_a_stopped_turn_stops_its_tasks(tmp_path: Path, tool: str) -> 
         assert await rig.outcome(task.id) == "interrupted"
 
 
+@pytest.mark.req("M11", "J9", "J12")
+@pytest.mark.parametrize("tool", ["delegate_task", "delegate_task_async"])
+async def test_m11_a_stopped_turn_stops_its_task_that_waits_for_a_person(
+    tmp_path: Path, tool: str
+) -> None:
+    danger = RunTool("danger", traits=ToolTraits(needs_approval=True))
+    work = at_the_workers(lambda _: ScriptedTurn(tools=(ToolUse("danger"),)))
+
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.tool_results and seen.last_text != "the task":
+            return ScriptedTurn(fault="hang")
+        return work(seen, number)
+
+    async with team_rig(tmp_path, script=script, tools=(danger,)) as rig:
+        message_id = await rig.say(f"delegate {tool} digger")
+        await rig.until(some(lambda: rig.store.approvals.waiting_around(rig.lane())))
+        task = await child_of(rig, message_id)
+        await rig.answer("/stop")
+
+        assert await rig.outcome(message_id) == "interrupted"
+        assert await rig.outcome(task.id) == "interrupted"
+        assert await rig.store.approvals.waiting_around(rig.lane()) == ()
+        assert danger.runs == 0
+
+
+@pytest.mark.req("M11", "J8", "J12")
+async def test_m11_a_turn_that_was_stopped_before_a_crash_stops_every_task_below_it(
+    tmp_path: Path,
+) -> None:
+    clock = ManualClock()
+
+    def work(seen: SeenConversation) -> ScriptedTurn:
+        return ScriptedTurn(tools=(call("delegate_task", workspaces=["writer"], task="hang"),))
+
+    def script(seen: SeenConversation, number: int) -> ScriptedTurn:
+        if seen.last_text == "hang":
+            return ScriptedTurn(fault="hang")
+        return at_the_workers(work)(seen, number)
+
+    async with team_rig(tmp_path, script=script, clock=clock) as rig:
+        message_id = await rig.say("delegate delegate_task digger")
+        await rig.until(lambda: len(rig.model.calls) == 3)
+        task = await child_of(rig, message_id)
+        inner = await child_of(rig, task.id)
+        await rig.store.turns.interrupt(message_id, by="tasks/cancel")
+
+    clock.advance(5)
+    async with team_rig(tmp_path, script=HANGING, clock=clock) as rig:
+        ids = (inner.id, task.id, message_id)
+        assert [await rig.outcome(one) for one in ids] == ["interrupted"] * 3
+        assert rig.model.calls == []
+
+
 @pytest.mark.req("M11", "J12", "J14")
 @pytest.mark.parametrize(("is_stopped", "outcome"), [(True, "interrupted"), (False, "answered")])
 async def test_m11_a_task_that_waits_for_a_place_begins_unless_its_turn_was_stopped(
@@ -628,11 +681,14 @@ async def test_m11_a_key_reaches_the_agents_that_it_may_use_and_pays_for_the_tas
         told = tasks_in(await reply_to(rig, await program_says(rig, text, key="k_1", token="")))
         task_id = told[0]["task_id"]
         foreign = await program_says(rig, f"task_result {task_id}", key="k_2", token="")
+        late = await program_says(rig, "delegate_task writer 'write'", key="k_gone", token="")
         rows = await rig.store.spend.report("key", first_day="1970-01-01", last_day="2999-01-01")
 
         assert told[0]["reply"] == "#1 dig"
         assert told[1]["error"] == "this key may not use the workspace 'writer'"
         assert [(row.name, row.calls) for row in rows] == [("k_1", 1)]
+        (gone,) = tasks_in(await reply_to(rig, late))
+        assert gone["error"] == "the key that this message came with was deleted"
         (unknown,) = tasks_in(await reply_to(rig, foreign))
         assert unknown["error"].startswith(f"no task {task_id!r} was given from here")
 

@@ -17,6 +17,7 @@ _BINDING: Final = "JSONRPC"
 _MOST_BYTES: Final = 262_144
 _SECONDS: Final = 15.0
 _DEEPEST: Final = 30
+_MOST_VALUES: Final = 10_000
 _LONGEST_NAME: Final = 200
 
 
@@ -64,7 +65,7 @@ async def _get(url: str, *, key: str, client: HttpClient) -> bytes | None:
 def _parsed(body: bytes, place: str) -> pb.AgentCard:
     try:
         content = msgspec.json.decode(body)
-        _check_depth(content)
+        _check_size(content)
         card = parse_agent_card(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ParseError) as problem:
         raise AdapterError(f"what is at {place} is no agent card: {str(problem)[:300]}") from None
@@ -77,8 +78,9 @@ def _parsed(body: bytes, place: str) -> pb.AgentCard:
 
 
 # Any: JSON.
-def _check_depth(content: Any) -> None:
-    level = [content]
+def _check_size(content: Any) -> None:
+    """Raise for JSON that is too deep or has too many values, which the SDK reads slowly."""
+    level, count = [content], 0
     for _ in range(_DEEPEST):
         level = [
             one
@@ -88,6 +90,9 @@ def _check_depth(content: Any) -> None:
         ]
         if not level:
             return
+        count += len(level)
+        if count > _MOST_VALUES:
+            raise AdapterError(f"the agent card has more than {_MOST_VALUES:,} values")
     raise AdapterError(f"the agent card is nested more than {_DEEPEST} levels deep")
 
 

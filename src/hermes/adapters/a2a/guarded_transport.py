@@ -1,8 +1,9 @@
 """The one HTTP client under the SDK's: every address that a remote agent names is guarded.
 
-It follows no redirect to another host, and reads no more of an answer than its limit.
+It follows no redirect to another host, and reads no more of an answer than its limits.
 """
 
+import re
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from hermes.net.calls import HttpCall, Response
 
 _MOST_BYTES: Final = 20_000_000
+# What begins a value, or parts two: the SDK takes several microseconds for each value, and nothing else
+# runs meanwhile. Text has such characters, too.
+_MARKS: Final = (b",", b"[", b"{")
+_MOST_MARKS: Final = 1_000_000
+_MOST_EVENT_MARKS: Final = 50_000
+_EVENT_END: Final = re.compile(rb"\n\n|\r\n\r\n")
 # An agent thinks for longer than a web page takes.
 _IDLE_S: Final = 300.0
 # What belongs to the connection, or was taken off already.
@@ -61,10 +68,12 @@ class _Body(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0
+        weight = _Weight()
         async for piece in self._response.chunks():
             size += len(piece)
             if size > _MOST_BYTES:
                 raise AnswerTooLarge(f"a2a: the answer exceeds {_MOST_BYTES} bytes")
+            weight.add(piece)
             yield piece
 
     async def aclose(self) -> None:
@@ -81,3 +90,32 @@ class _Body(httpx.AsyncByteStream):
         trace: TracebackType | None,
     ) -> None:
         await self.aclose()
+
+
+class _Weight:
+    """Counts the values of an answer, and of each event of a stream, before they are read."""
+
+    def __init__(self) -> None:
+        self._all = 0
+        self._event = 0
+        # An end of an event may come in two pieces.
+        self._tail = b""
+
+    def add(self, piece: bytes) -> None:
+        """Count a piece; raises `AnswerTooLarge`."""
+        for number, data in enumerate(events := _EVENT_END.split(self._tail + piece)):
+            self._event = self._event if number == 0 else 0
+            self._count(_marks_in(data))
+        self._tail = events[-1][-3:]
+        # It is counted with the next piece.
+        self._count(-_marks_in(self._tail))
+
+    def _count(self, marks: int) -> None:
+        self._event += marks
+        self._all += marks
+        if self._event > _MOST_EVENT_MARKS or self._all > _MOST_MARKS:
+            raise AnswerTooLarge("a2a: the answer has too many values")
+
+
+def _marks_in(data: bytes) -> int:
+    return sum(map(data.count, _MARKS))

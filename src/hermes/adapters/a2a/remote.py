@@ -3,6 +3,7 @@
 What the agent answers is text of a stranger: it is bounded here, and interpreted nowhere.
 """
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
@@ -23,6 +24,7 @@ from hermes.adapters.a2a.card import fetch_card
 from hermes.adapters.a2a.guarded_transport import GuardedTransport
 from hermes.errors import AdapterError, NetError
 from hermes.message.chat import ChatMessage
+from hermes.message.event import DEPTH
 from hermes.message.parts import AudioPart, FilePart, ImagePart, NotePart, TextPart
 from hermes.net.client import HttpClient
 from hermes.ports.adapter import (
@@ -51,7 +53,17 @@ _LONGEST_STATUS: Final = 200
 _BEFORE_CHARS: Final = 20_000
 _POLLS_S: Final = (0.5, 1.0, 2.0, 5.0)
 _MOST_FAILURES: Final = 10
-_FAILURES = (A2AClientError, A2AError, ParseError, ValidationError, ValueError, httpx.HTTPError)
+# A cancelled task is not waited for: whoever stopped the turn waits for that.
+_CANCEL_S: Final = 10.0
+_FAILURES = (
+    A2AClientError,
+    A2AError,
+    ParseError,
+    ValidationError,
+    ValueError,
+    RecursionError,
+    httpx.HTTPError,
+)
 # The SDK logs whole messages, including untrusted text; what matters is logged here.
 logging.getLogger("a2a").setLevel(logging.CRITICAL)
 
@@ -93,6 +105,7 @@ class RemoteAgent:
             task_id=place.task_id,
             parts=_parts_of(call, is_first=is_first),
         )
+        message.metadata.update({DEPTH: call.depth + 1})
         answer = _Answer(place.context_id)
         try:
             sending = self._client.send_message(pb.SendMessageRequest(message=message))
@@ -156,8 +169,9 @@ class RemoteAgent:
         """Cancel a task that has not ended: nobody waits for it any more."""
         if answer.is_over or not answer.task_id:
             return
-        with suppress(NetError, *_FAILURES):
-            await self._client.cancel_task(pb.CancelTaskRequest(id=answer.task_id))
+        with suppress(NetError, TimeoutError, *_FAILURES):
+            async with asyncio.timeout(_CANCEL_S):
+                await self._client.cancel_task(pb.CancelTaskRequest(id=answer.task_id))
 
     def _failed(self, problem: Exception) -> AdapterError:
         text = " ".join(str(problem).split())[:300]
@@ -197,8 +211,10 @@ class _Answer:
         return []
 
     def _of_task(self, task: pb.Task) -> list[AdapterEvent]:
-        for artifact in task.artifacts:
-            self._artifacts[artifact.artifact_id] = _text_of(artifact.parts)
+        if task.artifacts:
+            # They are all that the task has: those of an earlier look are among them.
+            self._artifacts = {one.artifact_id: _text_of(one.parts) for one in task.artifacts}
+            self._check_length()
         return self._of_status(task.id, task.context_id, status=task.status)
 
     def _of_status(
@@ -220,10 +236,13 @@ class _Answer:
         artifact = update.artifact
         text, known = _text_of(artifact.parts), self._artifacts.get(artifact.artifact_id, "")
         self._artifacts[artifact.artifact_id] = known + text if update.append else text
-        if sum(map(len, self._artifacts.values())) > _LONGEST_ANSWER:
-            raise AdapterError(f"the answer has more than {_LONGEST_ANSWER:,} characters")
+        self._check_length()
         is_more = update.append or not known
         return [TextDelta(text)] if text and is_more else []
+
+    def _check_length(self) -> None:
+        if sum(map(len, self._artifacts.values())) > _LONGEST_ANSWER:
+            raise AdapterError(f"the answer has more than {_LONGEST_ANSWER:,} characters")
 
     def end(self, name: str) -> str:
         """Return the answer; raises `AdapterError` if there is none."""

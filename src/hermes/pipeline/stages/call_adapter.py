@@ -217,6 +217,7 @@ class _Call:
             session=self._session,
             was_cut_off=was_cut_off(ctx.journal.steps),
             budget_day_usd=agent.settings.budget_day_usd,
+            depth=turn.depth,
             ask=(
                 lambda question: ask_person(
                     turn, ctx, question, tool=self._runtime, ordinal=ordinal

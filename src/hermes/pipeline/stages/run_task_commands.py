@@ -59,12 +59,15 @@ class CredentialReach:
 
     def __init__(self, turn: Turn, key: CallerKey | None) -> None:
         self._turn = turn
+        self._is_gone = key is None and turn.event.key is not None
         self._patterns = () if key is None else key.models
 
     def check(self, agent: Agent | None, name: str) -> None:
         """Raise `ToolError` for an agent that the key may not use, or that is not there."""
         if agent is None:
             raise ToolError(f"there is no workspace {name[:100]!r}")
+        if self._is_gone:
+            raise ToolError("the key that this message came with was deleted")
         names = (f"agent:{agent.key}", f"agent:{agent.name}")
         if self._patterns and not any(
             fnmatchcase(one, pattern) for one in names for pattern in self._patterns

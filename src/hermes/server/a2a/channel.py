@@ -47,6 +47,7 @@ class A2aLimits(msgspec.Struct, frozen=True, kw_only=True):
     files: FileLimits
     body_bytes: int = 2_097_152
     wait_s: float = 600.0
+    delegate_depth: int = 3
     public_cards: bool = False
     public_url: str = ""
 

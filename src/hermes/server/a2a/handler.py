@@ -23,7 +23,7 @@ from a2a.utils.errors import (
 from a2a.utils.task import apply_history_length, validate_history_length
 
 from hermes.agents.conversation import call_source
-from hermes.message.event import MessageEvent
+from hermes.message.event import DEPTH, MessageEvent
 from hermes.message.outcome import MessageState
 from hermes.message.parts import AudioPart, FilePart, ImagePart, Part, text_of
 from hermes.message.plain_answer import plain_answer
@@ -56,6 +56,8 @@ _ACCOUNT = "default"
 _CANCEL_S = 10.0
 _MOST_PUSHES = 10
 _MOST_OPEN_PUSHES = 1_000
+# A larger number is none of ours.
+_MOST_DEPTH = 1_000
 _FILES = (ImagePart, AudioPart, FilePart)
 _ANY_TEXT = frozenset({TEXT, "text/*", "*/*", "text"})
 
@@ -245,6 +247,7 @@ class TaskHandler(RequestHandler):
         """Accept a message, and the settings for notifications that it brings."""
         validate_history_length(params.configuration)
         _check_output(params.configuration.accepted_output_modes, call)
+        self._check_depth(params.message)
         parts = await self._read(params.message)
         answered = await self._answered(params.message, call, parts)
         source = self._source(params.message, call) if answered is None else answered
@@ -315,7 +318,17 @@ class TaskHandler(RequestHandler):
             key=None if key is None else key.id,
             token=call.caller.token,
             may_delegate=call.caller.may_delegate,
+            depth=_depth_of(message),
         )
+
+    def _check_depth(self, message: pb.Message) -> None:
+        """Raise for a message that agents pass on in a circle, or too often."""
+        deepest = self._parts.settings.delegate_depth
+        if _depth_of(message) > deepest + 1:
+            raise UnsupportedOperationError(
+                f"Agents have passed this message on too often: expected tasks that are nested {deepest} "
+                "deep at most (tools.delegate_depth). Do they call each other in a circle?"
+            )
 
     async def _last_progress(self, sent: _Sent) -> Progress | None:
         """Return the end of a task, or what it asks; None if it goes on for too long."""
@@ -367,6 +380,14 @@ class TaskHandler(RequestHandler):
         if status is None or not _is_own(status, call):
             raise TaskNotFoundError(f"There is no task {task_id[:80]!r}.")
         return status
+
+
+def _depth_of(message: pb.Message) -> int:
+    """Return how many agents wait for the answer to a message, if they say so."""
+    if DEPTH not in message.metadata:
+        return 0
+    depth = message.metadata.fields[DEPTH].number_value
+    return int(depth) if 0 < depth < _MOST_DEPTH else 0
 
 
 def _is_own(status: MessageStatus, call: A2aCall) -> bool:

@@ -119,6 +119,7 @@ class CommitUnit:
                 tx.put(_SESSIONS["move_waiting"], commit.reset_lane, epoch)
         if commit.interrupts is not None:
             tx.put(_SQL["interrupt"], commit.interrupts, commit.message_id)
+            await tx.rows(_SQL["interrupt_branch"], commit.interrupts, commit.message_id)
         if commit.stops_below is not None:
             tx.put(_SQL["interrupt_below"], commit.stops_below, commit.message_id)
         if commit.stops_sending is not None:

@@ -97,12 +97,18 @@ class SqlTasks:
         rows = await self._engine.reads.rows(_SQL["due"], now, limit, each)
         found: list[DuePush] = []
         for row in rows:
-            attempts, state, outcome = row[4:]
+            attempts, state, outcome, news = row[4:]
             push = await self._opened(row[:4])
             if push is not None:
                 end = None if outcome is None else Outcome(outcome)
                 found.append(
-                    DuePush(push=push, state=MessageState(state), outcome=end, attempts=attempts)
+                    DuePush(
+                        push=push,
+                        state=MessageState(state),
+                        outcome=end,
+                        news=news,
+                        attempts=attempts,
+                    )
                 )
         return tuple(found)
 
@@ -123,9 +129,9 @@ class SqlTasks:
         data = {"config": push.id, "state": due.word, **({"why": why} if why else {})}
 
         async def unit(tx: Tx) -> None:
-            tx.put(
-                _SQL["told"], push.task_id, push.id, due.word, at, at if is_last or why else None
-            )
+            ended_at = at if is_last or why else None
+            told = (due.news, at, ended_at, due.attempts + 1)
+            tx.put(_SQL["told"], push.task_id, push.id, *told)
             self._engine.add_events(tx, push.task_id, (TimelineEvent(kind, at, data),))
 
         await self._engine.writer.run("end_push", unit)
@@ -135,7 +141,7 @@ class SqlTasks:
         push = due.push
 
         async def unit(tx: Tx) -> None:
-            tx.put(_SQL["retry_push"], push.task_id, push.id, at)
+            tx.put(_SQL["retry_push"], push.task_id, push.id, at, due.attempts + 1)
 
         await self._engine.writer.run("retry_push", unit)
 

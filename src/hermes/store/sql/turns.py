@@ -215,18 +215,25 @@ class SqlTurns:
 
         await self._engine.writer.run("abandon", unit, after=after)
 
-    async def interrupt(self, message_id: str, *, by: str) -> str | None:
-        """Write that a message has to end; return its lane, or None if it has ended already."""
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
+        """Write that a message has to end, with everything that its turn has started.
 
-        async def unit(tx: Tx) -> str | None:
+        Returns the lanes and the ids, its own first; nothing if it has ended already.
+        """
+
+        async def unit(tx: Tx) -> tuple[tuple[str, str], ...]:
             is_first = await tx.changed(_SQL["interrupt"], message_id, by) == 1
             row = await tx.row(_SQL["interrupted_lane"], message_id)
-            if row is not None and is_first:
+            if row is None:
+                return ()
+            if is_first:
                 stop = TimelineEvent("stopped", self._engine.clock.now(), {"by": by})
                 self._engine.add_events(tx, message_id, (stop,))
-            return None if row is None else str(row[0])
+            below = await tx.rows(_SQL["interrupt_branch"], message_id, by)
+            return (str(row[0]), message_id), *((str(lane), str(name)) for lane, name in below)
 
-        return await self._engine.writer.run("interrupt", unit)
+        fresh = self._engine.fresh
+        return await self._engine.writer.run("interrupt", unit, after=lambda _: fresh.clear())
 
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane, oldest first."""
@@ -262,16 +269,6 @@ class SqlTurns:
             usage=used.get("person", Usage()),
             platform_usage=used.get("platform", Usage()),
         )
-
-    async def stop(self, lane: str, message_id: str, *, by: str) -> None:
-        """Let a message end that has not ended yet, and everything below its lane."""
-
-        async def unit(tx: Tx) -> None:
-            tx.put(_SQL["interrupt"], message_id, by)
-            tx.put(_SQL["interrupt_below"], lane, by)
-
-        fresh = self._engine.fresh
-        await self._engine.writer.run("stop_turn", unit, after=lambda _: fresh.clear())
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the person that want to join their running turn."""

@@ -46,13 +46,17 @@ DELETE FROM task_pushes WHERE task_id = ?1 AND id = ?2;
 DELETE FROM task_pushes WHERE person_id = ?1;
 
 -- name: due
--- Places that were not told yet how their task is, some of each person.
-SELECT task_id, id, person_id, sealed, attempts, state, outcome FROM (
+-- Places that were not told yet how their task is, some of each person. What is told is the outcome of a
+-- task, or the approval that it waits for: another approval is news.
+SELECT task_id, id, person_id, sealed, attempts, state, outcome, news FROM (
     SELECT push.task_id, push.id, push.person_id, sealed, push.attempts, state, outcome, due_at,
+        coalesce(outcome, waiting_on) AS news,
         row_number() OVER (PARTITION BY push.person_id ORDER BY due_at) AS number
     FROM task_pushes AS push JOIN inbox ON inbox.id = push.task_id
-    WHERE ended_at IS NULL AND due_at <= ?1 AND state IN ('parked', 'done')
-        AND told <> coalesce(outcome, state)
+        LEFT JOIN lanes ON lanes.key = inbox.lane
+    WHERE push.ended_at IS NULL AND due_at <= ?1
+        AND (state = 'done' OR (state = 'parked' AND waiting_on IS NOT NULL))
+        AND told <> coalesce(outcome, waiting_on)
 ) WHERE number <= ?3 ORDER BY due_at LIMIT ?2;
 
 -- name: begin_push
@@ -61,10 +65,10 @@ UPDATE task_pushes SET attempts = attempts + 1, due_at = ?4
 WHERE task_id = ?1 AND id = ?2 AND attempts = ?3 AND ended_at IS NULL;
 
 -- name: told
--- A notification arrived, or was given up: this is what the place knows now.
+-- A notification arrived, or was given up: this is what the place knows now, unless it was replaced meanwhile.
 UPDATE task_pushes SET told = ?3, attempts = 0, due_at = ?4, ended_at = ?5
-WHERE task_id = ?1 AND id = ?2;
+WHERE task_id = ?1 AND id = ?2 AND attempts = ?6;
 
 -- name: retry_push
--- A notification is tried again.
-UPDATE task_pushes SET due_at = ?3 WHERE task_id = ?1 AND id = ?2;
+-- A notification is tried again, unless its place was replaced meanwhile.
+UPDATE task_pushes SET due_at = ?3 WHERE task_id = ?1 AND id = ?2 AND attempts = ?4;

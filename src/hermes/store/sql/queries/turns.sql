@@ -47,6 +47,16 @@ WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NU
 SELECT lane FROM inbox
 WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NOT NULL;
 
+-- name: interrupt_branch
+-- Everything that a turn has started ends with it, at any depth, if it has to end and has not ended.
+UPDATE inbox SET interrupted_by = ?2
+WHERE lane > (SELECT stopped.lane || '/' || stopped.id || '.' FROM inbox AS stopped
+        WHERE stopped.id = ?1 AND stopped.state <> 'done' AND stopped.interrupted_by IS NOT NULL)
+    AND lane < (SELECT stopped.lane || '/' || stopped.id || '/' FROM inbox AS stopped
+        WHERE stopped.id = ?1)
+    AND state <> 'done' AND interrupted_by IS NULL
+RETURNING lane, id;
+
 -- name: interrupt_below
 -- Everything that has not ended below a lane has to end.
 UPDATE inbox SET interrupted_by = ?2
