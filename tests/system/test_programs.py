@@ -56,6 +56,16 @@ async def test_its_key_is_for_models_only_and_ends_with_it(desk: Desk) -> None:
     assert status == 401
 
 
+async def test_a_program_reaches_nothing_of_the_gateway_but_models(desk: Desk) -> None:
+    await desk.make("one")
+
+    told = [await desk.say(f"post {path}") for path in ("/mcp", "/api/messages", "/control")]
+
+    # Without a sandbox it has the network of this machine, and its key opens nothing there.
+    expected = "404 404 404" if SANDBOX == "bubblewrap" else "403 401 404"
+    assert " ".join(one["reply"].removeprefix("said: ") for one in told) == expected
+
+
 async def test_a_program_cannot_be_used_by_others(desk: Desk) -> None:
     await desk.make("one")
 
