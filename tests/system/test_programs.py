@@ -66,6 +66,14 @@ async def test_a_program_reaches_nothing_of_the_gateway_but_models(desk: Desk) -
     assert " ".join(one["reply"].removeprefix("said: ") for one in told) == expected
 
 
+async def test_a_program_cannot_have_an_address_fetched(desk: Desk) -> None:
+    await desk.make("one")
+
+    reply = await desk.say("picture https://example.com/what-it-has-read.png")
+
+    assert reply["reply"] == "said: 403"
+
+
 async def test_a_program_cannot_be_used_by_others(desk: Desk) -> None:
     await desk.make("one")
 

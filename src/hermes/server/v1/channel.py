@@ -114,11 +114,7 @@ def _model_routes(parts: V1Parts) -> Sequence[Route]:
         Route(
             "/v1/responses",
             Endpoint(
-                {
-                    "POST": handler_of(
-                        cache(ResponsesDialect), parts, load_storage=by_id.load_stored
-                    )
-                }
+                {"POST": handler_of(cache(ResponsesDialect), parts, load_storage=by_id.load_stored)}
             ),
         ),
         Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
