@@ -93,7 +93,7 @@ async def test_what_it_asks_waits_for_the_person(desk: Desk) -> None:
     approved = await desk.say("/approve")
     reply = await desk.reply(asked["id"])
 
-    assert "coder (one) wants to do this:\ndo ask me" in asked["reply"]
+    assert "coder (one) wants to do this:\n```\ndo ask me\n```" in asked["reply"]
     assert approved["outcome"] == "answered"
     assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
 
