@@ -74,6 +74,24 @@ async def test_a_program_cannot_have_an_address_fetched(desk: Desk) -> None:
     assert reply["reply"] == "said: 403"
 
 
+async def test_what_a_program_is_given_to_know_is_not_repeated(tmp_path: Path) -> None:
+    given = {"SERVICE_API_KEY": "tulips-of-the-operator", "PLACE": "a plain place"}
+    home = write_home(tmp_path / "home", variables=given)
+    async with (
+        model_server() as url,
+        live_gateway(home, with_model(url)) as live,
+        aiohttp.ClientSession() as session,
+    ):
+        desk = Desk(live, session)
+        await desk.make("one")
+        key, place = [await desk.say(f"leak {name}") for name in given]
+
+    assert (key["reply"], place["reply"]) == (
+        "said: [secret SERVICE_API_KEY]",
+        "said: a plain place",
+    )
+
+
 async def test_a_program_cannot_be_used_by_others(desk: Desk) -> None:
     await desk.make("one")
 
