@@ -159,6 +159,38 @@ async def test_the_logging_of_the_program_stays_as_it_is(model: str, tmp_path: P
     assert before == during
 
 
+LOGGING = """
+import asyncio, sys, structlog
+from hermes import Hermes
+
+async def main():
+    first, second = sys.argv[1:]
+    for word in ("once", "again"):
+        async with Hermes(first, config={"logs": {"file": "own.log"}}):
+            structlog.get_logger().info("said", word=word)
+    async with Hermes(first, config={"logs": {"file": "own.log"}}):
+        async with Hermes(second, config={"providers": {"openai": {"api_key": "tulips-of-the-second"}}}):
+            structlog.get_logger().info("said", word="key tulips-of-the-second")
+        structlog.get_logger().info("said", word="to the end")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("M12")
+async def test_every_run_is_logged_and_no_gateway_logs_the_secrets_of_another(
+    tmp_path: Path,
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    command = (sys.executable, "-c", LOGGING, str(first), str(second))
+    process = await asyncio.create_subprocess_exec(*command, env=environment(first, {}))
+    assert await process.wait() == 0
+
+    lines = [json.loads(line) for line in (first / "own.log").read_text().splitlines()]
+    words = [line["word"] for line in lines if line["event"] == "said"]
+    assert words == ["once", "again", "key ****", "to the end"]
+
+
 @pytest.mark.req("M12", "P7")
 async def test_importing_hermes_imports_nothing_of_it(tmp_path: Path) -> None:
     looks = (

@@ -56,6 +56,42 @@ async def test_its_key_is_for_models_only_and_ends_with_it(desk: Desk) -> None:
     assert status == 401
 
 
+async def test_a_program_reaches_nothing_of_the_gateway_but_models(desk: Desk) -> None:
+    await desk.make("one")
+
+    told = [await desk.say(f"post {path}") for path in ("/mcp", "/api/messages", "/control")]
+
+    # Without a sandbox it has the network of this machine, and its key opens nothing there.
+    expected = "404 404 404" if SANDBOX == "bubblewrap" else "403 401 404"
+    assert " ".join(one["reply"].removeprefix("said: ") for one in told) == expected
+
+
+async def test_a_program_cannot_have_an_address_fetched(desk: Desk) -> None:
+    await desk.make("one")
+
+    reply = await desk.say("picture https://example.com/what-it-has-read.png")
+
+    assert reply["reply"] == "said: 403"
+
+
+async def test_what_a_program_is_given_to_know_is_not_repeated(tmp_path: Path) -> None:
+    given = {"SERVICE_API_KEY": "tulips-of-the-operator", "PLACE": "a plain place"}
+    home = write_home(tmp_path / "home", variables=given)
+    async with (
+        model_server() as url,
+        live_gateway(home, with_model(url)) as live,
+        aiohttp.ClientSession() as session,
+    ):
+        desk = Desk(live, session)
+        await desk.make("one")
+        key, place = [await desk.say(f"leak {name}") for name in given]
+
+    assert (key["reply"], place["reply"]) == (
+        "said: [secret SERVICE_API_KEY]",
+        "said: a plain place",
+    )
+
+
 async def test_a_program_cannot_be_used_by_others(desk: Desk) -> None:
     await desk.make("one")
 
@@ -75,7 +111,7 @@ async def test_what_it_asks_waits_for_the_person(desk: Desk) -> None:
     approved = await desk.say("/approve")
     reply = await desk.reply(asked["id"])
 
-    assert "coder (one) wants to do this:\ndo ask me" in asked["reply"]
+    assert "coder (one) wants to do this:\n```\ndo ask me\n```" in asked["reply"]
     assert approved["outcome"] == "answered"
     assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
 

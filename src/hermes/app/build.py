@@ -361,9 +361,8 @@ def _programs(
 
 
 def _model_app(core: Core, channels: Channels) -> ASGIApp:
-    return build_model_app(
-        core.gateway_api, channels.own["v1"], origins=channels.origins, make_id=make_id
-    )
+    routes = channels.own["v1"].model_routes(core.gateway_api)
+    return build_model_app(routes, origins=channels.origins, make_id=make_id)
 
 
 async def _channels(

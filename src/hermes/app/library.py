@@ -6,8 +6,8 @@ HTTP only if it is wanted. The program's own logging stays as it is.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -111,9 +111,7 @@ class Hermes:
     async def __aenter__(self) -> Self:
         loaded = await asyncio.to_thread(self._load)
         async with AsyncExitStack() as held:
-            logs = _logs(loaded)
-            if logs is not None:
-                held.callback(logs.close)
+            logs = held.enter_context(_process_logs.of(loaded))
             gateway = await held.enter_async_context(
                 Gateway(
                     loaded,
@@ -240,10 +238,48 @@ def _tool_of(given: PlainTool) -> Tool:
     return given if isinstance(given, FunctionTool) or not callable(given) else tool(given)
 
 
-def _logs(loaded: LoadedConfig) -> Logs | None:
-    """Log into a file of the home; a program that has configured structlog keeps its own way."""
-    if structlog.is_configured():
-        return None
+class _ProcessLogs:
+    """The logs of the gateways in this process: they share the file of the first, until the last ends."""
+
+    def __init__(self) -> None:
+        self._logs: Logs | None = None
+        self._users = 0
+        # What structlog is set to by us, and not by the program.
+        self._ours: object = None
+
+    @contextmanager
+    def of(self, loaded: LoadedConfig) -> Iterator[Logs | None]:
+        """Yield the logs of one gateway; None if the program has configured structlog."""
+        if structlog.is_configured() and structlog.get_config()["logger_factory"] is not self._ours:
+            yield None
+            return
+        shared = self._logs
+        if shared is None:
+            own = self._logs = _set_up(loaded)
+            self._ours = structlog.get_config()["logger_factory"]
+        else:
+            shared.hide(*secrets_in(loaded.settings))
+            own = shared.joined()
+        self._users += 1
+        try:
+            yield own
+        finally:
+            self._users -= 1
+            own.listen(_hear_nothing)
+            if not self._users and self._logs is not None:
+                self._logs.close()
+                self._logs = None
+
+
+_process_logs: Final = _ProcessLogs()
+
+
+def _hear_nothing(_fields: object) -> None:
+    """Do nothing: whoever listened has ended."""
+
+
+def _set_up(loaded: LoadedConfig) -> Logs:
+    """Log into a file of the home."""
     plan = plan_of(loaded.settings.logs, loaded.home)
     if plan.file is None:
         plan = msgspec.structs.replace(plan, file=loaded.home / _LOG_FILE)

@@ -17,7 +17,8 @@ from hermes.agents.masked_adapter import MaskedAdapter
 from hermes.agents.secret_mask import SecretMask
 from hermes.app.lifecycle import Component
 from hermes.app.make_terminal import Terminal, make_sandbox
-from hermes.config import Settings
+from hermes.config import AdapterSettings, Settings
+from hermes.config.section import names_a_secret
 from hermes.errors import AdapterError
 from hermes.lazy import lazy
 from hermes.plugins.registry import Registry
@@ -121,8 +122,19 @@ def add_programs(
             keys=keys,
             open_models=models.open if one.models == "gateway" else None,
         )
-        registry.adapter(name, program)
+        registry.adapter(name, MaskedAdapter(program, _own_mask(one)))
     for name, adapter in tuple(registry.adapters.items()):
         registry.adapters[name] = MaskedAdapter(adapter, mask)
     is_unsafe = base.kind == "unsafe" and bool(settings.adapters)
     return Programs(models=models, owner=owner, is_unsafe=is_unsafe)
+
+
+def _own_mask(one: AdapterSettings) -> SecretMask:
+    """Mask what the settings give a program to know: it may repeat that to the person."""
+    mask = SecretMask()
+    mask.use(
+        (name, value.get_secret_value())
+        for name, value in one.variables.items()
+        if names_a_secret(name)
+    )
+    return mask

@@ -97,7 +97,8 @@ class Logs:
 
     def name_stored(self, mask: Callable[[str], str]) -> None:
         """Also mask what this function masks, from now on: the secrets that operators store."""
-        self._masker.name_stored = mask
+        before = self._masker.name_stored
+        self._masker.name_stored = lambda text: mask(before(text))
 
     def mask(self, text: str) -> str:
         """Return a text without secrets."""
@@ -109,6 +110,10 @@ class Logs:
         structlog.configure(wrapper_class=_filtering(level))
         _set_levels(level)
 
+    def joined(self) -> "Logs":
+        """Return the same logs for another gateway of this process, which hears of nothing in them."""
+        return _JoinedLogs(self._stream, self._masker, finish=self._finish)
+
     def flush(self) -> None:
         """Write what is still in the buffer."""
         self._stream.flush()
@@ -117,6 +122,19 @@ class Logs:
         """Write everything and end the thread."""
         atexit.unregister(self.close)
         self._stream.close()
+
+
+class _JoinedLogs(Logs):
+    """The logs of somebody else, who alone decides about them and hears of warnings."""
+
+    def listen(self, listener: Listener) -> None:
+        """Pass nothing on: a line does not say whose it is."""
+
+    def set_level(self, level: Level) -> None:
+        """Leave the level as it is."""
+
+    def close(self) -> None:
+        """Leave them open."""
 
 
 def set_up(

@@ -99,9 +99,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeptSession(msgspec.Struct, frozen=True, kw_only=True):
-    """The session that an adapter has for a conversation, and for which agent and folder."""
+    """The session that an adapter has for a conversation, and for which agent, person and folder.
+
+    Each person has a folder of their own, and may have joined a thread later than others.
+    """
 
     agent: str
+    person_id: str = ""
     runtime: str
     folder: str = ""
     id: str

@@ -79,11 +79,9 @@ def build_app(
     )
 
 
-def build_model_app(
-    gateway_api: GatewayApi, channel: RouteChannel, *, origins: Origins, make_id: MakeId
-) -> ASGIApp:
-    """Return the routes of one channel alone, for programs that may reach nothing else."""
-    router = Router(list(channel.routes(gateway_api)), redirect_slashes=False, default=_not_found)
+def build_model_app(routes: Sequence[BaseRoute], *, origins: Origins, make_id: MakeId) -> ASGIApp:
+    """Return some routes alone, for programs that may reach nothing else."""
+    router = Router(routes, redirect_slashes=False, default=_not_found)
     return _Boundary(router, origins=origins, make_id=make_id, meter=None)
 
 

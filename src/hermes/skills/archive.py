@@ -6,6 +6,7 @@ because only whoever adds a skill needs it.
 
 import io
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -31,6 +32,11 @@ from hermes.skills.skill_file import FILE
 _MOST_ENTRIES: Final = 20_000
 _MOST_UNZIPPED: Final = 100_000_000
 _UNIX: Final = 16
+# What the module for zip archives raises about what it does not expect.
+_DAMAGES: Final = (
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError),
+    *(EOFError, OSError, ValueError, LookupError),
+)
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -81,7 +87,7 @@ def _unzipped(archive: bytes, inner: str) -> SkillPackage:
                 with file.open(infos[at]) as stream:
                     content = stream.read(MOST_FILE + 1)
                 _add(found, one, content, root=root)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, OSError):
+    except _DAMAGES:
         raise BadRequest(
             "The zip archive is damaged, encrypted, or packed in a way that is not known."
         ) from None

@@ -6,7 +6,7 @@ number, sizes and the whole size are bounded by what is really read, not by what
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +52,7 @@ def package_of(files: Iterable[PackedFile]) -> SkillPackage:
     ordered = tuple(sorted(files, key=lambda one: one.path))
     for one in ordered:
         _check_path(one.path)
+    _check_folders({one.path for one in ordered})
     main = next((one for one in ordered if one.path == FILE), None)
     if main is None:
         raise BadRequest(f"There is no {FILE} in it, so it is not a skill.")
@@ -111,6 +112,18 @@ def _check_path(path: str) -> None:
         raise BadRequest(
             f"The path {path[:80]!r} is not plain: at most {_MOST_DEPTH} parts and {MOST_PATH} characters."
         )
+
+
+def _check_folders(paths: set[str]) -> None:
+    for path in paths:
+        above = next((one for one in _above(path) if one in paths), None)
+        if above is not None:
+            raise BadRequest(f"{above[:80]} is a file, and also the folder of {path[:80]}.")
+
+
+def _above(path: str) -> Iterator[str]:
+    parts = path.split("/")
+    return ("/".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def is_executable_mode(mode: int) -> bool:

@@ -5,7 +5,8 @@ keeps its sessions in the folder where it works, `sessions/ID`, one line for eac
 
 The first word of a message is what it does: `hang`, `deaf` (hangs and ignores SIGTERM), `fork` (leaves
 a child that holds the pipe), `nest` (hangs beside a child of another group), `flood` (100 MB in lines), `line` (100 MB in one), `crash`, `quiet` (ends without a
-word), `ask`, `model` (calls its model once), `agent` (calls an agent as if it were one), `leak` (says what is in
+word), `ask`, `model` (calls its model once), `agent` (calls an agent as if it were one), `picture` (sends
+its model a picture at an address), `post` (asks something else of the gateway), `leak` (says what is in
 a variable). Anything else is answered.
 """
 
@@ -31,9 +32,12 @@ def tell(**line: object) -> None:
     sys.stdout.flush()
 
 
-def call_model(text: str, model: str) -> str:
+def call_model(text: str, model: str, *, picture: str = "") -> str:
     """Call a model, and return its answer, or the status with which it is refused."""
-    body = {"model": model, "messages": [{"role": "user", "content": text}]}
+    content: list[object] = [{"type": "text", "text": text}]
+    if picture:
+        content.append({"type": "image_url", "image_url": {"url": picture}})
+    body = {"model": model, "messages": [{"role": "user", "content": content}]}
     request = urllib.request.Request(
         VARIABLES["SCRIPTED_MODELS"] + "/v1/chat/completions",
         data=json.dumps(body).encode(),
@@ -45,6 +49,24 @@ def call_model(text: str, model: str) -> str:
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
             return str(json.load(answer)["choices"][0]["message"]["content"])
+    except urllib.error.HTTPError as refused:
+        return str(refused.code)
+
+
+def post(text: str) -> str:
+    """Ask the gateway for its tools at a path, and return the status."""
+    path, body = text.split()[1], {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json, text/event-stream",
+        "authorization": f"Bearer {VARIABLES['SCRIPTED_KEY']}",
+    }
+    request = urllib.request.Request(
+        VARIABLES["SCRIPTED_MODELS"] + path, data=json.dumps(body).encode(), headers=headers
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return str(answer.status)
     except urllib.error.HTTPError as refused:
         return str(refused.code)
 
@@ -86,6 +108,8 @@ ACTS = {
     "ask": ask,
     "model": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"]),
     "agent": lambda text: call_model(text, text.replace(" ", ":")),
+    "picture": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"], picture=text.split()[1]),
+    "post": post,
     "leak": lambda text: VARIABLES[text.split()[1]],
     **dict.fromkeys(("crash", "fork"), leave),
     **dict.fromkeys(("hang", "deaf", "nest"), hang),

@@ -102,6 +102,17 @@ async def test_what_is_taken_back_is_in_no_session(tmp_path: Path) -> None:
         assert (adapter.calls[-1].session, len(adapter.calls[-1].messages)) == ("", 1)
 
 
+async def test_a_session_is_one_persons_also_in_a_thread_of_several(tmp_path: Path) -> None:
+    adapter = ScriptedAdapter()
+    async with open_rig(tmp_path, adapters={"one": adapter}) as rig:
+        await make(rig)
+        in_thread = {"chat": "room", "chat_type": "group", "thread": "7"}
+        for user in ("ann", "bob", "bob"):
+            await ask(rig, f"hello from {user}", user=user, **in_thread)
+
+        assert [bool(call.session) for call in adapter.calls] == [False, False, True]
+
+
 async def test_a_failure_is_told_and_the_next_turn_goes_on(tmp_path: Path) -> None:
     async with open_rig(tmp_path, adapters={"one": ScriptedAdapter()}) as rig:
         await make(rig)

@@ -6,11 +6,12 @@ import os
 import stat
 import tarfile
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hermes.errors import BadRequest, NotFound, Refused
+from hermes.errors import BadRequest, NotFound, Refused, TooLarge
 from hermes.skills.archive import pack, unpack
 from hermes.skills.package import PackedFile, read_folder
 
@@ -203,3 +204,20 @@ def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
         read_folder(tmp_path / "nowhere")
     with pytest.raises(BadRequest, match=r"There is no SKILL\.md in it"):
         read_folder(tmp_path)
+
+
+@pytest.mark.req("W38")
+def test_a_zip_that_is_damaged_anywhere_is_one_clear_error() -> None:
+    whole = zipped(("SKILL.md", SKILL), ("a/b", b"c"))
+
+    for at in range(4, len(whole)):
+        for byte in (0x00, 0x7F, 0xFF):
+            damaged = whole[:at] + bytes([byte]) + whole[at + 1 :]
+            with suppress(BadRequest, TooLarge):
+                unpack(damaged)
+
+
+@pytest.mark.req("W38")
+def test_a_file_that_is_also_a_folder_is_refused() -> None:
+    with pytest.raises(BadRequest, match=r"a is a file, and also the folder of a/b/c\."):
+        unpack(zipped(("SKILL.md", SKILL), ("a", b"1"), ("a/b/c", b"2")))

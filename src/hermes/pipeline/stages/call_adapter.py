@@ -237,6 +237,7 @@ class _Call:
         agent = self._turn.agent
         return KeptSession(
             agent=agent.key,
+            person_id=self._turn.person_id,
             runtime=self._runtime,
             folder=agent.settings.adapter.folder,
             id=session_id,

@@ -77,6 +77,8 @@ class McpEndpoint:
                 "Origin header."
             )
         caller = await self._callers.check(exchange.headers)
+        if caller.run is not None:
+            raise Forbidden("The key of a program is for the models at /v1 and for nothing else.")
         if exchange.method != "POST":
             return None
         if "mcp-session-id" in exchange.headers:

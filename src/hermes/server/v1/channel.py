@@ -81,40 +81,11 @@ class V1Channel:
     def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
         parts = self._make_parts(gateway_api)
-        messages = cache(MessagesDialect)
-        other = _Other(parts, messages)
-        by_id = _ById(parts)
-        return (
-            Route(
-                "/v1/chat/completions",
-                Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
-            ),
-            Route(
-                "/v1/completions",
-                Endpoint({"POST": handler_of(cache(CompletionsDialect), parts)}),
-            ),
-            Route(
-                "/v1/responses",
-                Endpoint(
-                    {
-                        "POST": handler_of(
-                            cache(ResponsesDialect), parts, load_storage=by_id.load_stored
-                        )
-                    }
-                ),
-            ),
-            Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
-            Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
-            Route(
-                "/v1/messages",
-                Endpoint({"POST": handler_of(messages, parts, rates=anthropic_rate)}),
-            ),
-            Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
-            Route("/v1/embeddings", Endpoint({"POST": other.embed})),
-            Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
-            Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
-            *self._mcp_routes(parts, gateway_api),
-        )
+        return (*_model_routes(parts), *self._mcp_routes(parts, gateway_api))
+
+    def model_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
+        """Return the routes under `/v1` alone, for programs that may call models and nothing else."""
+        return _model_routes(self._make_parts(gateway_api))
 
     def _mcp_routes(self, parts: V1Parts, gateway_api: GatewayApi) -> Sequence[Route]:
         if self._make_mcp is None:
@@ -125,6 +96,38 @@ class V1Channel:
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI; only then are their shapes imported."""
         return v1_endpoints()
+
+
+def _model_routes(parts: V1Parts) -> Sequence[Route]:
+    messages = cache(MessagesDialect)
+    other = _Other(parts, messages)
+    by_id = _ById(parts)
+    return (
+        Route(
+            "/v1/chat/completions",
+            Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
+        ),
+        Route(
+            "/v1/completions",
+            Endpoint({"POST": handler_of(cache(CompletionsDialect), parts)}),
+        ),
+        Route(
+            "/v1/responses",
+            Endpoint(
+                {"POST": handler_of(cache(ResponsesDialect), parts, load_storage=by_id.load_stored)}
+            ),
+        ),
+        Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
+        Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
+        Route(
+            "/v1/messages",
+            Endpoint({"POST": handler_of(messages, parts, rates=anthropic_rate)}),
+        ),
+        Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
+        Route("/v1/embeddings", Endpoint({"POST": other.embed})),
+        Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
+        Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
+    )
 
 
 class _ById:

@@ -8,17 +8,18 @@ its own; we keep the id, and give it the next message in it.
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from hermes.errors import AdapterError, AdapterLost, ToolError
 from hermes.message.chat import ChatMessage
-from hermes.message.parts import TextPart
+from hermes.message.markup.escape import fence_of
+from hermes.message.parts import TextPart, text_of
 from hermes.ports.adapter import (
     AdapterAgent,
     AdapterCall,
@@ -62,6 +63,8 @@ _DIALECTS: Final[Mapping[str, Callable[[ProgramRequest], Dialect]]] = {
 }
 # A call has one id, and so has the session that begins with it.
 _SESSIONS: Final = uuid.UUID("5b0b7a52-6f0a-4f0e-9c5e-9a3b1f3d8c11")
+# Any: JSON values by name; None is a no.
+_Answer = Mapping[str, Any] | None
 _PIECE: Final = 65_536
 _LINE_BYTES: Final = 8_000_000
 _LOOK_S: Final = 2.0
@@ -313,6 +316,7 @@ class _Talk:
                         yield heard
                         return
                     if isinstance(heard, AdapterEnd):
+                        self._check_length(len(text_of(heard.parts)))
                         await self._let_end()
                         yield heard
                         return
@@ -340,28 +344,44 @@ class _Talk:
             return None
         if isinstance(heard, TextDelta):
             self._chars += len(heard.text)
-            if self._chars > self._settings.answer_chars:
-                raise AdapterError(
-                    f"{self._name}: its answer has more than {self._settings.answer_chars:,} "
-                    "characters (adapters.answer_chars)"
-                )
+            self._check_length(self._chars)
         return heard
+
+    def _check_length(self, chars: int) -> None:
+        if chars > self._settings.answer_chars:
+            raise AdapterError(
+                f"{self._name}: its answer has more than {self._settings.answer_chars:,} "
+                "characters (adapters.answer_chars)"
+            )
 
     async def _ask(self, asked: PermissionQuestion, call: AdapterCall) -> bool:
         """Put a question to the person; nobody who can be asked is a no."""
         if call.ask is None:
             return False
         began = time.monotonic()
+        # In a fence, so that no chat draws it as anything else.
+        fence = fence_of(asked.text, at_least=3)
         question = Question(
-            text=f"{call.agent.name} ({self._name}) wants to do this:\n{asked.text}",
+            text=f"{call.agent.name} ({self._name}) wants to do this:\n{fence}\n{asked.text}\n{fence}",
             schema={"type": "object", "properties": {}},
             within_s=self._settings.question_s,
         )
-        answer = await call.ask(question)
+        answer = await self._watched(call.ask(question))
         waited = time.monotonic() - began
         self._began += waited
         self._heard_at += waited
         return answer is not None
+
+    async def _watched(self, asking: Awaitable[_Answer]) -> _Answer:
+        """Wait for an answer; what the program does meanwhile is limited all the same."""
+        answered = asyncio.ensure_future(asking)
+        try:
+            while not (await asyncio.wait({answered}, timeout=_LOOK_S))[0]:
+                await self._check_room()
+            return answered.result()
+        finally:
+            answered.cancel()
+            await asyncio.wait({answered})
 
     def _write(self, data: bytes) -> None:
         """Write without waiting: a program that does not read must not hold us."""
@@ -452,13 +472,18 @@ class _Talk:
             raise AdapterError(
                 f"{self._name}: it wrote nothing for {settings.silence_s:g} s (adapters.silence_s)"
             )
-        streams = self._program.streams
+        await self._check_room()
+
+    async def _check_room(self) -> None:
+        """Raise `AdapterError` if the program has written too much, to us or into its folder."""
+        now, settings = time.monotonic(), self._settings
         if self._total > settings.output_bytes:
             raise AdapterError(
                 f"{self._name}: it wrote more than {settings.output_bytes // 1_000_000} MB "
                 "(adapters.output_mb)"
             )
-        if now - self._looked_at >= _LOOK_S and streams.returncode is None:
+        is_running = self._program.streams.returncode is None
+        if now - self._looked_at >= _LOOK_S and is_running:
             self._looked_at = now
             if await asyncio.to_thread(self._is_full):
                 raise AdapterError(

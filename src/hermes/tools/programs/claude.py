@@ -5,7 +5,7 @@ from typing import Any
 
 from hermes.errors import AdapterError
 from hermes.message.reply import Usage
-from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
+from hermes.ports.adapter import AdapterEnd, AdapterStatus
 from hermes.tools.programs.dialect import (
     AnswerPieces,
     Heard,
@@ -15,15 +15,19 @@ from hermes.tools.programs.dialect import (
     ProgramRequest,
     dollars_at,
     encode,
+    is_shown,
     json_object,
     number_at,
     object_at,
+    session_of,
     shown,
     text_at,
 )
 
 _REFUSED = "The person did not allow it."
 _PROBLEM_CHARS = 500
+# The person sees the whole of these; of what is written to a file the beginning is enough.
+_COMMANDS = frozenset({"Bash"})
 
 
 class ClaudeDialect:
@@ -58,7 +62,7 @@ class ClaudeDialect:
             return (MissingSession() if self._is_gone(line) else self._end(line),)
         if kind == "system" and text_at(line, "subtype") == "init":
             session = text_at(line, "session_id")
-            return (AdapterSession(session),) if session else ()
+            return (session_of(session),) if session else ()
         return ()
 
     def _streamed(self, line: dict[str, Any]) -> Sequence[Heard]:
@@ -89,7 +93,11 @@ class ClaudeDialect:
             return (ProgramInput(_response(problem)),)
         wish = self._wishes[name] = object_at(request, "input")
         tool = text_at(request, "tool_name")
-        return (PermissionQuestion(name, shown(f"{tool} {encode(wish).decode()}")),)
+        words = f"{tool} {encode(wish).decode()}"
+        asked = PermissionQuestion(name, shown(words))
+        if tool in _COMMANDS and not is_shown(words):
+            return (ProgramInput(self.answer(asked, allows=False)),)
+        return (asked,)
 
     def answer(self, asked: PermissionQuestion, *, allows: bool) -> bytes:
         """Return the answer to a question."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hermes.errors import AdapterError
 from hermes.message.reply import Usage
-from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
+from hermes.ports.adapter import AdapterEnd, AdapterStatus
 from hermes.tools.programs.dialect import (
     AnswerPieces,
     Heard,
@@ -16,9 +16,11 @@ from hermes.tools.programs.dialect import (
     as_object,
     encode,
     id_at,
+    is_shown,
     json_object,
     number_at,
     object_at,
+    session_of,
     shown,
     text_at,
 )
@@ -31,6 +33,7 @@ _CHANGE: Final = "item/fileChange/requestApproval"
 _UNSUPPORTED: Final = -32601
 _PROBLEM_CHARS: Final = 500
 _MOST_CHANGES: Final = 200
+_CHANGE_CHARS: Final = 20_000
 
 
 class CodexDialect:
@@ -74,7 +77,7 @@ class CodexDialect:
         if number == _THREAD:
             thread = text_at(object_at(result, "thread"), "id")
             self._model = text_at(result, "model") or self._model
-            return (AdapterSession(thread), ProgramInput(self._ask(thread)))
+            return (session_of(thread), ProgramInput(self._ask(thread)))
         if number == _TURN:
             self._turn = text_at(object_at(result, "turn"), "id")
         return ()
@@ -103,16 +106,16 @@ class CodexDialect:
     def _request(self, line: dict[str, Any], method: str) -> Sequence[Heard]:
         number, params = id_at(line), object_at(line, "params")
         if method == _COMMAND:
-            return (
-                PermissionQuestion(number, shown(text_at(params, "command") or "run a command")),
-            )
+            command = text_at(params, "command")
+            asked = PermissionQuestion(number, shown(command))
+            # Nobody allows what they have not seen.
+            can_ask = command and is_shown(command)
+            return (asked if can_ask else ProgramInput(self.answer(asked, allows=False)),)
         if method == _CHANGE:
-            files = self._changes.get(text_at(params, "itemId"), "files")
-            return (
-                PermissionQuestion(
-                    number, shown(f"change {files} {text_at(params, 'reason')}".strip())
-                ),
-            )
+            files = self._changes.get(text_at(params, "itemId"), "")
+            words = f"change {files} {text_at(params, 'reason')}".strip()
+            asked = PermissionQuestion(number, shown(words))
+            return (asked if files else ProgramInput(self.answer(asked, allows=False)),)
         refused = {"code": _UNSUPPORTED, "message": "this is not supported"}
         return (ProgramInput(_line(id=number, error=refused)),)
 
@@ -143,7 +146,7 @@ class CodexDialect:
             named = [
                 f"{text_at(one, 'path')}\n{text_at(one, 'diff')}" for one in map(as_object, changes)
             ]
-            self._changes[text_at(item, "id")] = shown("\n".join(named))
+            self._changes[text_at(item, "id")] = "\n".join(named)[:_CHANGE_CHARS]
         return (AdapterStatus(kind[:200]),) if kind.endswith("Execution") else ()
 
     def _end(self, turn: dict[str, Any]) -> AdapterEnd:

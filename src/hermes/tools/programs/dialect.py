@@ -13,11 +13,13 @@ import msgspec
 from hermes.errors import AdapterError
 from hermes.message.parts import TextPart
 from hermes.message.reply import Usage
+from hermes.message.visible import shown_lines
 from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
 from hermes.ports.provider import TextDelta
 
 _SHOWN: Final = 3_000
 _ID_CHARS: Final = 500
+_MODEL_CHARS: Final = 200
 _NOTHING: Final = Usage()
 _decode = msgspec.json.Decoder().decode
 encode = msgspec.json.Encoder().encode
@@ -110,7 +112,8 @@ class AnswerPieces:
     def end(self, usage: Usage = _NOTHING, *, model: str = "") -> AdapterEnd:
         """Return the end of the answer."""
         text = self.text.strip()
-        return AdapterEnd((TextPart(text),) if text else (), usage, model=model)
+        parts = (TextPart(text),) if text else ()
+        return AdapterEnd(parts, usage, model=model_name(model))
 
 
 class TextDialect:
@@ -164,11 +167,13 @@ class LinesDialect:
         if text := text_at(line, "text"):
             return (self._answer.add(text),)
         if session := text_at(line, "session"):
-            return (AdapterSession(session[:_ID_CHARS]),)
+            return (session_of(session),)
         if status := text_at(line, "status"):
             return (AdapterStatus(status[:200]),)
         if ask := text_at(line, "ask"):
-            return (PermissionQuestion(id_at(line), ask[:_SHOWN]),)
+            asked = PermissionQuestion(id_at(line), shown(ask))
+            # Nobody allows what they have not seen.
+            return (asked if is_shown(ask) else ProgramInput(self.answer(asked, allows=False)),)
         if problem := text_at(line, "error"):
             raise AdapterError(problem[:_SHOWN])
         if line.get("gone") is True:
@@ -248,6 +253,26 @@ def usage_of(found: object) -> Usage:
     )
 
 
+def session_of(name: str) -> AdapterSession:
+    """Return a session as it is resumed: its id becomes an argument of the next start.
+
+    Raises `AdapterError` for one that cannot be one, or that would be read as an option.
+    """
+    if len(name) > _ID_CHARS or not name.isprintable() or name.startswith("-"):
+        raise AdapterError(f"it names its session {name[:40]!r}, which cannot be resumed")
+    return AdapterSession(name)
+
+
+def model_name(name: str) -> str:
+    """Return what a program calls its model, short enough for the ledger."""
+    return "".join(filter(str.isprintable, name[:_MODEL_CHARS]))
+
+
 def shown(words: str) -> str:
     """Return what is shown to a person of what a program wants to do."""
-    return words if len(words) <= _SHOWN else f"{words[:_SHOWN]}..."
+    return shown_lines(words, most=_SHOWN)
+
+
+def is_shown(words: str) -> bool:
+    """Return whether all of it is shown."""
+    return len(words) <= _SHOWN

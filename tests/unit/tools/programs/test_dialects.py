@@ -256,3 +256,69 @@ def test_numbers_are_not_believed() -> None:
 
     assert isinstance(end, AdapterEnd)
     assert end.usage == Usage()
+
+
+LONG = "echo " + "a" * 3_000 + "; rm -rf work"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "request_"),
+    [
+        (LinesDialect(NEW), {"ask": LONG, "id": 1}),
+        (
+            CodexDialect(NEW),
+            {"id": 1, **codex("item/commandExecution/requestApproval", command=LONG)},
+        ),
+        (CodexDialect(NEW), {"id": 1, **codex("item/commandExecution/requestApproval")}),
+        (CodexDialect(NEW), {"id": 1, **codex("item/fileChange/requestApproval", itemId="x")}),
+        (
+            ClaudeDialect(NEW),
+            {
+                "type": "control_request",
+                "request_id": "r1",
+                "request": {
+                    "subtype": "can_use_tool",
+                    "tool_name": "Bash",
+                    "input": {"command": LONG},
+                },
+            },
+        ),
+    ],
+)
+def test_a_command_that_cannot_be_shown_whole_is_not_asked_for(
+    dialect: Dialect, request_: dict[str, Any]
+) -> None:
+    (answer,) = hear(dialect, request_)
+
+    assert isinstance(answer, ProgramInput)
+    assert b"accept" not in answer.data
+    assert b'"allow"' not in answer.data
+    assert b"true" not in answer.data
+
+
+def test_a_question_hides_nothing() -> None:
+    wish = {"subtype": "can_use_tool", "tool_name": "Write", "input": {"content": "x" * 5_000}}
+    (lines,) = hear(LinesDialect(NEW), {"ask": "ls \u202e\x1b[2K\nsecond", "id": 1})
+    (claude,) = hear(
+        ClaudeDialect(NEW), {"type": "control_request", "request_id": "r1", "request": wish}
+    )
+
+    assert isinstance(lines, PermissionQuestion)
+    assert lines.text == "ls \\u202e\\x1b[2K\nsecond"
+    assert isinstance(claude, PermissionQuestion)
+    assert claude.text.endswith("… 2,020 more letters")
+
+
+@pytest.mark.parametrize("session", ["a\0b", "--dangerously-skip-permissions", "x" * 501, "a\nb"])
+def test_a_session_that_could_not_be_resumed_is_an_error(session: str) -> None:
+    with pytest.raises(AdapterError, match="which cannot be resumed"):
+        hear(LinesDialect(NEW), {"session": session})
+    with pytest.raises(AdapterError, match="which cannot be resumed"):
+        hear(ClaudeDialect(NEW), {"type": "system", "subtype": "init", "session_id": session})
+
+
+def test_the_model_in_the_ledger_has_a_short_name() -> None:
+    (end,) = hear(LinesDialect(NEW), {"end": True, "model": "m\n\x1b[2K" + "x" * 9_000})
+
+    assert isinstance(end, AdapterEnd)
+    assert end.model == "m[2K" + "x" * 194

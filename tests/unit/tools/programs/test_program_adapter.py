@@ -120,7 +120,25 @@ async def test_what_it_asks_is_put_to_the_person(tmp_path: Path, allows: bool, t
     text, _, _ = await heard(make_adapter(tmp_path), asking("ask me", ask=ask))
 
     assert text == told
-    assert asked[0].text == "coder (scripted) wants to do this:\ndo ask me"
+    assert asked[0].text == "coder (scripted) wants to do this:\n```\ndo ask me\n```"
+
+
+@NEEDS_SANDBOX
+async def test_its_folder_is_limited_while_a_question_waits(tmp_path: Path) -> None:
+    closed: list[Question] = []
+
+    async def ask(question: Question) -> Mapping[str, Any] | None:
+        try:
+            return await asyncio.Event().wait() and {}
+        finally:
+            closed.append(question)
+
+    adapter = make_adapter(tmp_path, folder_bytes=1)
+    async with asyncio.timeout(15):
+        with pytest.raises(AdapterError, match="its working folder has more than"):
+            await heard(adapter, asking("ask me", ask=ask))
+
+    assert len(closed) == 1
 
 
 @NEEDS_SANDBOX
@@ -164,6 +182,16 @@ async def test_what_goes_wrong_is_one_clear_error_and_nothing_is_left(
     # The loop went on meanwhile.
     assert beats > took * 10
     await until(lambda: not of_tests(tmp_path))
+
+
+@NEEDS_SANDBOX
+async def test_an_answer_that_comes_all_at_its_end_is_limited_too(tmp_path: Path) -> None:
+    adapter = make_adapter(tmp_path, description={"speaks": "claude"})
+    result = "print(json.dumps({'type': 'result', 'is_error': False, 'result': 'x' * 20_000}))"
+    (tmp_path / "tools" / "program.py").write_text(f"import json\n{result}\n")
+
+    with pytest.raises(AdapterError, match="its answer has more than 10,000 characters"):
+        await heard(adapter, asking("hello"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
