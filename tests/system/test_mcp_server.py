@@ -119,6 +119,36 @@ async def test_a_key_sees_and_does_only_what_it_may(tmp_path: Path) -> None:
             assert "No message" in text_of(hidden)
 
 
+@pytest.mark.req("W43")
+async def test_a_key_without_the_right_finds_nothing_of_other_conversations(
+    tmp_path: Path,
+) -> None:
+    async with gateway(tmp_path / "home", **COACH) as live:
+        reader = await secret_of(live, "--read-history")
+        bare = await secret_of(live)
+        wish = json.dumps({"words": "blackbird"})
+        asks = ("/search blackbird", f"[[tool:session_search {wish}]]")
+        async with mcp_client(live, reader) as client:
+            await client.call_tool("send_message", {"text": "the blackbird sings"})
+            await until_found(client, text="blackbird")
+            for ask in asks:
+                found = await client.call_tool("send_message", {"text": ask, "conversation": ask})
+                assert "blackbird sings" in text_of(found)
+        async with mcp_client(live, bare) as client:
+            for ask in asks:
+                found = await client.call_tool("send_message", {"text": ask, "conversation": "b"})
+                assert "blackbird sings" not in text_of(found)
+            # In its own conversation it finds what it said there.
+            own = await client.call_tool("send_message", {"text": asks[0]})
+            assert "blackbird sings" in text_of(own)
+        sent = {"model": "agent:main", "messages": [{"role": "user", "content": asks[0]}]}
+        async with (
+            aiohttp.ClientSession(headers={"authorization": f"Bearer {bare}"}) as session,
+            session.post(f"{live.url}/v1/chat/completions", json=sent) as answer,
+        ):
+            assert "blackbird sings" not in await answer.text()
+
+
 @pytest.mark.req("W43", "J1")
 async def test_a_message_is_done_once_although_the_gateway_dies(tmp_path: Path) -> None:
     home, calls = tmp_path / "home", tmp_path / "calls"
