@@ -19,7 +19,7 @@ from hermes.tools.mcp.clean_text import Scrubber
 from hermes.tools.mcp.connection import LinkLost
 from hermes.tools.mcp.grants import Grant
 from hermes.tools.mcp.oauth_wire import OAuthTokens, fenced_client
-from tests.system.real_mcp import free_port
+from tests.system.real_mcp import free_port, until
 
 SERVER = "https://tickets.example.org/mcp"
 
@@ -31,6 +31,7 @@ class Issuer:
         self.url = f"http://127.0.0.1:{port}"
         self.good = "r0"
         self.asked: list[str] = []
+        self.heard = asyncio.Event()
         self.during = asyncio.Event()
         self.during.set()
         self._numbers = count(1)
@@ -42,6 +43,7 @@ class Issuer:
         form = parse_qs((await request.body()).decode())
         self.asked.append(form["refresh_token"][0])
         is_good = self.asked[-1] == self.good
+        self.heard.set()
         number = next(self._numbers)
         if is_good:
             self.good = f"r{number}"
@@ -85,8 +87,11 @@ async def issuer_runs() -> AsyncIterator[Issuer]:
     )
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error"))
     running = asyncio.create_task(server.serve())
-    while not server.started:
-        await asyncio.sleep(0.01)
+
+    async def is_up() -> bool:
+        return server.started
+
+    await until(is_up)
     try:
         yield issuer
     finally:
@@ -162,9 +167,7 @@ async def test_a_logout_during_a_renewal_counts() -> None:
         kept = Kept(grant_of(issuer.url))
         issuer.during.clear()
         renewing = asyncio.create_task(tokens_of(kept, issuer.url).prepare())
-        async with asyncio.timeout(10):
-            while not issuer.asked:
-                await asyncio.sleep(0.01)
+        await asyncio.wait_for(issuer.heard.wait(), 10)
         await kept.drop("tickets")
         issuer.during.set()
         with pytest.raises(LinkLost, match="it needs a login"):
