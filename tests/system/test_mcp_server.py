@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.mcp_client import ERAS, data_of, mcp_client, text_of
+from tests.system.test_gateway import hermes
 from tests.system.test_v1_stored_responses import gateway, secret_of
 
 EVERYTHING = {
@@ -147,6 +148,24 @@ async def test_a_key_without_the_right_finds_nothing_of_other_conversations(
             session.post(f"{live.url}/v1/chat/completions", json=sent) as answer,
         ):
             assert "blackbird sings" not in await answer.text()
+
+
+@pytest.mark.req("W43")
+async def test_who_is_blocked_reads_nothing(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret = await secret_of(live, "--read-history")
+        async with mcp_client(live, secret) as client:
+            sent = data_of(await client.call_tool("send_message", {"text": "the blackbird"}))
+            await until_found(client, text="blackbird")
+            code, _, err = await hermes(live, "users", "block", "v1:ann")
+            assert code == 0, err
+            for tool, arguments in (
+                ("search_messages", {"text": "blackbird"}),
+                ("list_sessions", {}),
+                ("get_message", {"id": sent["id"]}),
+                ("send_message", {"text": "/search blackbird"}),
+            ):
+                assert "You are blocked here" in text_of(await client.call_tool(tool, arguments))
 
 
 @pytest.mark.req("W43", "J1")
