@@ -27,6 +27,7 @@ _ABOUT_CHARS = 100
 _ADDRESS_CHARS = 1_000
 _MOST_LISTED = 200
 _MOST_ARGUMENTS = 20
+_MOST_NOTES = 20
 _ARGUMENT_CHARS = 10_000
 _MOST_ATTACHED = 5
 _ATTACHED = re.compile(r"(?<![\w@])@([a-z0-9][a-z0-9_-]*):([^\s<>\"]{1,1000})")
@@ -99,6 +100,9 @@ def make_offered(
     scrub = secrets_of(settings, mask=mask).scrub
     offers: dict[str, PromptOffer] = {}
     for prompt in prompts:
+        if len(offers) >= _MOST_LISTED and len(notes) >= _MOST_NOTES:
+            # The rest of a huge list is not worth the time.
+            break
         if not _matches(prompt.name, settings.prompts):
             continue
         offer = _offer(server, prompt, scrub)
@@ -115,7 +119,7 @@ def make_offered(
         )
         for one, _ in zip(fit, range(_MOST_LISTED), strict=False)
     )
-    return ServerOffers(tuple(offers.values()), listed, tuple(notes[:_MOST_ARGUMENTS]))
+    return ServerOffers(tuple(offers.values()), listed, tuple(notes[:_MOST_NOTES]))
 
 
 def may_read(uri: str, settings: McpServerSettings) -> bool:
