@@ -168,6 +168,16 @@ async def test_who_is_blocked_reads_nothing(tmp_path: Path) -> None:
                 assert "You are blocked here" in text_of(await client.call_tool(tool, arguments))
 
 
+@pytest.mark.req("W43")
+async def test_a_key_gets_no_code_that_would_outlive_it(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret = await secret_of(live)
+        async with mcp_client(live, secret) as client:
+            refused = await client.call_tool("send_message", {"text": "/link"})
+            assert data_of(refused)["outcome"] == "refused"
+            assert "gets no code" in text_of(refused)
+
+
 @pytest.mark.req("W43", "J1")
 async def test_a_message_is_done_once_although_the_gateway_dies(tmp_path: Path) -> None:
     home, calls = tmp_path / "home", tmp_path / "calls"
