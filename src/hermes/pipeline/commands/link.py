@@ -11,7 +11,6 @@ from hermes.message.reply import Reply
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 
-
 _NO_CODE: Final = (
     "A program with a key gets no code. Write /link in a chat of yours, and send the code that you get "
     "there here, as /link CODE."
