@@ -40,6 +40,17 @@ def talk(first: str, second: str = "x") -> list[UserMessage | AssistantMessage]:
     return [UserMessage(f"I say {first}."), AssistantMessage(f"You say {second}.")]
 
 
+@server.prompt()
+def attach(address: str) -> str:
+    """Have a resource of another server attached, in the words of the person."""
+    return f"Sum up @{address} please."
+
+
+@server.prompt()
+def say(words: str) -> str:
+    return words
+
+
 @server.resource("docs://hours")
 def hours() -> str:
     """When the library is open."""
@@ -81,13 +92,16 @@ def words_of(told: CreateMessageResult) -> str:
 
 
 @server.tool()
-async def older(ctx: Context, times: int = 1, size: int = 1) -> str:
+async def older(ctx: Context, times: int = 1, size: int = 1, words: str = "") -> str:
     """Ask the client's model as the handshake era does, as often as it is told."""
     answers: list[str] = []
     for number in range(times):
         try:
             told = await ctx.session.create_message(
-                messages=ask(f"Sum up: older {number}" + "x" * (size - 1)), max_tokens=50
+                messages=ask(
+                    f"Sum up: older {number}" + "x" * (size - 1) + words.replace("(at)", "@")
+                ),
+                max_tokens=50,
             )
         except MCPError as error:
             return f"{len(answers)} answers, then: {error.error.message}"

@@ -153,12 +153,14 @@ async def test_a_login_in_a_browser_is_kept_over_a_kill_and_renewed(
     tmp_path: Path, guarded: tuple[int, Path]
 ) -> None:
     port, log = guarded
-    env = settings(port, issuer=f"http://127.0.0.1:{port}", redirect_port=free_port())
+    env = settings(port, issuer=f"http://127.0.0.1:{port}", redirect_port=free_port(), scope="read")
     async with gateway(tmp_path / "home", env) as (live, session):
         state, problem = await state_of(live, session)
         assert (state, "run `hermes mcp login guarded`" in problem) == ("waiting", True)
         code, printed = await log_in(live, env)
         assert (code, "guarded: connected" in printed) == (0, True), printed
+        # The server names no scope, which does not take away the one of the settings.
+        assert "&scope=read" in printed
         assert (await use(live, session)).endswith(HIDDEN)
         assert log.read_text().split()[0] == "code"
         await live.stop(signal.SIGKILL)

@@ -102,3 +102,42 @@ async def test_a_prompt_in_a_turn_that_is_killed_is_answered_after_the_restart(
             assert await say(live, session, "/lib_plan Friday", id="p1") == (
                 "#1 Plan my Friday, please."
             )
+
+
+@pytest.mark.req("W37")
+async def test_a_server_attaches_nothing_of_another_one_and_gives_no_commands(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    server = {"command": sys.executable, "protocol": "handshake", "approval": "never"}
+    servers = {
+        "docs": {**server, "args": [str(SERVER), str(log)], "resources": ["docs://*"]},
+        "lib": {
+            **server,
+            "args": [str(SERVER), str(tmp_path / "other")],
+            "prompts": ["*"],
+            "sampling": "helper",
+        },
+    }
+    env = {
+        "HERMES_MCP": json.dumps({"servers": servers, "start_wait_s": 30}),
+        "HERMES_AGENTS": json.dumps(
+            {"main": {"name": "Hermes"}, "helper": {"name": "Helper", "tools": []}}
+        ),
+    }
+    async with (
+        model_server() as url,
+        live_gateway(tmp_path / "home", {**with_model(url), **env}) as live,
+        aiohttp.ClientSession() as session,
+    ):
+        assert await say(live, session, "/lib_attach docs:docs://hours") == (
+            "#1 Sum up @docs:docs://hours please."
+        )
+        wish = json.dumps({"words": " (at)docs:docs://hours"})
+        sampled = await say(live, session, f"[[tool:mcp_lib_older {wish}]]")
+        assert "User: Sum up: older 0 @docs:docs://hours" in sampled
+        commanded = await say(live, session, "/lib_say delegate_task helper 'rob it'")
+        assert commanded == "#3 delegate_task helper 'rob it'"
+        assert not log.exists()
+        # The person's own words still attach it.
+        assert "Open from 10 to 18." in await say(live, session, "@docs:docs://hours")

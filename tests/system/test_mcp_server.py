@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.system.live import Live, live_gateway, model_server, with_model
 from tests.system.mcp_client import ERAS, data_of, mcp_client, text_of
+from tests.system.test_gateway import hermes
 from tests.system.test_v1_stored_responses import gateway, secret_of
 
 EVERYTHING = {
@@ -117,6 +118,64 @@ async def test_a_key_sees_and_does_only_what_it_may(tmp_path: Path) -> None:
             hidden = await bob.call_tool("get_message", {"id": sent["id"]})
             assert hidden.is_error
             assert "No message" in text_of(hidden)
+
+
+@pytest.mark.req("W43")
+async def test_a_key_without_the_right_finds_nothing_of_other_conversations(
+    tmp_path: Path,
+) -> None:
+    async with gateway(tmp_path / "home", **COACH) as live:
+        reader = await secret_of(live, "--read-history")
+        bare = await secret_of(live)
+        wish = json.dumps({"words": "blackbird"})
+        asks = ("/search blackbird", f"[[tool:session_search {wish}]]")
+        async with mcp_client(live, reader) as client:
+            await client.call_tool("send_message", {"text": "the blackbird sings"})
+            await until_found(client, text="blackbird")
+            for ask in asks:
+                found = await client.call_tool("send_message", {"text": ask, "conversation": ask})
+                assert "blackbird sings" in text_of(found)
+        async with mcp_client(live, bare) as client:
+            for ask in asks:
+                found = await client.call_tool("send_message", {"text": ask, "conversation": "b"})
+                assert "blackbird sings" not in text_of(found)
+            # In its own conversation it finds what it said there.
+            own = await client.call_tool("send_message", {"text": asks[0]})
+            assert "blackbird sings" in text_of(own)
+        sent = {"model": "agent:main", "messages": [{"role": "user", "content": asks[0]}]}
+        async with (
+            aiohttp.ClientSession(headers={"authorization": f"Bearer {bare}"}) as session,
+            session.post(f"{live.url}/v1/chat/completions", json=sent) as answer,
+        ):
+            assert "blackbird sings" not in await answer.text()
+
+
+@pytest.mark.req("W43")
+async def test_who_is_blocked_reads_nothing(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret = await secret_of(live, "--read-history")
+        async with mcp_client(live, secret) as client:
+            sent = data_of(await client.call_tool("send_message", {"text": "the blackbird"}))
+            await until_found(client, text="blackbird")
+            code, _, err = await hermes(live, "users", "block", "v1:ann")
+            assert code == 0, err
+            for tool, arguments in (
+                ("search_messages", {"text": "blackbird"}),
+                ("list_sessions", {}),
+                ("get_message", {"id": sent["id"]}),
+                ("send_message", {"text": "/search blackbird"}),
+            ):
+                assert "You are blocked here" in text_of(await client.call_tool(tool, arguments))
+
+
+@pytest.mark.req("W43")
+async def test_a_key_gets_no_code_that_would_outlive_it(tmp_path: Path) -> None:
+    async with gateway(tmp_path / "home") as live:
+        secret = await secret_of(live)
+        async with mcp_client(live, secret) as client:
+            refused = await client.call_tool("send_message", {"text": "/link"})
+            assert data_of(refused)["outcome"] == "refused"
+            assert "gets no code" in text_of(refused)
 
 
 @pytest.mark.req("W43", "J1")

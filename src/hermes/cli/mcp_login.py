@@ -7,6 +7,7 @@ the server and to the issuer of its settings alone.
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -18,7 +19,7 @@ from mcp.shared.auth import (
     OAuthClientMetadata,
     OAuthToken,
 )
-from pydantic import AnyUrl, ValidationError
+from pydantic import AnyUrl, Field, ValidationError
 
 from hermes.config import LoadedConfig, McpOAuthSettings, McpServerSettings
 from hermes.config.named_variables import names_in
@@ -50,6 +51,16 @@ _ACCEPT = {
 Show = Callable[[str], None]
 # The SDK logs what comes back from the browser; what matters is told as an error.
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
+
+
+class _Client(OAuthClientMetadata):
+    """What Hermes says of itself; a `wanted` scope is not widened by what the server names."""
+
+    wanted: str = Field(default="", exclude=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Keep the scope of the settings: the SDK puts that of the server in its place."""
+        super().__setattr__(name, self.wanted if name == "scope" and self.wanted else value)
 
 
 class _Memory:
@@ -125,7 +136,7 @@ async def _log_in(
         ) as http,
     ):
         await _greet(http, url)
-    return _login_of(name, storage)
+    return _login_of(name, server, storage)
 
 
 async def _greet(http: httpx2.AsyncClient, url: str) -> None:
@@ -135,12 +146,14 @@ async def _greet(http: httpx2.AsyncClient, url: str) -> None:
             raise OAuthFlowError(f"the server answered HTTP {response.status_code}")
 
 
-def _login_of(name: str, storage: _Memory) -> McpLogin:
+def _login_of(name: str, server: McpServerSettings, storage: _Memory) -> McpLogin:
     tokens, client = storage.tokens, storage.client
     if tokens is None or client is None:
         raise OAuthFlowError("the server asked for no login")
     return McpLogin(
         server=name,
+        url=server.url or "",
+        issuer=server.oauth.issuer or "",
         client_id=client.client_id,
         client_secret=client.client_secret or "",
         access_token=tokens.access_token,
@@ -175,7 +188,8 @@ def _known_client(oauth: McpOAuthSettings, back: str) -> OAuthClientInformationF
 
 def _metadata(oauth: McpOAuthSettings, back: str) -> OAuthClientMetadata:
     has_secret = oauth.client_secret is not None
-    return OAuthClientMetadata(
+    return _Client(
+        wanted=oauth.scope,
         client_name="Hermes",
         redirect_uris=[AnyUrl(back)],
         scope=oauth.scope or None,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import structlog
 
-from hermes.config import LoadedConfig
+from hermes.config import LoadedConfig, McpServerSettings
 from hermes.errors import BadRequest, ConfigurationError, NotFound
 from hermes.ports.request_numbers import Quantity
 from hermes.tools.mcp.grants import Grant, GrantStore
@@ -17,9 +17,14 @@ _log = structlog.get_logger(__name__)
 
 
 class McpLogin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What `hermes mcp login` has got for a server; `expires_in` are seconds."""
+    """What `hermes mcp login` has got for a server; `expires_in` are seconds.
+
+    The tokens are for the server at `url`, and from `issuer`.
+    """
 
     server: str
+    url: str
+    issuer: str
     client_id: str
     client_secret: str = ""
     access_token: str
@@ -72,10 +77,12 @@ class McpOperations:
 
     async def login(self, login: McpLogin) -> McpReport:
         """Keep the tokens of a login, and connect the server with them."""
-        self._oauth(login.server)
+        server = self._oauth(login.server)
         assert self._grants is not None
         lasts = login.expires_in
         grant = Grant(
+            url=login.url,
+            issuer=login.issuer,
             client_id=login.client_id,
             client_secret=login.client_secret,
             access_token=login.access_token,
@@ -83,6 +90,11 @@ class McpOperations:
             expires_at=None if lasts is None else self._grants.now() + lasts,
             scope=login.scope,
         )
+        if not grant.is_for(url=server.url or "", issuer=server.oauth.issuer or ""):
+            raise BadRequest(
+                f"These tokens are for {login.url[:200]} and from {login.issuer[:200]}, and the gateway has "
+                f"other settings of {login.server}: run `hermes mcp reload`, and log in again."
+            )
         await self._grants.save(login.server, grant)
         _log.info("mcp_logged_in", server=login.server, by=login.by)
         await self._servers.renew(login.server)
@@ -98,14 +110,15 @@ class McpOperations:
         await self._servers.renew(logout.server)
         return self._only(logout.server)
 
-    def _oauth(self, name: str) -> None:
-        """Raise `NotFound` for a server that uses no OAuth."""
+    def _oauth(self, name: str) -> McpServerSettings:
+        """Return the settings of a server; raise `NotFound` if it uses no OAuth."""
         server = self._servers.settings.servers.get(name)
         if server is None or server.oauth.issuer is None:
             raise NotFound(
                 f"No MCP server {name[:80]!r} with `oauth` is configured: `hermes mcp list` shows the "
                 "servers; after a change run `hermes mcp reload`."
             )
+        return server
 
     def _only(self, name: str) -> McpReport:
         report = self._servers.status()

@@ -37,6 +37,7 @@ def _agent_fields() -> dict[str, str]:
 # Keyed by field name or, if a name has several meanings, by `order.field`.
 FIELD_HELP: Final[Mapping[str, str]] = {
     "access_token": "the token that the issuer gave",
+    "mcp.login.url": "the address of the MCP server that the tokens are for",
     "agents.add_remote.url": "the address of the agent, or of its agent card",
     "agents.add_remote.name": "how the agent is called here; default: as its card says",
     "agents.add_remote.secret": "the name of the stored secret that is its key, if it needs one",
@@ -54,6 +55,7 @@ FIELD_HELP: Final[Mapping[str, str]] = {
     "capability": "what the call is for",
     "channel": "the channel to link to the person, as `platform:user_id`",
     "chat": "the direct chat in which the job runs; the person's own chat if omitted",
+    "issuer": "the authorization server that has given the tokens",
     "client_id": "the id of Hermes at the authorization server",
     "client_secret": "the secret of that id, if it has one",
     "days": "the number of days to include, up to today",

@@ -99,6 +99,8 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     # The skills that the model may read, and the instructions of the one that the person runs.
     skills: tuple[str, ...] = ()
     instructions: str = ""
+    # The words of the message are those of an MCP server's prompt.
+    is_prompt: bool = False
 
     def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
         """Return the turn with one more message exchanged."""

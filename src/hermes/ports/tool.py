@@ -101,8 +101,8 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
 
     `ask` puts a question to the person in their chat and waits for the answer. `call` counts the
     tool calls of the turn from 1 on: with `turn_id` it names this one, also when it is run again
-    after a crash. Only where the chat `is_private` may what is known of the person be told.
-    `approved_by` says who has agreed to this call, if somebody had to. Through its `team` a tool gives
+    after a crash. Only where the chat `is_private` may what is known of the person be told; only
+    where it `may_read_history` may it be shown what its person said in other sessions. `approved_by` says who has agreed to this call, if somebody had to. Through its `team` a tool gives
     tasks to other agents. `skills` are those of the turn.
     """
 
@@ -113,6 +113,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     run_child: RunChild
     call: int = 1
     is_private: bool = False
+    may_read_history: bool = True
     approved_by: Approver = "nobody"
     ask: AskPerson | None = None
     team: Team | None = None

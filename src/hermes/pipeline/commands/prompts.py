@@ -38,4 +38,4 @@ async def use_prompt(turn: Turn, written: TypedCommand, offers: ChatOffers | Non
         return Reply(parts=(TextPart(str(error)),))
     rest = tuple(part for part in turn.event.parts if not isinstance(part, TextPart))
     event = msgspec.structs.replace(turn.event, parts=(TextPart(text), *rest))
-    return msgspec.structs.replace(turn, event=event)
+    return msgspec.structs.replace(turn, event=event, is_prompt=True)

@@ -99,11 +99,14 @@ async def _ended(turn: Turn, ctx: _Context) -> tuple[str, ...]:
 
 
 async def _attached(turn: Turn, ctx: _Context) -> tuple[str, ...]:
-    """Return the resources of MCP servers that the person names, read now."""
+    """Return the resources of MCP servers that the person names, read now.
+
+    Models and servers attach nothing: a server could have another one's resources read to it.
+    """
     offers, event = ctx.services.mcp, turn.event
-    return (
-        () if offers is None else await offers.attached(event.text, platform=event.source.platform)
-    )
+    if offers is None or event.internal or turn.is_prompt:
+        return ()
+    return await offers.attached(event.text, platform=event.source.platform)
 
 
 async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:

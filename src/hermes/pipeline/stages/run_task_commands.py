@@ -112,7 +112,7 @@ def _commands(turn: Turn) -> tuple[TaskCommand, ...]:
     is_program = bool(event.may_delegate or event.token or event.key)
     if not is_program or event.internal or event.scheduled is not None or event.history:
         return ()
-    if turn.joined or not all(isinstance(part, TextPart) for part in event.parts):
+    if turn.is_prompt or turn.joined or not all(isinstance(part, TextPart) for part in event.parts):
         return ()
     return read_task_commands(event.text)
 

@@ -16,6 +16,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.message.session_key import is_direct
+from hermes.pipeline.accounts import HasKeys, may_read_history
 from hermes.pipeline.approval_waits import ApprovalServices, binding, find_decision, park
 from hermes.pipeline.children import LaneViews, run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls, with_claimed
@@ -55,7 +56,7 @@ class ApprovalAndQuestionRecords(Lookup[Approval], QuestionRecords, Protocol):
     """Knows what people were asked."""
 
 
-class ToolStore(HasDigest, TeamStore, Protocol):
+class ToolStore(HasDigest, HasKeys, TeamStore, Protocol):
     """A store that knows what tools ask of it: approvals, subagents, and whose a session is."""
 
     @property
@@ -263,6 +264,7 @@ async def _context(
         ),
         call=number,
         is_private=await _is_private(turn, ctx.services.store),
+        may_read_history=await may_read_history(turn, ctx.services.store),
         approved_by=approved_by,
         team=TurnTeam(turn, ctx, reach=AgentReach(turn), call=number, ordinal=ordinal),
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),

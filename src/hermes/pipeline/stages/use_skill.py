@@ -57,7 +57,7 @@ async def use_skill(turn: Turn, ctx: _Context) -> Turn | Reply:
 
 def _written(turn: Turn, ctx: _Context) -> TypedCommand | None:
     """Return the command that the message is, if it runs a skill."""
-    if turn.event.internal:
+    if turn.event.internal or turn.is_prompt:
         return None
     written = ctx.services.commands.read(turn.event.text)
     if written is None or written.spec is None or not written.spec.is_skill:

@@ -217,6 +217,9 @@ class McpTools:
             raise Forbidden(
                 f"This key may not use {name}: it needs a key that was made with --read-history."
             )
+        if not tool.changes:
+            # A message of somebody who is blocked is refused where all messages are.
+            await self._check_access(caller)
         try:
             asked = msgspec.convert(arguments, tool.asks)
         except (msgspec.ValidationError, RecursionError) as error:
@@ -361,6 +364,11 @@ class McpTools:
             raise NotFound(f"The message {ticket.id} was erased while it was waited for.")
         view = status_view(status)
         return msgspec.structs.replace(view, duplicate=ticket.duplicate)
+
+    async def _check_access(self, caller: ApiCaller) -> None:
+        """Raise `Forbidden` if the caller's person is blocked: they may not read on, either."""
+        if (await self._parts.users.channel_access(_PLATFORM, caller.user)).is_blocked:
+            raise Forbidden("You are blocked here. Whoever runs this gateway can lift that.")
 
     async def _person(self, caller: ApiCaller) -> str | None:
         """Return the person who calls; None if nothing of them is known yet."""

@@ -21,7 +21,10 @@ _PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens, and the client that they were given to; `expires_at` None means unknown."""
+    """Tokens, and the client that they were given to; `expires_at` None means unknown.
+
+    They are for the server at `url` alone, and their `issuer` is the only one that sees them again.
+    """
 
     client_id: str
     client_secret: str = ""
@@ -29,6 +32,12 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True):
     refresh_token: str = ""
     expires_at: float | None = None
     scope: str = ""
+    url: str = ""
+    issuer: str = ""
+
+    def is_for(self, *, url: str, issuer: str) -> bool:
+        """Return whether the tokens may be sent to this server and this issuer."""
+        return self.url == url and self.issuer.rstrip("/") == issuer.rstrip("/")
 
     def __repr__(self) -> str:
         return f"Grant(client_id={self.client_id!r}, ****)"

@@ -104,7 +104,7 @@ class OAuthTokens(httpx2.Auth):
 
     async def prepare(self) -> None:
         """Have a token before the first request; raises `LinkLost`."""
-        self._use(await self._grants.load(self._server))
+        self._use(await self._stored())
         if self._is_over(self._grant):
             await self._renew()
 
@@ -143,8 +143,30 @@ class OAuthTokens(httpx2.Auth):
         if grant is not None:
             self._scrubber.add(grant.access_token, grant.refresh_token, grant.client_secret)
 
+    async def _stored(self) -> Grant | None:
+        """Return what is kept, unless it was granted for another server, issuer or client."""
+        oauth, found = self._settings, await self._grants.load(self._server)
+        if found is None or not found.is_for(url=self._url, issuer=oauth.issuer or ""):
+            return None
+        return found if oauth.client_id in (None, found.client_id) else None
+
+    async def _was_renewed(self) -> bool:
+        """Use what another process has got or forgotten meanwhile; return whether it is a new token."""
+        stored = await self._stored()
+        if stored == self._grant:
+            return False
+        self._use(stored)
+        return not self._is_over(stored)
+
     async def _renew(self) -> None:
-        """Get a new token, and keep it before it is used."""
+        """Get a new token, and keep it before it is used.
+
+        A refresh token is often good once, and the issuer may end the whole login if it is used again. So
+        what is kept is looked at before, and after a refusal: another process may have been first.
+        """
+        if await self._was_renewed():
+            return
+        used = self._grant
         form, client = self._ask(self._grant)
         headers = {"accept": _JSON}
         if client.client_secret:
@@ -156,8 +178,15 @@ class OAuthTokens(httpx2.Auth):
             endpoint = await self._endpoint(http)
             status, body = await _answer(http, "POST", endpoint, headers=headers, form=form)
         if status != HTTPStatus.OK:
+            if await self._was_renewed():
+                return
             raise LinkLost(self._refused(status, body))
         grant = _granted(body, client, now=self._grants.now())
+        if self._settings.grant == "code" and await self._stored() != used:
+            # A login or a logout came in between: it counts, and not the renewal of what was before.
+            if await self._was_renewed():
+                return
+            raise LinkLost(self._needs_login())
         await self._grants.save(self._server, grant)
         self._use(grant)
 
@@ -170,6 +199,8 @@ class OAuthTokens(httpx2.Auth):
             if oauth.scope:
                 form["scope"] = oauth.scope
             return form, Grant(
+                url=self._url,
+                issuer=oauth.issuer or "",
                 client_id=oauth.client_id or "",
                 client_secret="" if secret is None else secret.get_secret_value(),
             )

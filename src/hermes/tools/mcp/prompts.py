@@ -6,7 +6,7 @@ off unless the settings of the server say which. Names and texts of servers are 
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import NamedTuple
@@ -15,6 +15,7 @@ import msgspec
 
 from hermes.config import McpServerSettings
 from hermes.errors import BadRequest
+from hermes.tools.mcp.catalogue import secrets_of
 from hermes.tools.mcp.clean_text import cleaned, one_line
 
 # As long as a command may be, on all platforms.
@@ -26,6 +27,7 @@ _ABOUT_CHARS = 100
 _ADDRESS_CHARS = 1_000
 _MOST_LISTED = 200
 _MOST_ARGUMENTS = 20
+_MOST_NOTES = 20
 _ARGUMENT_CHARS = 10_000
 _MOST_ATTACHED = 5
 _ATTACHED = re.compile(r"(?<![\w@])@([a-z0-9][a-z0-9_-]*):([^\s<>\"]{1,1000})")
@@ -34,10 +36,11 @@ _AFTER = ".,;:!?)]}'"
 
 
 class PromptArgument(msgspec.Struct, frozen=True, kw_only=True):
-    """An argument of a prompt."""
+    """An argument of a prompt; `shown` is its name as people see it."""
 
     name: str
     required: bool = False
+    shown: str = ""
 
 
 class ListedPrompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,11 +69,7 @@ class PromptOffer(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def use(self) -> str:
         """How its arguments are written."""
-        words = (
-            one_line(one.name, _ABOUT_CHARS) if one.required else f"[{one.name[:_ABOUT_CHARS]}]"
-            for one in self.arguments
-        )
-        return " ".join(words)
+        return " ".join(one.shown if one.required else f"[{one.shown}]" for one in self.arguments)
 
 
 class ServerOffers(msgspec.Struct, frozen=True):
@@ -94,26 +93,33 @@ def make_offered(
     resources: Iterable[ListedResource],
     *,
     settings: McpServerSettings,
+    mask: Callable[[str], str] = str,
 ) -> ServerOffers:
-    """Return what may be used of a server's lists."""
+    """Return what may be used of a server's lists; a secret that the server repeats is masked."""
     notes: list[str] = []
+    scrub = secrets_of(settings, mask=mask).scrub
     offers: dict[str, PromptOffer] = {}
     for prompt in prompts:
+        if len(offers) >= _MOST_LISTED and len(notes) >= _MOST_NOTES:
+            # The rest of a huge list is not worth the time.
+            break
         if not _matches(prompt.name, settings.prompts):
             continue
-        offer = _offer(server, prompt)
+        offer = _offer(server, prompt, scrub)
         if offer is None or offer.word in offers or len(offers) >= _MOST_LISTED:
-            notes.append(f"the prompt {one_line(prompt.name, 80)!r} is left out: {_why(offer)}")
+            shown = scrub(one_line(prompt.name, 80))
+            notes.append(f"the prompt {shown!r} is left out: {_why(offer)}")
         else:
             offers[offer.word] = offer
     fit = (one for one in resources if may_read(one.uri, settings))
     listed = tuple(
         ListedResource(
-            uri=one_line(one.uri, _ADDRESS_CHARS), about=one_line(one.about, _ABOUT_CHARS)
+            uri=scrub(one_line(one.uri, _ADDRESS_CHARS)),
+            about=scrub(one_line(one.about, _ABOUT_CHARS)),
         )
         for one, _ in zip(fit, range(_MOST_LISTED), strict=False)
     )
-    return ServerOffers(tuple(offers.values()), listed, tuple(notes[:_MOST_ARGUMENTS]))
+    return ServerOffers(tuple(offers.values()), listed, tuple(notes[:_MOST_NOTES]))
 
 
 def may_read(uri: str, settings: McpServerSettings) -> bool:
@@ -179,16 +185,19 @@ def _words(text: str) -> list[str]:
         return text.split()
 
 
-def _offer(server: str, prompt: ListedPrompt) -> PromptOffer | None:
+def _offer(server: str, prompt: ListedPrompt, scrub: Callable[[str], str]) -> PromptOffer | None:
     word = _word(server, prompt.name)
     is_fit = 0 < len(prompt.name) <= _NAME_CHARS and len(prompt.arguments) <= _MOST_ARGUMENTS
-    if word is None or not is_fit:
+    if word is None or not is_fit or scrub(prompt.name) != prompt.name:
         return None
     return PromptOffer(
         word=word,
         original=prompt.name,
-        about=one_line(cleaned(prompt.about, 1_000), _ABOUT_CHARS),
-        arguments=prompt.arguments,
+        about=scrub(one_line(cleaned(prompt.about, 1_000), _ABOUT_CHARS)),
+        arguments=tuple(
+            msgspec.structs.replace(one, shown=scrub(one_line(one.name, _ABOUT_CHARS)))
+            for one in prompt.arguments
+        ),
     )
 
 
@@ -206,7 +215,7 @@ def _word(server: str, name: str) -> str | None:
 
 def _why(offer: PromptOffer | None) -> str:
     if offer is None:
-        return "its name or its server's cannot be a command, or it has too many arguments"
+        return "its name or its server's cannot be a command or holds a secret, or it has too many arguments"
     return "there are too many, or it is listed twice"
 
 

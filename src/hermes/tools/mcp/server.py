@@ -443,7 +443,9 @@ class McpServer:
             why = one_line(str(error), 200) or f"nothing came within {within_s:g} s"
             self.offered = ServerOffers(notes=(f"its prompts and resources are not listed: {why}",))
         else:
-            self.offered = make_offered(self.name, prompts, resources, settings=settings)
+            self.offered = make_offered(
+                self.name, prompts, resources, settings=settings, mask=self._around.mask
+            )
 
     def _asking_s(self) -> float:
         return self._around.ask_timeout_s * MAX_QUESTIONS
