@@ -101,7 +101,6 @@ WITHOUT_CONVERSATION = frozenset(
         "store.set_cron",
         "store.set_kill_switch",
         "store.stand",
-        "store.stop_turn",
         "store.set_tier",
         "store.swap_model",
         "store.trim_channel_state",

@@ -73,13 +73,6 @@ async def _interrupt(store: Store, clock: ManualClock) -> None:
     await store.turns.interrupt(view.message.id, by="a test")
 
 
-async def _stop(store: Store, clock: ManualClock) -> None:
-    (lane,) = [name for name in await store.turns.lanes_with_work() if "ann" in name][:1]
-    view = await store.turns.view(lane)
-    assert view.message is not None
-    await store.turns.stop(lane, view.message.id, by="a test")
-
-
 UNITS: dict[str, Callable[[Store, ManualClock], Awaitable[object]]] = {
     "store.put_push": _put,
     "store.drop_push": _drop,
@@ -87,5 +80,4 @@ UNITS: dict[str, Callable[[Store, ManualClock], Awaitable[object]]] = {
     "store.end_push": _end,
     "store.retry_push": _retry,
     "store.interrupt": _interrupt,
-    "store.stop_turn": _stop,
 }
