@@ -1,6 +1,7 @@
 """A2A over kill -9: tasks go on in the next process, and notifications are delivered."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -170,10 +171,16 @@ async def test_a_caller_is_notified_of_the_end_of_its_task(tmp_path: Path, versi
 # Any: JSON.
 async def delivered(live: Live, task_id: str) -> Any:
     """Return what `hermes why` says of the notification of a task, once it has arrived."""
+    return await told_of(live, task_id, "pushed")
+
+
+# Any: JSON.
+async def told_of(live: Live, task_id: str, what: str) -> Any:
+    """Return what `hermes why` says of something that happened to a task, once it has."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             why = await control(live, "GET", f"/control/why/{task_id}")
-            found = [line for line in why["lines"] if line["what"] == "pushed"]
+            found = [line for line in why["lines"] if line["what"] == what]
             if found:
                 return found[-1]
             await asyncio.sleep(0.1)
@@ -291,6 +298,32 @@ async def test_every_question_of_a_task_is_a_notification(tmp_path: Path) -> Non
 
     states = [body["task"]["status"]["state"] for body in receiver.bodies]
     assert states == [*["TASK_STATE_INPUT_REQUIRED"] * 2, "TASK_STATE_COMPLETED"]
+
+
+@pytest.mark.req("M10")
+@pytest.mark.parametrize("kind", ["keys", "tokens"])
+async def test_a_caller_whose_credential_was_revoked_is_notified_no_more(
+    tmp_path: Path, kind: str
+) -> None:
+    home = home_with(tmp_path)
+    who = {"keys": {"user": "ann"}, "tokens": {"role": "operator", "name": "t"}}[kind]
+    async with (
+        model_server() as url,
+        receiving() as receiver,
+        live_gateway(home, with_model(url)) as live,
+        a2a_client(live, "1.0") as owner,
+    ):
+        made = await control(live, "POST", f"/control/{kind}", **who)
+        async with a2a_client(live, "1.0", token=made["secret"]) as client:
+            (begun,) = await said(client, ask("[[slow:2]] Hello", configuration=notified(receiver)))
+        name = made[kind.removesuffix("s")]["id"]
+        await control(live, "POST", f"/control/{kind}/revoke", id=name)
+        failed = await told_of(live, begun.task.id, "push_failed")
+        (more,) = await said(owner, ask("More", configuration=notified(receiver)))
+        await delivered(live, more.task.id)
+
+    assert "not valid any more" in json.dumps(failed)
+    assert [body["task"]["id"] for body in receiver.bodies] == [more.task.id]
 
 
 @pytest.mark.req("M10")

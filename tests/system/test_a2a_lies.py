@@ -41,7 +41,7 @@ class Liar:
         if method == "GetTask":
             self.looks += 1
             self.is_asked.set()
-            return _said(number, self._task(asked["params"]["id"]))
+            return _said(number, self._task(asked["params"]["id"].rstrip("0123456789")))
         lie = asked["params"]["message"]["parts"][-1]["text"]
         if lie == "streamed":
             return await _stream(request, number)
@@ -54,10 +54,10 @@ class Liar:
             parts = [{"text": "x" * 200_000}]
             names = range(PIECES * self.looks, PIECES * (self.looks + 1))
             return {**task, "artifacts": [{"artifactId": f"a{n}", "parts": parts} for n in names]}
-        return task
+        return {**task, "id": f"renamed{self.looks}"} if lie == "renamed" else task
 
 
-TASKS = ("piled", "endless")
+TASKS = ("piled", "endless", "renamed")
 LIES: dict[str, Any] = {"many": [1] * 300_000, "good": "[{,".join(["text"] * 9_000)}
 
 
@@ -111,8 +111,10 @@ async def test_an_answer_that_would_keep_the_gateway_busy_is_not_read(tmp_path: 
         streamed = await say(live, "far", "streamed", context_id="c2")
         piled = await say(live, "far", "piled", context_id="c3")
         good = await say(live, "far", "good", context_id="c4")
+        renamed = await say(live, "far", "renamed", context_id="c5")
 
-    assert [one["outcome"] for one in (many, streamed, piled)] == ["failed"] * 3
+    assert [one["outcome"] for one in (many, streamed, piled, renamed)] == ["failed"] * 4
+    assert "gave its task another name" in renamed["reply"]
     assert "too many values" in many["reply"], many
     assert "too many values" in streamed["reply"], streamed
     assert "more than 1,000,000 characters" in piled["reply"]

@@ -7,6 +7,7 @@ from hermes.agents.secrets import Secrets
 from hermes.app.make_agents import make_roster
 from hermes.config import Settings
 from hermes.media.check import FileLimits
+from hermes.message.event import MessageEvent
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.plugins.registry import Registry
@@ -28,6 +29,19 @@ def make_a2a_parts(
     callers: Callers,
 ) -> A2aParts:
     """Return the dependencies of the channel."""
+
+    async def is_valid(event: MessageEvent) -> bool:
+        if event.key is not None:
+            key = await store.keys.get(event.key)
+            return key is not None and key.revoked_at is None and is_after(key.expires_at)
+        tokens = await store.access.list("token") if event.token else ()
+        return not event.token or any(
+            one.id == event.token and is_after(one.expires_at) for one in tokens
+        )
+
+    def is_after(end: float | None) -> bool:
+        return end is None or end > clock.now()
+
     media, public_url = settings.media, settings.server.public_url
     roster = make_roster(store, settings)
     return A2aParts(
@@ -46,7 +60,14 @@ def make_a2a_parts(
         make_id=make_id,
         tasks=store.tasks,
         guard=client.guard,
-        pushes=TaskPushes(store.tasks, gateway_api, client=client, roster=roster, clock=clock),
+        pushes=TaskPushes(
+            store.tasks,
+            gateway_api,
+            client=client,
+            roster=roster,
+            clock=clock,
+            is_valid=is_valid,
+        ),
     )
 
 

@@ -185,6 +185,7 @@ class _Answer:
         self.context_id = context_id
         self.task_id = ""
         self.is_over = False
+        self._is_named = False
         self._state = pb.TaskState.TASK_STATE_UNSPECIFIED
         self._told = ""
         self._artifacts: dict[str, str] = {}
@@ -221,7 +222,11 @@ class _Answer:
         self, task_id: str, context_id: str, *, status: pb.TaskStatus
     ) -> list[AdapterEvent]:
         found: list[AdapterEvent] = []
-        if task_id and (task_id != self.task_id or context_id != self.context_id):
+        if task_id and self.task_id and task_id != self.task_id:
+            # Each name would be written down, and nobody would look after the task before.
+            raise AdapterError("the remote agent gave its task another name")
+        if task_id and not self._is_named:
+            self._is_named = True
             self.task_id, self.context_id = _id(task_id), _id(context_id) or self.context_id
             found.append(AdapterSession(session_id(self.context_id, self.task_id)))
         self._state = status.state

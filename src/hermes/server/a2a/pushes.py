@@ -6,7 +6,7 @@ through the guarded client alone.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -14,6 +14,7 @@ import structlog
 from hermes.agents.roster import Roster
 from hermes.errors import NetError
 from hermes.lazy import lazy
+from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState
 from hermes.net.client import HttpClient
 from hermes.ports.clock import Clock
@@ -34,6 +35,9 @@ _TIMEOUT_S: Final = 10.0
 _TAKEN_S: Final = _TIMEOUT_S + 5.0
 _RETRIES_S: Final = (10.0, 30.0, 120.0, 600.0, 3_600.0, 3_600.0, 3_600.0)
 _MOST_WAITING: Final = 1_000
+_REVOKED: Final = "the credential of the caller is not valid any more"
+# Returns whether the credential is still valid with which a message was sent.
+IsValid = Callable[[MessageEvent], Awaitable[bool]]
 _log = structlog.get_logger(__name__)
 
 
@@ -48,12 +52,14 @@ class TaskPushes:
         client: HttpClient,
         roster: Roster,
         clock: Clock,
+        is_valid: IsValid,
     ) -> None:
         self._store = store
         self._gateway_api = gateway_api
         self._client = client
         self._roster = roster
         self._clock = clock
+        self._is_valid = is_valid
         self._rounds = Rounds("task pushes", self.round, every_s=_EVERY_S)
         self._waiting: dict[str, asyncio.Task[None]] = {}
 
@@ -90,6 +96,12 @@ class TaskPushes:
         if not await self._store.begin_push(due, until=until):
             return
         push = due.push
+        status = await self._gateway_api.message(push.task_id)
+        event = None if status is None else status.record.event
+        if event is not None and not await self._is_valid(event):
+            at = self._clock.now()
+            await self._store.end_push(due, is_last=True, at=at, why=_REVOKED)
+            return
         problem = await self._attempt(due)
         now = self._clock.now()
         if not problem:
