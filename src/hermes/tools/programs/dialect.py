@@ -17,6 +17,7 @@ from hermes.message.visible import shown_lines
 from hermes.ports.adapter import AdapterEnd, AdapterSession, AdapterStatus
 from hermes.ports.provider import TextDelta
 
+_LONG_LINE: Final = 1_000_000
 _SHOWN: Final = 3_000
 _ID_CHARS: Final = 500
 _MODEL_CHARS: Final = 200
@@ -191,11 +192,33 @@ class LinesDialect:
         return None
 
 
+class _LongLine(msgspec.Struct, omit_defaults=True):
+    """What is read of a line of megabytes: an answer may be that long, tables are not."""
+
+    type: str = ""
+    subtype: str = ""
+    method: str = ""
+    id: str | int | None = None
+    request_id: str = ""
+    text: str = ""
+    ask: str = ""
+    result: str = ""
+    error: str = ""
+    is_error: bool = False
+
+
+_decode_long = msgspec.json.Decoder(_LongLine).decode
+
+
 # Any: JSON.
 def json_object(data: bytes) -> dict[str, Any]:
-    """Return the object of a line; an empty one for anything else."""
+    """Return the object of a line; an empty one for anything else.
+
+    To make all values of a long line would hold up everybody else for a second.
+    """
     try:
-        found = _decode(data)
+        is_long = len(data) > _LONG_LINE
+        found = msgspec.to_builtins(_decode_long(data)) if is_long else _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return as_object(found)

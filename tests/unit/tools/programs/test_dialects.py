@@ -1,6 +1,7 @@
 """What programs write, as events: Claude Code, Codex, JSON lines and plain text (recorded by hand)."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -322,3 +323,22 @@ def test_the_model_in_the_ledger_has_a_short_name() -> None:
 
     assert isinstance(end, AdapterEnd)
     assert end.model == "m[2K" + "x" * 194
+
+
+def test_a_long_line_is_an_answer_or_costs_little() -> None:
+    tables = b'{"text":"x","a":[' + b'{"b":[]},' * 800_000 + b"{}]}"
+    answer = {"type": "result", "is_error": False, "result": "x" * 2_000_000}
+
+    began = time.process_time()
+    LinesDialect(NEW).hear(tables)
+    took = time.process_time() - began
+    (end,) = hear(ClaudeDialect(NEW), answer)
+
+    wish = {"subtype": "can_use_tool", "tool_name": "Write", "input": {"content": "x" * 2_000_000}}
+    question = {"type": "control_request", "request_id": "r1", "request": wish}
+    (refused,) = hear(ClaudeDialect(NEW), question)
+
+    assert took < 0.06
+    assert isinstance(refused, ProgramInput)
+    assert json.loads(refused.data)["response"]["request_id"] == "r1"
+    assert len(text(end)) == 2_000_000

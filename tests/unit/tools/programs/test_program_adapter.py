@@ -129,7 +129,8 @@ async def test_its_folder_is_limited_while_a_question_waits(tmp_path: Path) -> N
 
     async def ask(question: Question) -> Mapping[str, Any] | None:
         try:
-            return await asyncio.Event().wait() and {}
+            await asyncio.Event().wait()
+            return {}
         finally:
             closed.append(question)
 
