@@ -72,6 +72,11 @@ def lie() -> str:
     return "not the real one"
 
 
+def unquoted(words: str) -> str:
+    """Return words with the signs that would mean something in the message that brings them."""
+    return words.replace("(at)", "@").replace("<<", "[[").replace(">>", "]]")
+
+
 def ask(words: str) -> list[SamplingMessage]:
     return [SamplingMessage(role="user", content=TextContent(type="text", text=words))]
 
@@ -98,9 +103,7 @@ async def older(ctx: Context, times: int = 1, size: int = 1, words: str = "") ->
     for number in range(times):
         try:
             told = await ctx.session.create_message(
-                messages=ask(
-                    f"Sum up: older {number}" + "x" * (size - 1) + words.replace("(at)", "@")
-                ),
+                messages=ask(f"Sum up: older {number}" + "x" * (size - 1) + unquoted(words)),
                 max_tokens=50,
             )
         except MCPError as error:

@@ -233,3 +233,25 @@ async def test_a_hostile_or_wrong_issuer_is_a_clear_problem(
             assert told in found[name]["problem"]
             assert SECRET not in found[name]["problem"]
         assert log.read_text() == ""
+
+
+@pytest.mark.req("W37")
+async def test_tokens_of_a_login_at_another_server_are_not_kept(
+    tmp_path: Path, guarded: tuple[int, Path]
+) -> None:
+    port, _log = guarded
+    env = settings(port, issuer=f"http://127.0.0.1:{port}", redirect_port=free_port())
+    right = {"url": f"http://127.0.0.1:{port}/mcp", "issuer": f"http://127.0.0.1:{port}"}
+    async with gateway(tmp_path / "home", env) as (live, session):
+        for wrong in (
+            {"url": "https://other.example.org/mcp"},
+            {"issuer": "https://other.example"},
+        ):
+            login = {"server": "guarded", "client_id": "x", "access_token": SECRET, **right}
+            address = f"{live.url}/control/mcp/login"
+            async with session.post(address, json={**login, **wrong}) as answer:
+                assert (answer.status, "other settings" in await answer.text()) == (400, True)
+        assert (await state_of(live, session))[0] == "waiting"
+        shown = await run_command(live.home, "audit", more=env)
+        assert "mcp.login" in shown.stdout
+        assert SECRET not in shown.stdout + live.said()

@@ -92,3 +92,17 @@ async def test_a_server_that_asks_on_and_on_is_stopped(tmp_path: Path) -> None:
 async def test_an_agent_that_is_not_there_is_an_answer_to_the_server(tmp_path: Path) -> None:
     async with library(tmp_path, "handshake", sampling="nobody") as (live, session):
         assert "Refused: There is no agent 'nobody'" in await use(live, session, "older")
+
+
+@pytest.mark.req("W37")
+async def test_a_server_gets_no_tools_with_the_model(tmp_path: Path) -> None:
+    """The agent has every tool, and what the server writes calls one of them."""
+    async with library(tmp_path, "handshake", sampling="main") as (live, session):
+        await live.post(session, sender="ann", text="the blackbird sings")
+        asked = json.dumps({"words": "blackbird"})
+        found = await live.post(session, sender="ann", text=f"[[tool:session_search {asked}]]")
+        assert "the blackbird sings" in str(found["reply"])
+        await live.post(session, sender="ann", text="/new")
+        reply = await use(live, session, "older", words=f"<<tool:session_search {asked}>>")
+        assert "session_search" in reply
+        assert "the blackbird sings" not in reply

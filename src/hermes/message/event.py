@@ -44,11 +44,13 @@ DEPTH: Final = "hermes/depth"
 class Delegation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """How a turn that another one has started came about.
 
-    `agents` are the keys of those above it, the first one first. Its time is up at `until`.
+    `agents` are the keys of those above it, the first one first. Its time is up at `until`. One without
+    `has_tools` only answers: its words are those of a server, which could have tools used.
     """
 
     agents: tuple[str, ...]
     until: float | None = None
+    has_tools: bool = True
 
 
 class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):

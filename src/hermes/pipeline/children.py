@@ -83,6 +83,7 @@ async def run_child(
     agent: str,
     call: int,
     ordinal: int,
+    has_tools: bool = True,
 ) -> str:
     """Run a subagent's turn to its end and return its reply; `call` counts the turn's tool calls.
 
@@ -105,13 +106,22 @@ async def run_child(
     known = await services.store.turns.first(lane)
     if known is not None:
         return await _reply_of(services, known.id)
-    event = child_event(turn, text, agent=chosen, number=number, at=services.clock.now())
+    event = child_event(
+        turn, text, agent=chosen, number=number, at=services.clock.now(), has_tools=has_tools
+    )
     accepted = await services.put_child(event, lane)
     return await _reply_of(services, accepted.message_id)
 
 
 def child_event(
-    turn: Turn, text: str, *, agent: Agent, number: str, at: float, until: float | None = None
+    turn: Turn,
+    text: str,
+    *,
+    agent: Agent,
+    number: str,
+    at: float,
+    until: float | None = None,
+    has_tools: bool = True,
 ) -> MessageEvent:
     """Return the message by which a turn starts another one, for the same person and on the same key."""
     above = turn.event.delegation
@@ -131,7 +141,7 @@ def child_event(
         internal=True,
         depth=turn.event.depth,
         scheduled=turn.event.scheduled,
-        delegation=Delegation(agents=agents, until=until),
+        delegation=Delegation(agents=agents, until=until, has_tools=has_tools),
     )
 
 

@@ -97,13 +97,15 @@ class Team(Protocol):
 
 
 class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a running tool may know; `run_child` runs a subagent's turn and returns its reply.
+    """What a running tool may know; `run_child` runs a subagent's turn and returns its reply,
+    `sample` one without tools, for words that are not those of people or models.
 
     `ask` puts a question to the person in their chat and waits for the answer. `call` counts the
     tool calls of the turn from 1 on: with `turn_id` it names this one, also when it is run again
     after a crash. Only where the chat `is_private` may what is known of the person be told; only
-    where it `may_read_history` may it be shown what its person said in other sessions. `approved_by` says who has agreed to this call, if somebody had to. Through its `team` a tool gives
-    tasks to other agents. `skills` are those of the turn.
+    where the turn `may_read_history` what the person said in other sessions. `approved_by` says who
+    has agreed to this call, if somebody had to. Through its `team` a tool gives tasks to other agents.
+    `skills` are those of the turn.
     """
 
     turn_id: str
@@ -111,6 +113,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     person_id: str
     lane: str
     run_child: RunChild
+    sample: RunChild | None = None
     call: int = 1
     is_private: bool = False
     may_read_history: bool = True

@@ -29,6 +29,8 @@ _Context = StageContext[GateServices, TimelineWriter]
 
 async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn the tools that its agent may use and its session can need."""
+    if turn.event.delegation is not None and not turn.event.delegation.has_tools:
+        return turn
     settings, platform = turn.agent.settings, turn.event.source.platform
     offered = ctx.services.tool_sets.of(
         settings.tools,

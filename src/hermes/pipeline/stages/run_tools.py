@@ -262,6 +262,9 @@ async def _context(
         run_child=lambda text, agent: run_child(
             turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
         ),
+        sample=lambda text, agent: run_child(
+            turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal, has_tools=False
+        ),
         call=number,
         is_private=await _is_private(turn, ctx.services.store),
         may_read_history=await may_read_history(turn, ctx.services.store),

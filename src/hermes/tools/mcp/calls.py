@@ -105,7 +105,7 @@ class RunningCall:
         journal. One answers at a time; the time limit of the call is paused meanwhile.
         """
         allowed = self._sampling
-        if allowed is None:
+        if allowed is None or self.context.sample is None:
             raise SampleRefused("the settings of this server name no agent for sampling")
         self._samples += 1
         if self._samples > allowed.most:
@@ -124,7 +124,8 @@ class RunningCall:
 
     async def _subagent(self, text: str, agent: str) -> str:
         """Wait for the subagent or the end of the call, whichever is first."""
-        working = asyncio.ensure_future(self.context.run_child(text, agent))
+        assert self.context.sample is not None
+        working = asyncio.ensure_future(self.context.sample(text, agent))
         ended = asyncio.ensure_future(self._ended.wait())
         try:
             await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)

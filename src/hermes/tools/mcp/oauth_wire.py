@@ -6,7 +6,7 @@ configuration alone: what a server or a document says of other places, private o
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import quote, urlsplit
 
@@ -59,10 +59,33 @@ class Fence(httpx2.AsyncBaseTransport):
                 "of its settings: if that is right, add it to oauth.endpoints"
             )
         request.headers["accept-encoding"] = "identity"
-        return await self._inner.handle_async_request(request)
+        response = await self._inner.handle_async_request(request)
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Short(response.stream, origin)
+        return response
 
     async def aclose(self) -> None:
         """Close the connections."""
+        await self._inner.aclose()
+
+
+class _Short(httpx2.AsyncByteStream):
+    """A body that is read up to a limit."""
+
+    def __init__(self, inner: httpx2.AsyncByteStream, origin: str) -> None:
+        self._inner = inner
+        self._origin = origin
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        seen = 0
+        async for piece in self._inner:
+            seen += len(piece)
+            if seen > _MOST_BYTES:
+                raise LinkLost(f"the answer of {self._origin} exceeds {_MOST_BYTES:,} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        """Close the body."""
         await self._inner.aclose()
 
 
@@ -264,8 +287,6 @@ async def _answer(
         async with http.stream(method, url, headers=headers, data=form) as response:
             async for piece in response.aiter_raw():
                 body += piece
-                if len(body) > _MOST_BYTES:
-                    raise LinkLost(f"the answer of {origin_of(url)} exceeds {_MOST_BYTES:,} bytes")
             return response.status_code, body
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, ValueError) as error:
         where = one_line(origin_of(url), 200)

@@ -173,3 +173,23 @@ async def test_a_logout_during_a_renewal_counts() -> None:
         with pytest.raises(LinkLost, match="it needs a login"):
             await renewing
         assert kept.grant is None
+
+
+async def test_no_answer_about_tokens_is_read_without_end() -> None:
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n")
+        try:
+            for _ in range(1_000):
+                writer.write(b"x" * 100_000)
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(endless, "127.0.0.1", 0)
+    origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, fenced_client(httpx2.AsyncHTTPTransport(), frozenset({origin})) as http:
+        with pytest.raises(LinkLost, match="exceeds 262,144 bytes"):
+            await http.get(origin)
