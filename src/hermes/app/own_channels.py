@@ -40,15 +40,6 @@ def own_channels(
     """Return the channels whose requests come through the gateway's own server."""
     limit, clock = context.settings.server.max_body_bytes, context.clock
 
-    async def info() -> Mapping[str, Any]:
-        model, is_demonstration = await storage.model_reports.who_answers()
-        earlier = context.settings.memory.earlier_messages
-        own = {"version": __version__, "earlier_messages": earlier}
-        return {"model": model, "demo": is_demonstration, **own}
-
-    async def story(message_id: str) -> WhyReport:
-        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
-
     # One for all doors: what is left of a key's rate is kept there.
     shared: list[Callers] = []
 
@@ -84,19 +75,34 @@ def own_channels(
             make_id=make_id,
             files=terminal.files,
         ),
-        "web": WebChannel(
-            WebSettings(body_bytes=limit),
-            capabilities=load_capabilities("hermes.channels.web"),
-            access=storage.access,
-            info=info,
-            story=story,
-            origins=origins,
-            clock=clock,
-            make_id=make_id,
-        ),
+        "web": _web(context, storage, origins=origins),
         "v1": V1Channel(v1_parts, mcp),
         "a2a": A2aChannel(a2a_parts),
     }
+
+
+def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebChannel:
+    clock = context.clock
+
+    async def info() -> Mapping[str, Any]:
+        model, is_demonstration = await storage.model_reports.who_answers()
+        earlier = context.settings.memory.earlier_messages
+        own = {"version": __version__, "earlier_messages": earlier}
+        return {"model": model, "demo": is_demonstration, **own}
+
+    async def story(message_id: str) -> WhyReport:
+        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
+
+    return WebChannel(
+        WebSettings(body_bytes=context.settings.server.max_body_bytes),
+        capabilities=load_capabilities("hermes.channels.web"),
+        access=storage.access,
+        info=info,
+        story=story,
+        origins=origins,
+        clock=clock,
+        make_id=make_id,
+    )
 
 
 def _mcp_tools(
