@@ -22,6 +22,7 @@ from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion
 from hermes.ports.channel import Acceptance
+from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Soul
 from hermes.ports.steps import Step, StepState
 from hermes.ports.tool import Approver, Tool, ToolContext, ToolTraits
@@ -75,7 +76,7 @@ class Lanes:
     async def count_below(self, lane: str) -> int:
         raise AssertionError("no task is given in these tests")
 
-    async def stop(self, lane: str, message_id: str, *, by: str) -> None:
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
         raise AssertionError("no task is given in these tests")
 
 
@@ -126,6 +127,7 @@ class Store:
     souls: Souls = Souls()
     approvals: Approvals = field(default_factory=Approvals)
     inbox: Inbox = field(default_factory=Inbox)
+    keys: Table[CallerKey] = field(default_factory=Table)
 
     def digest(self, content: bytes) -> bytes:
         return digest(content)
