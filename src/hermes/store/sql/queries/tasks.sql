@@ -46,8 +46,7 @@ DELETE FROM task_pushes WHERE task_id = ?1 AND id = ?2;
 DELETE FROM task_pushes WHERE person_id = ?1;
 
 -- name: due
--- Places that were not told yet how their task is, some of each person. What is told is the outcome of a
--- task, or the approval that it waits for: another approval is news.
+-- Places that do not know yet how a task ended, or which approval it waits for; some of each person.
 SELECT task_id, id, person_id, sealed, attempts, state, outcome, news FROM (
     SELECT push.task_id, push.id, push.person_id, sealed, push.attempts, state, outcome, due_at,
         coalesce(outcome, waiting_on) AS news,
@@ -65,10 +64,10 @@ UPDATE task_pushes SET attempts = attempts + 1, due_at = ?4
 WHERE task_id = ?1 AND id = ?2 AND attempts = ?3 AND ended_at IS NULL;
 
 -- name: told
--- A notification arrived, or was given up: this is what the place knows now, unless it was replaced meanwhile.
+-- A notification arrived, or was given up: what a place knows now, if it was not replaced.
 UPDATE task_pushes SET told = ?3, attempts = 0, due_at = ?4, ended_at = ?5
 WHERE task_id = ?1 AND id = ?2 AND attempts = ?6;
 
 -- name: retry_push
--- A notification is tried again, unless its place was replaced meanwhile.
+-- A notification is tried again, if its place was not replaced.
 UPDATE task_pushes SET due_at = ?3 WHERE task_id = ?1 AND id = ?2 AND attempts = ?4;
