@@ -62,7 +62,13 @@ CALLS: dict[str, tuple[str, str, Any]] = {
     "mcp.login": (
         "POST",
         "mcp/login",
-        {"server": SECRET, "client_id": SECRET, "access_token": SECRET},
+        {
+            "server": SECRET,
+            "url": "http://127.0.0.1:9/mcp",
+            "issuer": "http://127.0.0.1:9",
+            "client_id": SECRET,
+            "access_token": SECRET,
+        },
     ),
     "mcp.logout": ("POST", "mcp/logout", {"server": SECRET}),
     "messages.why": ("GET", "why/m_1", None),

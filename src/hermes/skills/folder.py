@@ -4,12 +4,13 @@ A folder is looked at again when skills are used, so a change on disk counts wit
 owners and modes is that for code: what others could change is not used. No link is followed.
 """
 
+import fcntl
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -148,35 +149,41 @@ class SkillFolder:
         """Write a skill to disk; after a crash it is there as a whole, or not at all."""
         self.check_addable(package.name)
         self._root.mkdir(mode=0o755, exist_ok=True)
-        self._tidy()
-        draft = self._root / f".{package.name}.{secrets.token_hex(8)}.part"
-        try:
-            for one in package.files:
-                _write(draft, one)
-            for here, _, _ in os.walk(draft):
-                Path(here).chmod(0o755)
-                sync_folder(Path(here))
+        with _alone(self._root):
+            self.check_addable(package.name)
+            self._tidy()
+            draft = self._root / f".{package.name}.{secrets.token_hex(8)}.part"
             try:
-                # A folder that came meanwhile is not empty, so it is not replaced.
-                draft.rename(self._root / package.name)
-            except OSError as error:
-                raise Conflict(f"There is a skill {package.name} already.") from error
-            sync_folder(self._root)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
+                for one in package.files:
+                    _write(draft, one)
+                for here, _, _ in os.walk(draft):
+                    Path(here).chmod(0o755)
+                    sync_folder(Path(here))
+                try:
+                    # A folder that came meanwhile is not empty, so it is not replaced.
+                    draft.rename(self._root / package.name)
+                except OSError as error:
+                    raise Conflict(f"There is a skill {package.name} already.") from error
+                sync_folder(self._root)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
         self._looked_at = None
         return self._existing(package.name)
 
     def remove(self, name: str) -> Skill:
         """Remove the folder of a skill."""
-        skill = self.skills().get(name)
-        if skill is None:
+        if self.skills().get(name) is None:
             raise _unknown(name)
-        self._tidy()
-        draft = self._root / f".removed.{secrets.token_hex(8)}.part"
-        skill.folder.rename(draft)
-        sync_folder(self._root)
-        _remove(draft)
+        with _alone(self._root):
+            self._looked_at = None
+            skill = self.skills().get(name)
+            if skill is None:
+                raise _unknown(name)
+            self._tidy()
+            draft = self._root / f".removed.{secrets.token_hex(8)}.part"
+            skill.folder.rename(draft)
+            sync_folder(self._root)
+            _remove(draft)
         self._looked_at = None
         return skill
 
@@ -257,6 +264,17 @@ class SkillFolder:
         for entry in list(os.scandir(self._root)):
             if _DRAFT.fullmatch(entry.name):
                 _remove(Path(entry.path))
+
+
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Let one at a time change the skills of a home: what another one writes looks like a crash's rest."""
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _beneath(skill: Skill) -> FilesBeneath:
