@@ -14,6 +14,7 @@ from time import monotonic
 import msgspec
 import uvloop
 
+from bench.agent_plan import AgentPlan
 from bench.call_plan import CallPlan
 from bench.http import Connection, connect
 from bench.plan import Plan
@@ -124,5 +125,5 @@ async def carry_out(plan: Plan) -> Outcome:
 
 
 if __name__ == "__main__":
-    given = msgspec.json.decode(sys.stdin.buffer.read(), type=TurnPlan | CallPlan)
+    given = msgspec.json.decode(sys.stdin.buffer.read(), type=TurnPlan | CallPlan | AgentPlan)
     sys.stdout.buffer.write(msgspec.json.encode(uvloop.run(carry_out(given))))

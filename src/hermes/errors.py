@@ -53,6 +53,8 @@ HermesError
 │   │   └── TlsFailed       the peer's certificate is not valid
 │   ├── AnswerLost          the request was sent, its answer did not arrive whole
 │   └── AnswerTooLarge      the answer exceeds the caller's limit
+├── AdapterError            the program or the remote agent that runs an agent failed
+│   └── AdapterLost         it was cut off by a crash and cannot go on: part of its work may be done
 ├── ToolError               a tool failed; the model receives the error
 └── TurnInterrupted         the person stopped the turn
 """
@@ -526,6 +528,18 @@ class AnswerTooLarge(NetError):
     """The answer is larger than the caller allows."""
 
     code = "answer_too_large"
+
+
+class AdapterError(HermesError):
+    """What runs an agent failed; the text is for operators and for the person who wrote."""
+
+    code = "adapter_failed"
+
+
+class AdapterLost(AdapterError):
+    """A call was cut off and cannot be taken up again: part of its work may be done."""
+
+    code = "adapter_lost"
 
 
 class ToolError(HermesError):

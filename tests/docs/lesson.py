@@ -32,6 +32,7 @@ ANSWERS = {
         )
     ),
     "Name the food and its weight in grams, as in: rice, 200": ScriptedTurn(text="rice, 150"),
+    "What is new in 2.1?": ScriptedTurn(tools=(ToolUse("read_skill", '{"name":"release-notes"}'),)),
     "Can I shop on Sunday?": ScriptedTurn(
         tools=(ToolUse("mcp_shop_opening_hours", '{"day":"Sunday"}'),)
     ),
@@ -39,6 +40,7 @@ ANSWERS = {
 # What is said once the tools that ANSWERS asks for have run.
 AFTERWARDS = {
     "Do we have eggs and flour?": ScriptedTurn(text="Twelve eggs and two bags of flour."),
+    "What is new in 2.1?": ScriptedTurn(text="Fixed: the clock no longer stops at midnight. 2.1"),
     "Can I shop on Sunday?": ScriptedTurn(text="Yes, from 10 to 18."),
 }
 _MARK = "\x1e"
@@ -147,7 +149,9 @@ def write_file(block: Block, *, home: Path) -> None:
     assert block.file is not None
     target = home / block.file.removeprefix("~/")
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target.write_text(block.text, encoding="utf-8")
+    # Where the name of the file is no comment, it is no part of the file.
+    text = block.text.partition("\n")[2] if target.suffix == ".md" else block.text
+    target.write_text(text, encoding="utf-8")
 
 
 @asynccontextmanager

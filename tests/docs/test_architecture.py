@@ -42,7 +42,13 @@ def test_the_page_lists_the_stages_of_a_turn_in_their_order() -> None:
     stages = list(chain.from_iterable(rows_of("The stages of a turn")))
 
     assert stages[: len(prepare)] == prepare
-    assert stages[len(prepare) :] == ["see_images", "call_model", "run_tools", "save"]
+    assert stages[len(prepare) :] == [
+        "see_images",
+        "call_model",
+        "call_adapter",
+        "run_tools",
+        "save",
+    ]
 
 
 def test_the_page_lists_every_stage_that_has_a_file() -> None:

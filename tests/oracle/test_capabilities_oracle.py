@@ -57,10 +57,10 @@ def those(pairs: Iterable[tuple[Option, bool]]) -> frozenset[Option]:
     return frozenset(option for option, is_there in pairs if is_there)
 
 
-# Which models take "max" is not published.
 EFFORTS: tuple[tuple[Option, bool], ...] = (
     ("minimal_effort", "'minimal'" in words(ReasoningEffort)),
     ("xhigh_effort", "'xhigh'" in words(ReasoningEffort)),
+    ("max_effort", "'max'" in words(ReasoningEffort)),
 )
 
 
@@ -104,6 +104,7 @@ def responses_has() -> frozenset[Option]:
     text = get_type_hints(response_text_config_param.ResponseTextConfigParam)
     file = fields(response_input_file_param.ResponseInputFileParam)
     picture = fields(response_input_image_param.ResponseInputImageParam)
+    pictures = get_type_hints(response_input_image_param.ResponseInputImageParam)
     parts = words(response_input_content_param.ResponseInputContentParam)
     same: tuple[Option, ...] = (
         "seed",
@@ -127,6 +128,7 @@ def responses_has() -> frozenset[Option]:
             *EFFORTS,
             ("image_address", "image_url" in picture),
             ("image_detail", "detail" in picture),
+            ("original_detail", "'original'" in words(pictures["detail"])),
             ("pdf", "file_data" in file),
             ("pdf_address", "file_url" in file),
             ("audio", "Audio" in parts),
@@ -243,6 +245,7 @@ def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
         ("openai", "openai", "o4-mini-2025-04-16", "seed", "stop"),
         ("responses", "", "any", "json_mode", "stop"),
         ("anthropic", "", "claude-sonnet-4-6", "temperature top_p stop", "high_temperature"),
+        ("anthropic", "", "claude-sonnet-4-6", "stop", "blank_stop"),
         ("of a plugin", "", "any", "temperature top_p stop", "top_k"),
         ("openai", "openai", "o3-mini", "seed stop", "logprobs pdf parallel_tools"),
         ("openai", "groq", "openai/gpt-oss-120b", "seed", "logprobs logit_bias"),
@@ -311,7 +314,32 @@ def test_every_preset_has_a_row_and_every_row_a_preset() -> None:
         ("anthropic", "", "claude-3-5-haiku-20241022", "sampling_beside_reasoning", "reasoning"),
         ("anthropic", "", "claude-3-7-sonnet-latest", "reasoning", "sampling_beside_reasoning"),
         ("anthropic", "", "claude-sonnet-4-6", "reasoning", "sampling_beside_reasoning"),
-        ("of a plugin", "", "any", "", "seed"),
+        ("of a plugin", "", "any", "forced_tools low_effort", "seed"),
+        ("openai", "openai", "gpt-5.6-sol", "max_effort xhigh_effort", "reasoning_beside_tools"),
+        ("openai", "openai", "gpt-5.4", "", "reasoning_off_beside_tools max_effort"),
+        ("openai", "openai", "gpt-5.2", "reasoning_beside_tools reasons_only_if_asked", ""),
+        ("openai", "openai", "gpt-5.5", "xhigh_effort", "reasons_only_if_asked"),
+        ("responses", "openai", "gpt-5.6-terra", "reasoning_beside_tools max_effort", ""),
+        ("responses", "openai", "gpt-5.4-pro", "medium_effort xhigh_effort", "low_effort"),
+        ("responses", "openai", "gpt-5.3-codex", "verbosity", ""),
+        ("responses", "openai", "gpt-5.2-codex", "reasoning", "verbosity"),
+        ("anthropic", "", "claude-opus-5", "forced_tools reasoning_off", "reasons_only_if_asked"),
+        ("anthropic", "", "claude-opus-5-5", "", "forced_tools"),
+        ("anthropic", "", "claude-fable-5", "max_effort", "forced_tools reasoning_off"),
+        ("anthropic", "", "claude-opus-4-8", "forced_tools reasons_only_if_asked", ""),
+        ("anthropic", "", "claude-sonnet-4-5-20250929", "forced_tools", ""),
+        ("anthropic", "", "MiniMax-M2", "forced_tools", ""),
+        ("gemini", "", "gemini-3-pro-preview", "low_effort", "medium_effort reasoning_off"),
+        ("gemini", "", "gemini-3.1-pro-preview", "medium_effort", "reasoning_off"),
+        ("gemini", "", "gemini-3.5-flash", "reasoning_off minimal_effort", ""),
+        ("gemini", "", "gemini-3.7-flash", "low_effort", "reasoning_off minimal_effort"),
+        ("openai", "moonshot", "kimi-k3", "low_effort max_effort", "medium_effort temperature"),
+        ("openai", "moonshot", "kimi-k2.6", "reasoning_off", "low_effort temperature top_p"),
+        ("openai", "moonshot", "kimi-k2.7-code", "reasoning", "reasoning_off forced_tools"),
+        ("openai", "moonshot", "moonshot-v1-8k", "temperature", "reasoning high_temperature"),
+        ("openai", "qwen", "qwen3-next-80b-a3b-thinking", "top_k", "forced_tools"),
+        ("openai", "copilot", "gpt-4.1", "temperature", "reasoning reasoning_off"),
+        ("openai", "copilot", "claude-sonnet-5", "temperature", "reasoning"),
     ],
 )
 def test_models_of_a_service_differ(

@@ -228,3 +228,31 @@ async def test_cancelling_a_question_denies_the_tool(tmp_path: Path) -> None:
 
     assert answer.stop_reason == "end_turn"
     assert "paid bob" not in editor.text
+
+
+async def test_a_line_that_is_no_message_is_refused_and_ends_nothing(tmp_path: Path) -> None:
+    write_config(tmp_path / "home")
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "hermes", "acp"),
+        env=environment(tmp_path / "home"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    bad = (b"5", b"null", b"[1]", b"{no", b"\xff", b"[" * 100_000, b'"' + b"x" * 17_000_000 + b'"')
+    codes = []
+    async with asyncio.timeout(WAIT_S):
+        for line in bad:
+            process.stdin.write(line + b"\n")
+            await process.stdin.drain()
+            codes.append(json.loads(await process.stdout.readline())["error"]["code"])
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        greeted = json.loads(await process.stdout.readline())
+        process.stdin.close()
+        status = await process.wait()
+
+    assert codes == [-32600, -32600, -32600, -32700, -32700, -32700, -32600]
+    assert greeted["result"]["agentInfo"]["name"] == "hermes"
+    assert status == 0

@@ -87,6 +87,7 @@ KINDS = {
         "/v1/messages/count_tokens",
         body={**CALL},
     ),
+    "mcp": Kind(("/mcp",), "/mcp", b"406", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
     "models": Kind(("/v1/models", "/v1/models/{id:path}"), "/v1/models"),
     "stored response": Kind(
         ("/v1/responses/{id}", "/v1/responses/{id}/input_items"), "/v1/responses/none", b"404"
@@ -96,6 +97,15 @@ KINDS = {
     ),
     "order": Kind(("/control/",), "/control/route", body={"prompt": "hello"}),
     "agents": Kind(("/workspaces",), "/workspaces"),
+    "A2A": Kind(
+        ("/workspaces/{id}/a2a",),
+        "/workspaces/main/a2a",
+        body={"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": "none"}},
+    ),
+    "card": Kind(
+        ("/.well-known/agent-card.json", "/.well-known/agent.json"),
+        "/.well-known/agent-card.json",
+    ),
     "conversation": Kind(("/api/conversations/{name}",), "/api/conversations/none?sender=eve"),
     "files": Kind(("/api/files", "/api/files/{path:path}"), "/api/files?sender=eve", b"404"),
 }

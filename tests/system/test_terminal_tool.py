@@ -100,6 +100,7 @@ async def test_files_come_and_go_over_the_api(home: Path) -> None:
         made = await http.put("/api/files/a/in.txt", params=ANN, data=b"from ann")
         large = await http.put("/api/files/large", params=ANN, data=b"x" * 1_001)
         outside = await http.put("/api/files/..%2fout", params=ANN, data=b"x")
+        endless = await http.put(f"/api/files/{'x' * 300}", params=ANN, data=b"x")
         nobody = await http.get("/api/files")
         read = await say(http, asks("terminal", command="cat a/in.txt"))
         said = await story(home, read["id"])
@@ -116,7 +117,7 @@ async def test_files_come_and_go_over_the_api(home: Path) -> None:
             locked = await stranger.get("/api/files/a/in.txt", params=ANN)
 
     assert (unknown.status, made.status, large.status, outside.status) == (404, 201, 413, 400)
-    assert nobody.status == 400
+    assert (nobody.status, endless.status) == (400, 400)
     assert "from ann" in said
     assert [one["path"] for one in listed["files"]] == ["a/in.txt", "out.html"]
     assert (body, page.headers["content-disposition"]) == (b"<script>", "attachment")
@@ -176,6 +177,47 @@ async def test_new_ends_background_processes_and_erasure_removes_the_folder(home
 
     assert len(folders) == 1
     assert list((home / "workdirs").iterdir()) == []
+
+
+WRITER = "while :; do echo private > $RANDOM.txt; done"
+
+
+@pytest.mark.req("W42", "J24")
+async def test_erasing_a_person_ends_their_command_and_leaves_none_of_its_files(home: Path) -> None:
+    # A command that writes faster than anybody removes.
+    (home / "config.yaml").write_text(CONFIG.replace('"touch *"', '"touch *", "bash w.sh"'))
+
+    async def writes() -> bool:
+        return any((home / "workdirs").glob("*/*/files/*.txt"))
+
+    async with model_server() as url, opened(home, url) as (_, http):
+        await say(http, asks("write_file", path="w.sh", text=WRITER))
+        running = asyncio.create_task(say(http, asks("terminal", command="bash w.sh")))
+        await until(writes)
+        await hermes(home, "users", "erase", "rest:ann", "--yes")
+        left = list((home / "workdirs").iterdir())
+        await running
+
+    assert left == []
+    assert list((home / "workdirs").iterdir()) == []
+
+
+@pytest.mark.req("W42", "J24", "J9")
+async def test_what_a_kill_in_an_erasure_leaves_is_removed_at_the_next_start(home: Path) -> None:
+    async def has_none() -> bool:
+        return not list((home / "workdirs").iterdir())
+
+    async with model_server() as url:
+        async with opened(home, url) as (live, http):
+            await say(http, asks("write_file", path="mine", text="private"))
+            (folder,) = (home / "workdirs").iterdir()
+            await hermes(home, "users", "erase", "rest:ann", "--yes")
+            await live.stop(signal.SIGKILL)
+        # As if the kill had come before the files were removed.
+        (folder / "session" / "files").mkdir(parents=True)
+        (folder / "session" / "files" / "mine").write_text("private")
+        async with opened(home, url):
+            await until(has_none)
 
 
 @pytest.mark.req("W42")

@@ -116,6 +116,7 @@ async def test_only_the_channel_without_its_secret_is_stopped_and_it_is_set_righ
         forged, taken = (await call(live, session, secret="x" * 24), await call(live, session))
 
     assert {name: one["state"] for name, one in standing.items()} == {
+        "a2a": "connected",
         "broken": "fatal",
         "rest": "connected",
         "v1": "connected",

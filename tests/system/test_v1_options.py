@@ -41,6 +41,10 @@ STRICT: Any = {
 }
 
 
+CLOCK: Any = {"type": "function", "function": {"name": "clock"}}
+MUST: Any = {"tool_choice": {"type": "function", "function": {"name": "clock"}}}
+
+
 class RecordingModel(ScriptedHttp):
     """Chat completions as strict as OpenAI's; answers `text` and numbers its answers."""
 
@@ -274,6 +278,9 @@ async def test_an_effort_for_a_model_that_cannot_be_told_is_named_on_every_api(
         ("plain", {"temperature": 0.7, "reasoning_effort": "high"}, "temperature"),
         ("plain:claude-opus-5-5", {"temperature": 0.7, "top_p": 0.9}, "temperature, top_p"),
         ("full", {"temperature": 1.5, "top_p": 0.9}, None),
+        ("plain", {"reasoning_effort": "high", "tools": [CLOCK]}, None),
+        ("plain", {"reasoning_effort": "high", "tools": [CLOCK], **MUST}, "reasoning_effort"),
+        ("full", {"reasoning_effort": "high", "tools": [CLOCK], **MUST}, None),
     ],
 )
 async def test_sampling_that_is_changed_or_left_out_is_named(
@@ -302,6 +309,21 @@ async def test_nobody_has_it(tmp_path: Path) -> None:
         with pytest.raises(openai.BadRequestError, match="no configured model has it"):
             await client.chat.completions.create(model="auto", messages=HELLO, seed=7)
         assert plain.invocations == []
+
+
+@pytest.mark.req("M1")
+async def test_a_stop_sequence_of_white_space_is_not_lost_on_claude(tmp_path: Path) -> None:
+    async with (
+        AnthropicServer() as plain,
+        RecordingModel() as full,
+        gateway(tmp_path / "home", plain=claude(plain), full=chat(full)) as (live, secret),
+        openai_client(live, secret) as client,
+    ):
+        with pytest.raises(openai.BadRequestError, match="stop of white space"):
+            await client.chat.completions.create(model="plain", messages=HELLO, stop=["\n"])
+        await client.chat.completions.create(model="auto", messages=HELLO, stop=["\n"])
+        assert plain.invocations == []
+        assert full.bodies[0]["stop"] == ["\n"]
 
 
 @pytest.mark.req("M1")

@@ -1,18 +1,15 @@
-"""Claude Code and Codex themselves as callers of `/v1`, where they are installed.
-
-`npm install -g @anthropic-ai/claude-code @openai/codex` brings both; without them these are skipped.
-"""
+"""Claude Code and Codex themselves as callers of `/v1`, where they are installed."""
 
 import asyncio
 import json
 import os
-import shutil
 from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 
 import pytest
 
 from tests.system.live import Live, live_gateway, model_server, with_model
+from tests.system.real_agents import CLAUDE, CODEX, need
 from tests.system.test_v1_gateway import key_of
 
 PATIENCE_S = 90.0
@@ -42,7 +39,7 @@ async def run(program: str, *arguments: str, home: Path, **more: str) -> str:
 
 async def ask_claude(live: Live, key: str, home: Path, *, prompt: str) -> dict[str, object]:
     told = await run(
-        "claude", "-p", prompt, "--output-format", "json", home=home,
+        need(CLAUDE), "-p", prompt, "--output-format", "json", home=home,
         ANTHROPIC_BASE_URL=live.url, ANTHROPIC_AUTH_TOKEN=key,
         ANTHROPIC_MODEL="auto", ANTHROPIC_SMALL_FAST_MODEL="auto",
     )  # fmt: skip
@@ -51,8 +48,8 @@ async def ask_claude(live: Live, key: str, home: Path, *, prompt: str) -> dict[s
 
 
 @pytest.mark.req("M1", "M5", "M7")
-@pytest.mark.skipif(shutil.which("claude") is None, reason="Claude Code is not installed")
 async def test_claude_code_talks_and_uses_its_tools(tmp_path: Path) -> None:
+    need(CLAUDE)
     async with model_server() as url, live_gateway(tmp_path / "home", with_model(url)) as live:
         secret, _ = await key_of(live)
         home = tmp_path / "work"
@@ -70,8 +67,8 @@ async def test_claude_code_talks_and_uses_its_tools(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("M1", "M5", "M7")
-@pytest.mark.skipif(shutil.which("codex") is None, reason="Codex is not installed")
 async def test_codex_talks(tmp_path: Path) -> None:
+    codex = need(CODEX)
     async with model_server() as url, live_gateway(tmp_path / "home", with_model(url)) as live:
         secret, _ = await key_of(live)
         home = tmp_path / "work"
@@ -83,6 +80,6 @@ async def test_codex_talks(tmp_path: Path) -> None:
         )
 
         told = await run(
-            "codex", "exec", "--skip-git-repo-check", "hello there", home=home, HERMES_KEY=secret
+            codex, "exec", "--skip-git-repo-check", "hello there", home=home, HERMES_KEY=secret
         )
         assert told.strip().endswith("hello there")

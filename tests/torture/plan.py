@@ -78,6 +78,12 @@ WITHOUT_CONVERSATION = frozenset(
         "store.put_response",
         "store.put_off_job",
         "store.put_secret",
+        "store.begin_push",
+        "store.drop_push",
+        "store.end_push",
+        "store.interrupt",
+        "store.put_push",
+        "store.retry_push",
         "store.rate_call",
         "store.refer",
         "store.release_claim",
@@ -116,7 +122,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.touch_credential",
     }
 )
-# Asks whether a model service is there or which models it has, or gets a picture, a page or what a search finds, and changes nothing; a service
+# Asks whether a model service is there or which models it has, or gets a picture, a page, a skill or what a search finds, and changes nothing; a service
 # with a key is not asked, and conversations show no pictures and read no pages. Alerts and traces tell
 # of messages, and change none.
 ONLY_LOOKS = frozenset(
@@ -129,10 +135,16 @@ ONLY_LOOKS = frozenset(
         "wire.provider.openai.models",
         "wire.provider.openai.probe",
         "wire.search",
+        "wire.skill",
     }
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
 OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
+# Notify callers over A2A, and call agents of other systems: tests/system/test_a2a_kills.py and
+# tests/system/test_a2a_remote.py kill there.
+OF_A2A = frozenset({"wire.a2a", "wire.a2a_card", "wire.task_push"})
+# What answers in place of models; tests/contract/journal/test_adapters.py kills there.
+OTHER_RUNTIMES = frozenset({"adapter.call"})
 # Passed by a stop, and stories are only killed; tests/contract/store/test_lone_file.py kills there.
 AT_STOP = frozenset({"store.close"})
 # Passed by the rotation of a home of an older version: each row stays readable, bound or not.
@@ -162,7 +174,9 @@ def mode_of(platform: str, busy: str) -> Mode:
 
 def reachable(points: frozenset[str]) -> frozenset[str]:
     """Return the failpoints that conversations pass."""
-    skipped = WITHOUT_CONVERSATION | ONLY_LOOKS | OTHER_WIRES | AT_STOP | OF_OLDER_HOMES
+    skipped = WITHOUT_CONVERSATION.union(
+        ONLY_LOOKS, OTHER_WIRES, OTHER_RUNTIMES, OF_A2A, AT_STOP, OF_OLDER_HOMES
+    )
     return frozenset(point for point in points if point.rpartition(".")[0] not in skipped)
 
 

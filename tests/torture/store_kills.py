@@ -48,6 +48,7 @@ from tests.torture import (
     question_units,
     response_units,
     secret_units,
+    task_units,
 )
 from tests.torture.store_rig import Ids, accept, answer
 
@@ -79,7 +80,7 @@ _TABLES = {
     " CASE key WHEN 'kill_switch' THEN value END",
     "spend": "*",
     "spend_days": "*",
-    "caller_keys": "id, user_id, person_id, revoked_at, store_responses",
+    "caller_keys": "id, user_id, person_id, revoked_at, store_responses, read_history",
     "facts": "id, person_id, at",
     "vector_pages": "person_id, model, number, count",
     "vectors_wanted": "*",
@@ -89,6 +90,7 @@ _TABLES = {
     "kept_answers": "digest, person_id, body, at, expires_at",
     **agent_units.TABLES,
     **secret_units.TABLES,
+    **task_units.TABLES,
     **people_units.TABLES,
     **question_units.TABLES,
     **cron_units.TABLES,
@@ -321,6 +323,7 @@ UNITS: dict[str, Act] = {
     **operator_units.UNITS,
     **agent_units.UNITS,
     **secret_units.UNITS,
+    **task_units.UNITS,
     **pruning_units.UNITS,
     **compaction_units.UNITS,
     **directory_units.UNITS,
@@ -373,6 +376,7 @@ async def _fill(folder: Path, seed: int) -> None:
     await channel_units.prepare_state(store, clock)
     await agent_units.prepare_agents(store, clock)
     await secret_units.prepare_secrets(store, clock)
+    await task_units.prepare_pushes(store, clock)
     await answer(store, "learnt", user="eve", clock=clock, job=job)
     await fleet_units.prepare_nodes(store, clock)
     await people_units.prepare_people(store, clock)

@@ -75,6 +75,7 @@ async def test_the_end_of_a_turn_is_heard_that_ends_while_its_state_is_read() ->
         keys=nobody,
         traffic=nobody,
         zone=ZoneInfo("UTC"),
+        signals=nobody,
     )
     waiting = asyncio.create_task(gateway_api.end("m_1"))
     await settle()

@@ -16,12 +16,11 @@ from hermes.config.keys import node_at
 from hermes.errors import BadRequest
 
 AGENT_ID_PREFIX: Final = "w"
-RUNTIMES: Final = ("hermes",)
 NAME_RULE: Final = "1 to 63 small letters, digits and '-', and not begin with '-'"
 MAX_DOCUMENT_BYTES: Final = 1_000_000
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 # What an agent is beside its settings.
-_OWN: Final = ("name", "runtime", "shared")
+_OWN: Final = ("name", "shared")
 _LONGEST_SHOWN = 80
 # Any: JSON.
 Document = Mapping[str, Any]
@@ -30,7 +29,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True):
-    """A checked document: the name of an agent, what runs it, and its settings.
+    """A checked document: the name of an agent, and its settings.
 
     Calls without a context of their own share one conversation of each caller, or of all callers if
     the agent is `shared`.
@@ -38,7 +37,6 @@ class Definition(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     settings: AgentSettings
-    runtime: str = RUNTIMES[0]
     shared: bool = False
 
 
@@ -75,18 +73,12 @@ def changed_fields(old: Document, new: Document) -> dict[str, tuple[Any, Any]]:
 def define(document: Document) -> Definition:
     """Return the agent that a document describes; raises `BadRequest` if it is none."""
     own = {name: document[name] for name in _OWN if name in document}
-    name, runtime = str(own.get("name", "")), own.get("runtime", RUNTIMES[0])
+    name = str(own.get("name", ""))
     if _NAME.fullmatch(name) is None:
         raise BadRequest(f"The name is {name[:_LONGEST_SHOWN]!r}: it must have {NAME_RULE}.")
-    if runtime not in RUNTIMES:
-        raise BadRequest(
-            f"The runtime is {str(runtime)[:_LONGEST_SHOWN]!r}, which is not here: use "
-            f"{' or '.join(RUNTIMES)}."
-        )
     fields = {key: value for key, value in document.items() if key not in _OWN}
     return Definition(
         name=name,
-        runtime=runtime,
         shared=bool(own.get("shared", False)),
         settings=_settings({"name": name, **fields}),
     )

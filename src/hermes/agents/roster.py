@@ -11,6 +11,7 @@ from hermes.config import AgentRuleSettings, AgentSettings, conditions
 from hermes.errors import AgentNotReady, AgentUnavailable, NotFound
 from hermes.message.event import MessageEvent
 from hermes.message.source import Source
+from hermes.ports.adapter import NATIVE, AdapterAgent
 from hermes.ports.agents import AgentRecord, AgentState, AgentVersion
 
 _PERSON_ID = "p_"
@@ -54,9 +55,14 @@ def choose(
 ) -> AgentRule | None:
     """Return the first rule that matches a message."""
     for rule in rules:
-        if all(_FITS[field](value, source, person_id) for field, value in rule.asks):
+        if meets(rule.asks, source, person_id=person_id):
             return rule
     return None
+
+
+def meets(asks: Iterable[tuple[str, str]], source: Source, *, person_id: str | None) -> bool:
+    """Return whether a message meets all conditions."""
+    return all(_FITS[field](value, source, person_id) for field, value in asks)
 
 
 def _distance(rule: AgentRule) -> tuple[bool, ...]:
@@ -110,6 +116,11 @@ class Agent(msgspec.Struct, frozen=True):
         """Whether the agent was made while the gateway runs, and is not in config.yaml."""
         return self.version > 0
 
+    @property
+    def is_native(self) -> bool:
+        """Whether models of Hermes answer, and no adapter."""
+        return self.settings.runtime == NATIVE
+
     def check_ready(self) -> None:
         """Raise `AgentNotReady` or `AgentUnavailable` if the agent takes no messages now."""
         name = self.name or self.key
@@ -117,6 +128,16 @@ class Agent(msgspec.Struct, frozen=True):
             raise AgentNotReady(f"The agent {name!r} is being prepared.", _PREPARED_S)
         if self.state != "ready":
             raise AgentUnavailable(_WHY_NOT[self.state].format(name=name, reason=self.reason))
+
+
+def adapter_agent(key: str, settings: AgentSettings) -> AdapterAgent:
+    """Return an agent as its adapter sees it."""
+    return AdapterAgent(
+        key=key,
+        name=settings.name,
+        model=settings.model or "",
+        options=settings.adapter.model_dump(),
+    )
 
 
 class StoredAgents(Protocol):
@@ -164,9 +185,13 @@ class Roster:
 
     async def answering(self, *, limit: int) -> tuple[Agent, ...]:
         """Return the agents that answer now: those of config.yaml, and so many of the others."""
+        return await self.listed(limit=limit, state="ready")
+
+    async def listed(self, *, limit: int, state: AgentState | None = None) -> tuple[Agent, ...]:
+        """Return the agents of config.yaml, and so many of the others, of one state or of any."""
         if self._stored is None:
             return self.in_file
-        found = await self._stored.page(limit=limit, state="ready")
+        found = await self._stored.page(limit=limit, state=state)
         return (*self.in_file, *map(self.of_record, found))
 
     async def for_event(self, event: MessageEvent, *, person_id: str | None = None) -> Agent:

@@ -1,4 +1,4 @@
-"""Replaces stored secrets in texts by their names: in plain text, in JSON, in quotes and in base64.
+"""Replaces stored secrets in texts by their names: as they are, in JSON, quotes, addresses and base64.
 
 Pure. It knows what text is, and nothing of where texts come from. Each form of a secret is found by
 pieces of a few characters: a text is sampled at regular distances, and only where a sample is a piece
@@ -7,10 +7,13 @@ are.
 """
 
 import asyncio
+import re
 from base64 import b64encode
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import msgspec
 
@@ -30,6 +33,8 @@ _LONG = 50_000
 # How far from its end a form is searched for the characters that it is looked for by.
 _MOST_COMPARED = 64
 _URL_SAFE = str.maketrans("+/", "-_")
+_PERCENT = re.compile("%..")
+_BASE64_LINE = 76
 
 _Form = tuple[str, str]
 
@@ -167,17 +172,52 @@ def _parts(value: str) -> tuple[str, ...]:
 
 
 def forms_of(value: str) -> tuple[str, ...]:
-    """Return a value as it is, in a JSON string, in Python's two kinds of quotes, and in base64.
+    """Return a value as it is, as strings of JSON and Python, addresses and pages have it, and in base64.
 
     In base64 it may begin at any of three places of a group, so only the letters that it alone decides
     are looked for.
     """
+    coded = [_coded(value.encode(), before) for before in range(3)]
+    safe = [one.translate(_URL_SAFE) for one in coded]
+    whole = b64encode(value.encode()).decode()
+    forms = (
+        value,
+        *_json_forms(value),
+        *_quoted_forms(value),
+        *_address_forms(value),
+        *coded,
+        *safe,
+    )
+    return tuple(dict.fromkeys((*forms, *_lines(whole))))
+
+
+def _json_forms(value: str) -> Iterator[str]:
+    """Yield the value in JSON: as it is, in ASCII, and with the letters that some encoders escape."""
     in_json = msgspec.json.encode(value)[1:-1].decode()
     in_ascii = "".join(one if one < "\x7f" else _escaped(one) for one in in_json)
+    yield from (in_json, in_ascii)
+    yield from (in_json.replace("/", "\\/"), in_ascii.replace("/", "\\/"))
+    yield "".join(_escaped(one) if one in "<>&" else one for one in in_json)
+
+
+def _quoted_forms(value: str) -> Iterator[str]:
+    """Yield the value in Python's two kinds of quotes, and in a page."""
     # With both kinds of quotes in a text, `repr` escapes the single ones.
-    plain = (value, in_json, in_ascii, repr(value)[1:-1], repr(f"{value}\"'")[1:-4])
-    coded = [_coded(value.encode(), before) for before in range(3)]
-    return tuple(dict.fromkeys((*plain, *coded, *(one.translate(_URL_SAFE) for one in coded))))
+    yield from (repr(value)[1:-1], repr(f"{value}\"'")[1:-4])
+    yield from (escape(value), escape(value, quote=False))
+
+
+def _address_forms(value: str) -> Iterator[str]:
+    """Yield the value in an address: in its query, in its path, and in a form."""
+    for one in (quote(value, safe=""), quote(value), quote_plus(value)):
+        yield one
+        yield _PERCENT.sub(lambda found: found[0].lower(), one)
+
+
+def _lines(coded: str) -> tuple[str, ...]:
+    """Return the long lines of base64 that programs such as `base64` break; nothing of a short one."""
+    lines = [coded[at : at + _BASE64_LINE] for at in range(0, len(coded), _BASE64_LINE)]
+    return tuple(one for one in lines if len(one) >= _SHORTEST_WORD) if len(lines) > 1 else ()
 
 
 def _escaped(letter: str) -> str:

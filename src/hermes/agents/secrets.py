@@ -7,18 +7,22 @@ change is used here before its order returns, and in other processes on the stor
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
+import msgspec
 import structlog
 
 from hermes.agents.secret_mask import SecretMask
 from hermes.errors import HermesError
 from hermes.ports.feed import ChangeFeed
-from hermes.ports.secrets import EVERY_AGENT, SecretStore, SecretValues
+from hermes.ports.secrets import EVERY_AGENT, GRANTS_OWNER, SecretStore, SecretValues
 
 _log = structlog.get_logger(__name__)
 # Values that were replaced are still masked: a call that uses the old key may fail with it in its error.
 _MOST_RETIRED = 200
 _RETRY_S = 5.0
+# What is secret in a grant of OAuth.
+_TOKENS = ("access_token", "refresh_token", "client_secret")
 Variable = Callable[[str], str | None]
 Changed = Callable[[], None]
 Followed = Callable[[], Awaitable[None]]
@@ -73,7 +77,8 @@ class Secrets:
 
     def agents(self) -> tuple[str, ...]:
         """Return the agents that have secrets of their own."""
-        return tuple(sorted({agent for agent, _ in self._values if agent != EVERY_AGENT}))
+        owners = {owner for owner, _ in self._values}
+        return tuple(sorted(one for one in owners if one and not one.startswith(GRANTS_OWNER)))
 
     def on_change(self, listener: Changed) -> None:
         """Call a function after every change of the values; it must not wait."""
@@ -142,5 +147,10 @@ def mask_of(values: SecretValues) -> SecretMask:
 
 
 def masked_pairs(values: SecretValues) -> Iterator[tuple[str, str]]:
-    """Yield values as a mask takes them, with their names."""
-    return ((name, value) for (_, name), value in values.items())
+    """Yield values as a mask takes them, with their names; of what OAuth has granted, each token."""
+    for (owner, name), value in values.items():
+        if owner.startswith(GRANTS_OWNER):
+            given = msgspec.json.decode(value, type=dict[str, Any])
+            yield from ((name, given[token]) for token in _TOKENS if given.get(token))
+        else:
+            yield name, value

@@ -26,6 +26,7 @@ from hermes.ops.masker import Masker
 from hermes.ops.restore import RestorePlan, RestoreReport, check_fit, examine, restore
 from hermes.outbox.local_file import FOLDER as DELIVERED
 from hermes.ports.clock import SystemClock
+from hermes.skills.folder import FOLDER as SKILLS
 from hermes.store.sql.key_prints import is_signed, key_print, sign
 from hermes.store.sql.seal import make_store_keys
 from hermes.store.sqlite.backup import SqliteBackup
@@ -36,7 +37,7 @@ _CHANNELS: Final = "channels"
 _MODELS: Final = "models.json"
 # Which conversation `hermes chat` continues.
 _CHAT: Final = "chat"
-_FOLDERS = (MEDIA, HOOKS, _CHANNELS, DELIVERED, _CHAT, _MODELS)
+_FOLDERS = (MEDIA, HOOKS, SKILLS, _CHANNELS, DELIVERED, _CHAT, _MODELS)
 # Secrets, and what Hermes makes again.
 _NO_PART: Final = {
     "keys": "it has the key of the store: keep a copy of it in another place than the backups",
@@ -44,6 +45,7 @@ _NO_PART: Final = {
     "search.db": "Hermes makes it again",
     "logs": "Hermes makes it again",
     "run": "Hermes makes it again",
+    "workdirs": "it has what commands have written: copy what you want to keep",
     "copies": "copies of the database before upgrades",
 }
 _BESIDE = ("-wal", "-shm")

@@ -5,11 +5,10 @@ once.
 """
 
 import os
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import structlog
+from starlette.types import ASGIApp
 
 from hermes import __version__
 from hermes.agents.secrets import Secrets
@@ -28,22 +27,24 @@ from hermes.app.core_parts import CoreParts
 from hermes.app.credential_locks import make_rights
 from hermes.app.gateway_parts import Adapters, Channels, GatewayContext, GatewayParts, Storage
 from hermes.app.lifecycle import Lifecycle, stop_all
-from hermes.app.make_agents import make_roster
+from hermes.app.make_a2a import add_remote_agents
+from hermes.app.make_agents import check_runtimes
 from hermes.app.make_hooks import GatewayHooks, make_hooks
 from hermes.app.make_models import ModelLayer, make_model_layer
 from hermes.app.make_observability import Observability, make_observing, watch_core
 from hermes.app.make_operations import make_audited
+from hermes.app.make_programs import Programs, add_programs
 from hermes.app.make_search import open_search
+from hermes.app.make_skills import make_skills, warn_of_missing
 from hermes.app.make_terminal import Terminal, make_terminal
 from hermes.app.media import make_media_cache
 from hermes.app.model_lists import kept_lists
+from hermes.app.own_channels import own_channels
 from hermes.app.platforms import make_push_channels, plugged_platforms
 from hermes.app.provider_keys import ProviderKeys
 from hermes.app.renewal import Renewal
 from hermes.app.store_files import open_store
 from hermes.calls.agent_providers import AgentProviders
-from hermes.channels.rest.channel import RestChannel, RestSettings
-from hermes.channels.web.channel import WebChannel, WebSettings
 from hermes.config.provider_keys import known_providers
 from hermes.control.gateway_reports import (
     GatewayReports,
@@ -56,14 +57,13 @@ from hermes.control.reload import ReloadOperations
 from hermes.control.sessions import session_id
 from hermes.control.sign_in import SignInOperations
 from hermes.control.status import ChannelStatus, LiveStatus, ProcessStatus
-from hermes.control.why import WhyReport, explain
 from hermes.http.same_origin import Origins
 from hermes.media.turn_media import TurnMedia
 from hermes.message.ids import make_id
+from hermes.ops.alerts import Alerts
 from hermes.pipeline.watch import WatchHub
-from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.registry import Registry
 from hermes.ports.channel import WebhookChannel
-from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.media import LocatePicture
 from hermes.ports.provider import Provider
 from hermes.ports.secrets import EVERY_AGENT
@@ -71,14 +71,14 @@ from hermes.ports.store import Store
 from hermes.ports.tool import ToolContext
 from hermes.ports.upward import Progress
 from hermes.routing.model_facts import ModelFacts
+from hermes.server.app import build_model_app
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener, address_of, bind
-from hermes.server.v1.agent_turns import AgentTurns
-from hermes.server.v1.callers import Callers
-from hermes.server.v1.channel import V1Channel
-from hermes.server.v1.serve import V1Parts
+from hermes.skills.book import SkillBook
 from hermes.store.search.notes import Notes
 from hermes.store.sql.transcripts import no_listener
+from hermes.tools.mcp.chat_offers import ChatOffers
+from hermes.tools.mcp.grants import StoredGrants
 from hermes.tools.together import ToolsTogether
 
 _log = structlog.get_logger(__name__)
@@ -90,32 +90,23 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     listener = _listen(context, lifecycle)
     adapters = _adapters(context, lifecycle)
     storage = await _storage(context, adapters, lifecycle=lifecycle)
-    terminal = _terminal(context, storage)
-    channels = await _channels(context, adapters, storage=storage, terminal=terminal)
-    core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
-    alerts = watch_core(
-        storage.observing,
-        core,
-        settings=context.settings,
-        home=context.home,
-        client=adapters.client,
-        clock=context.clock,
-        make_id=make_id,
-        mask=context.mask,
-        started_at=started_at,
-    )
-    adapters.hooks.count_in(storage.observing.metrics)
-    connections = _connections(context, adapters, channels=channels, core=core)
-    storage.observing.metrics.include(*connections.readers())
+    terminal = _terminal(context, adapters, storage=storage)
     address = "" if listener is None else address_of(listener)
-    public = context.settings.server.public_url
-    public_address = address if public is None else str(public).rstrip("/")
+    programs = _programs(context, adapters, terminal=terminal, address=address)
+    channels = await _channels(context, adapters, storage=storage, terminal=terminal)
+    lifecycle.own("v1", channels.own["v1"].disconnect)
+    core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
+    programs.models.make_app = partial(_model_app, core, channels)
+    alerts = _alerts(context, adapters, storage=storage, core=core, started_at=started_at)
+    connections = _connections(context, adapters, channels=channels, core=core)
+    _count(adapters, storage, connections)
     return GatewayParts(
         context=context,
         adapters=adapters,
         storage=storage,
         channels=channels,
         core=core,
+        programs=programs,
         alerts=alerts,
         connections=connections,
         reload=_reload(
@@ -129,13 +120,49 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
             address=address,
             started_at=started_at,
         ),
-        sign_in=SignInOperations(storage.access, address=public_address),
+        sign_in=_sign_in(context, storage, address),
         address=address,
-        public_address=public_address,
+        public_address=_public_address(context, address),
         listener=listener,
         started_at=started_at,
         answers=await storage.model_reports.who_answers(),
     )
+
+
+def _alerts(
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    core: Core,
+    started_at: float,
+) -> Alerts:
+    return watch_core(
+        storage.observing,
+        core,
+        settings=context.settings,
+        home=context.home,
+        client=adapters.client,
+        clock=context.clock,
+        make_id=make_id,
+        mask=context.mask,
+        started_at=started_at,
+    )
+
+
+def _public_address(context: GatewayContext, address: str) -> str:
+    public = context.settings.server.public_url
+    return address if public is None else str(public).rstrip("/")
+
+
+def _count(adapters: Adapters, storage: Storage, connections: Connections) -> None:
+    """Let the metrics count what hooks and connections do."""
+    adapters.hooks.count_in(storage.observing.metrics)
+    storage.observing.metrics.include(*connections.readers())
+
+
+def _sign_in(context: GatewayContext, storage: Storage, address: str) -> SignInOperations:
+    return SignInOperations(storage.access, address=_public_address(context, address))
 
 
 def _listen(context: GatewayContext, lifecycle: Lifecycle) -> Listener | None:
@@ -161,6 +188,8 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
     lifecycle.own("client", client.close)
     registry = make_registry(settings, home=context.home, on_status=tell_status)
     add_built_in_tools(settings, registry, client=client)
+    for tool in context.tools:
+        registry.tool(tool)
     hooks = GatewayHooks(make_hooks(settings, registry, home=context.home), mask=context.mask)
     configured: dict[str, Provider] = {}
     lifecycle.own("providers", lambda: stop_all(one.close() for one in configured.values()))
@@ -180,6 +209,7 @@ def _adapters(context: GatewayContext, lifecycle: Lifecycle) -> Adapters:
         client=client,
         registry=registry,
         hooks=hooks,
+        skills=_skills(context, registry),
         providers=AgentProviders(configured),
         embedder=embedder,
         mcp=mcp,
@@ -209,6 +239,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     )
     context.run_state.found(await store.fleet.join(make_id("n")))
     secrets = await _secrets(context, store, adapters=adapters, lifecycle=lifecycle)
+    remote_agents = add_remote_agents(adapters.registry, client=adapters.client, secrets=secrets)
     search = open_search(context.home, settings, notes=notes, clock=clock)
     if search is not None:
         lifecycle.own("search", search.close)
@@ -222,6 +253,7 @@ async def _storage(context: GatewayContext, adapters: Adapters, *, lifecycle: Li
     return Storage(
         store=store,
         secrets=secrets,
+        remote_agents=remote_agents,
         search=search,
         observing=observing,
         audited=make_audited(store, settings, clock=clock, make_id=make_id),
@@ -282,6 +314,7 @@ async def _secrets(
     secrets.on_change(partial(_name_for_mcp, secrets, adapters.mcp_operations))
     await secrets.refresh()
     adapters.mcp_operations.prepare()
+    adapters.mcp_operations.keep_grants(StoredGrants(store.secrets, clock=context.clock))
     secrets.follow(adapters.mcp_operations.use_secrets)
     return secrets
 
@@ -290,14 +323,46 @@ def _name_for_mcp(secrets: Secrets, operations: McpOperations) -> None:
     operations.secrets = secrets.of(EVERY_AGENT)
 
 
-def _terminal(context: GatewayContext, storage: Storage) -> Terminal:
+def _skills(context: GatewayContext, registry: Registry) -> SkillBook:
+    """Return the skills of the home, which are read now."""
+    skills = make_skills(
+        context.settings, home=context.home, clock=context.clock, plugged=registry.commands
+    )
+    warn_of_missing(context.settings, skills)
+    return skills
+
+
+def _terminal(context: GatewayContext, adapters: Adapters, *, storage: Storage) -> Terminal:
     return make_terminal(
         storage.store,
         context.settings,
         home=context.home,
         clock=context.clock,
         run=storage.store.fleet.node,
+        skills=adapters.skills.folders,
     )
+
+
+def _programs(
+    context: GatewayContext, adapters: Adapters, *, terminal: Terminal, address: str
+) -> Programs:
+    """Add the programs that answer agents to the adapters."""
+    programs = add_programs(
+        context.settings,
+        adapters.registry,
+        home=context.home,
+        terminal=terminal,
+        keys=context.run_keys,
+        address=address,
+        mask=context.stored_mask,
+    )
+    check_runtimes(context.settings, adapters.registry.adapters)
+    return programs
+
+
+def _model_app(core: Core, channels: Channels) -> ASGIApp:
+    routes = channels.own["v1"].model_routes(core.gateway_api)
+    return build_model_app(routes, origins=channels.origins, make_id=make_id)
 
 
 async def _channels(
@@ -311,7 +376,7 @@ async def _channels(
         public_url=None if public_url is None else str(public_url),
         trusted_proxies=settings.server.trusted_proxies,
     )
-    own = _own_channels(context, storage, origins=origins, terminal=terminal)
+    own = own_channels(context, storage, origins=origins, terminal=terminal, client=adapters.client)
     pushed = await make_push_channels(
         settings,
         adapters.registry,
@@ -328,67 +393,6 @@ async def _channels(
         pushed=pushed,
         every={**own, **pushed},
         webhooks={name: one for name, one in pushed.items() if isinstance(one, WebhookChannel)},
-    )
-
-
-# Any: each of them also has routes of its own kind.
-def _own_channels(
-    context: GatewayContext, storage: Storage, *, origins: Origins, terminal: Terminal
-) -> dict[str, Any]:
-    """Return the channels whose requests come through the gateway's own server."""
-    limit, clock = context.settings.server.max_body_bytes, context.clock
-
-    async def info() -> Mapping[str, Any]:
-        model, is_demonstration = await storage.model_reports.who_answers()
-        earlier = context.settings.memory.earlier_messages
-        own = {"version": __version__, "earlier_messages": earlier}
-        return {"model": model, "demo": is_demonstration, **own}
-
-    async def story(message_id: str) -> WhyReport:
-        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
-
-    def v1_parts(gateway_api: GatewayApi) -> V1Parts:
-        return _v1_parts(context, storage.store, models=storage.models, gateway_api=gateway_api)
-
-    return {
-        "rest": RestChannel(
-            RestSettings(body_bytes=limit),
-            capabilities=load_capabilities("hermes.channels.rest"),
-            origins=origins,
-            clock=clock,
-            make_id=make_id,
-            files=terminal.files,
-        ),
-        "web": WebChannel(
-            WebSettings(body_bytes=limit),
-            capabilities=load_capabilities("hermes.channels.web"),
-            access=storage.access,
-            info=info,
-            story=story,
-            origins=origins,
-            clock=clock,
-            make_id=make_id,
-        ),
-        "v1": V1Channel(v1_parts),
-    }
-
-
-def _v1_parts(
-    context: GatewayContext, store: Store, *, models: ModelLayer, gateway_api: GatewayApi
-) -> V1Parts:
-    """Return the dependencies of the endpoints under /v1."""
-    return V1Parts(
-        callers=Callers(store.keys, gateway_api=gateway_api, clock=context.clock),
-        planner=models.planner,
-        calls=models.calls,
-        embeddings=models.embeddings,
-        ledger=models.ledger,
-        turns=AgentTurns(gateway_api, clock=context.clock, make_id=make_id),
-        settings=context.settings,
-        clock=context.clock,
-        make_id=make_id,
-        responses=store.responses,
-        roster=make_roster(store, context.settings),
     )
 
 
@@ -427,11 +431,14 @@ async def _core(
         own_tools=True,
         meter=storage.observing.metrics,
         reload_mcp=adapters.mcp_operations.reload,
+        mcp=ChatOffers(adapters.mcp),
         on_record=storage.audited.by_chat,
+        adapters=adapters.registry.adapters,
         visions=adapters.registry.visions,
         plugged=adapters.registry.commands,
         search=storage.search,
         terminal=terminal,
+        skills=adapters.skills,
         media=TurnMedia(storage.media_cache, channels.every),
         reply_files=storage.media_cache,
         comeback=context.run_state.comeback,

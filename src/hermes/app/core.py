@@ -27,6 +27,7 @@ from hermes.outbox.platforms import PushPlatforms
 from hermes.pipeline.lanes import Lanes
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.tool_questions import reopen_questions
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Capabilities, Channel
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
@@ -40,11 +41,14 @@ from hermes.schedule.schedules import Schedules
 from hermes.schedule.search_fill import SearchFill
 from hermes.schedule.upkeep import Upkeep
 from hermes.server.gateway_api import GatewayApiServer
+from hermes.skills.book import SkillBook
+from hermes.skills.tool import READ_SKILL, skill_tool
 from hermes.tools.builtin.delegate import Delegate
 from hermes.tools.builtin.memory import Memory
 from hermes.tools.builtin.schedule import Schedule
 from hermes.tools.builtin.send_message import SendMessage
 from hermes.tools.builtin.session_search import SessionSearch
+from hermes.tools.builtin.team import team_tools
 from hermes.tools.together import ToolsTogether
 
 _EVERYBODY = "*"
@@ -83,8 +87,10 @@ class Core(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Sessions
     lanes: Lanes
     maintenance: Maintenance
+    adapters: Mapping[str, Adapter]
     search: Search | None
     terminal: Terminal | None
+    skills: SkillBook | None
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
             store.agents,
             entrance.roster,
             feed=store.feed,
-            check=make_check(base.models, settings),
+            check=make_check(base.models, settings, adapters=given.adapters),
             gone=lanes.agent_gone,
             clock=given.clock,
         ),
@@ -191,8 +197,10 @@ async def build_core(store: Store, settings: Settings, *, given: CoreParts) -> C
         sessions=sessions,
         lanes=lanes,
         maintenance=_maintenance(base),
+        adapters=given.adapters,
         search=given.search,
         terminal=given.terminal,
+        skills=given.skills,
     )
 
 
@@ -227,6 +235,9 @@ def _tools(base: CoreBase, *, courier: Courier, cron: CronLayer) -> Mapping[str,
         schedules=cron.schedules,
         search=base.given.search,
     )
+    skills = base.given.skills
+    if skills is not None:
+        own[READ_SKILL] = skill_tool(skills)
     terminal = base.given.terminal
     if terminal is not None:
         own = {**{tool.spec.name: tool for tool in terminal.tools}, **own}
@@ -299,7 +310,7 @@ def _own_tools(
     if settings.tools.session_search and search is not None:
         tools.append(SessionSearch(search))
     if settings.tools.delegate:
-        tools.append(Delegate(_delegates(settings)))
+        tools += [Delegate(_delegates(settings)), *team_tools(settings.tools.delegate_limit_s)]
     return {tool.spec.name: tool for tool in tools}
 
 

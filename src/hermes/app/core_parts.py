@@ -19,6 +19,7 @@ from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp, Restart, cannot_restart
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Channel
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
@@ -33,7 +34,9 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.vision import VisionPipeline
 from hermes.server.auth import Access
+from hermes.skills.book import SkillBook
 from hermes.tools.executor import MaskResult, unmasked
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.report import Diff
 
 
@@ -66,12 +69,16 @@ class CoreParts(msgspec.Struct, frozen=True, kw_only=True):
     counter: SpendCounters | None = None
     meter: CallMeter | None = None
     reload_mcp: ReloadMcp = no_servers
+    mcp: ChatOffers | None = None
     on_record: OnRecord = off_record
+    adapters: Mapping[str, Adapter] = {}
     visions: Mapping[str, VisionPipeline] = {}
     plugged: Mapping[str, ChatCommand] = {}
     search: Search | None = None
     # Runs commands, and keeps the files of sessions.
     terminal: Terminal | None = None
+    # Instructions that agents use by name.
+    skills: SkillBook | None = None
     media: Attachments | None = None
     # Keeps replies that are too long for a chat; without it they are only cut.
     reply_files: ReplyFiles | None = None

@@ -13,6 +13,7 @@ from hermes.app.adapters import make_registry
 from hermes.app.channel_test import unusable_platforms
 from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
+from hermes.app.make_skills import make_skill_folder
 from hermes.app.platforms import built_in
 from hermes.app.store_files import (
     DATABASE,
@@ -323,6 +324,10 @@ def _unsafe_code(loaded: LoadedConfig) -> Iterator[str]:
         program_problem(one.command, one.args, cwd=one.folder_in(home), home=home)
         for one in settings.mcp.servers.values()
         if one.enabled and one.command is not None
+    ]
+    skills = make_skill_folder(home, clock=SystemClock()).skills().values()
+    found += [
+        folder_problem(one.folder, home=home) for one in skills if not one.folder.is_symlink()
     ]
     return (problem for problem in found if problem is not None)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -31,6 +31,7 @@ from hermes.ops.welcome import Welcome
 from hermes.pipeline.services import Restart, cannot_restart
 from hermes.ports.clock import SystemClock
 from hermes.ports.gateway_api import GatewayApi
+from hermes.ports.tool import Tool
 
 _APART = "it and web:owner are two people, of whom one has further channels or is blocked"
 _LINK = "if both are you, link them: hermes users link web:owner rest:cli"
@@ -50,7 +51,8 @@ class Gateway:
 
     Without `listen` it serves no HTTP, for use inside another program. `hide` receives the secrets
     of a changed configuration, so that no log shows them. `hurry` ends the drain. `inherited_lock`
-    is the lock of the home that this process held before a restart.
+    is the lock of the home that this process held before a restart. `tools` are those of the program
+    around it.
     """
 
     def __init__(
@@ -64,7 +66,9 @@ class Gateway:
         hurry: asyncio.Event | None = None,
         inherited_lock: int | None = None,
         checkpoint: Checkpoint = no_checkpoint,
+        tools: Sequence[Tool] = (),
     ) -> None:
+        self._tools = tuple(tools)
         self._loaded = loaded
         self._clock = SystemClock()
         self._listen = listen
@@ -192,6 +196,7 @@ class Gateway:
             logs=self._logs,
             cases=self._cases,
             restart=self._restart,
+            tools=self._tools,
         )
         parts = await build_gateway(context, self._lifecycle)
         await self._join_owner(parts)
@@ -237,16 +242,31 @@ class Gateway:
         secrets = parts.storage.secrets
         followed = Component(name="secrets", start=secrets.start, stop=secrets.stop)
         platforms = Component(name="connections", start=connections.start, stop=connections.stop)
+        a2a = parts.channels.own["a2a"]
+        pushes = Component(name="task pushes", start=a2a.start, stop=a2a.stop)
         watch = Component(name="watch", stop=parts.adapters.watch.close)
+        programs = parts.programs.component()
         retention = make_retention(parts)
         keeping = Component(name="retention", start=retention.start, stop=retention.stop)
         return Components(
             # MCP before the core: the core resumes cut-off turns, which may need these tools.
-            start=(*server, tools, followed, *core.start, *observing, platforms, told, keeping),
+            start=(
+                *server,
+                tools,
+                followed,
+                programs,
+                *core.start,
+                *observing,
+                platforms,
+                told,
+                keeping,
+                pushes,
+            ),
             drain=(told, *core.drain),
             stop=(
                 watch,
                 keeping,
+                pushes,
                 *server,
                 platforms,
                 followed,
@@ -254,6 +274,7 @@ class Gateway:
                 told,
                 *observing,
                 *core.stop,
+                programs,
             ),
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.adapters.a2a.adapter import A2aAdapter
 from hermes.agents.secret_mask import SecretMask
 from hermes.agents.secrets import Secrets
 from hermes.app.connect import Connections
@@ -13,6 +14,7 @@ from hermes.app.core import Core
 from hermes.app.make_hooks import GatewayHooks
 from hermes.app.make_models import ModelLayer
 from hermes.app.make_observability import Observability
+from hermes.app.make_programs import Programs
 from hermes.app.run_state import RunState
 from hermes.calls.agent_providers import AgentProviders
 from hermes.config import LoadedConfig, Settings
@@ -33,17 +35,20 @@ from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.clock import Clock
 from hermes.ports.store import Store
+from hermes.ports.tool import Tool
 from hermes.server.auth import StoredAccess
 from hermes.server.listen import Listener
+from hermes.skills.book import SkillBook
 from hermes.store.search.search import SqliteSearch
 from hermes.tools.mcp.servers import McpServers
+from hermes.tools.programs.run_keys import RunKeys
 
 
 class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a gateway: its configuration, its process, and the clock.
 
     Without `listen` it serves no HTTP. `hide` receives the secrets of a changed configuration.
-    `stored_mask` masks the secrets that operators have stored.
+    `stored_mask` masks the secrets that operators have stored. `tools` are those of the program around it.
     """
 
     loaded: LoadedConfig
@@ -56,6 +61,9 @@ class GatewayContext(msgspec.Struct, frozen=True, kw_only=True):
     cases: AlertCases = msgspec.field(default_factory=AlertCases)
     restart: Restart = cannot_restart
     stored_mask: SecretMask = msgspec.field(default_factory=SecretMask)
+    # The keys of programs that answer agents, and run now.
+    run_keys: RunKeys = msgspec.field(default_factory=RunKeys)
+    tools: tuple[Tool, ...] = ()
 
     @property
     def settings(self) -> Settings:
@@ -94,6 +102,7 @@ class Adapters(msgspec.Struct, frozen=True, kw_only=True):
     client: HttpClient
     registry: Registry
     hooks: GatewayHooks
+    skills: SkillBook
     providers: AgentProviders
     embedder: TextEmbedder | None
     mcp: McpServers
@@ -105,6 +114,7 @@ class Storage(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     secrets: Secrets
+    remote_agents: A2aAdapter
     search: SqliteSearch | None
     observing: Observability
     audited: AuditedActions
@@ -133,6 +143,7 @@ class GatewayParts(msgspec.Struct, frozen=True, kw_only=True):
     storage: Storage
     channels: Channels
     core: Core
+    programs: Programs
     alerts: Alerts
     connections: Connections
     reload: ReloadOperations

@@ -21,7 +21,7 @@ from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.sessions.keys import session_key
 
-_OWN = ("rest", "web", "v1")
+_OWN = ("rest", "web", "v1", "a2a")
 Wake = Callable[[str], None]
 
 

@@ -1,6 +1,5 @@
 """The path of a message through a core: entrance, session, and the services of every turn."""
 
-import asyncio
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from zoneinfo import ZoneInfo
@@ -8,7 +7,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from hermes.agents.roster import Roster
-from hermes.app.core_parts import CoreBase
+from hermes.app.core_parts import CoreBase, CoreParts
 from hermes.app.make_agents import make_roster
 from hermes.app.make_schedule import CronLayer
 from hermes.app.make_terminal import Terminal
@@ -22,6 +21,7 @@ from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.previewer import OutboxPreviewer, Wanted
 from hermes.people.groups import Groups
 from hermes.people.reception import Reception
+from hermes.pipeline.commands.prompts import prompt_command
 from hermes.pipeline.needs import PutChild
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.services import Services
@@ -36,7 +36,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.tool import Tool
 from hermes.schedule.session_watch import SessionWatch
 from hermes.server.gateway_api import GatewayApiServer
-from hermes.sessions.commands import CommandBook, CommandSpec
+from hermes.sessions.commands import CommandBook, CommandSpec, FindLate
 from hermes.sessions.keys import SessionKeys
 from hermes.sessions.resets import Resets
 from hermes.tools.gate_rules import LateGateRules
@@ -71,7 +71,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
         clock=given.clock,
         random_bytes=secrets.token_bytes,
     )
-    commands = CommandBook(map(_spec_of, given.plugged.values()))
+    commands = CommandBook(map(_spec_of, given.plugged.values()), late=_late_commands(given))
     questions = Questions(_answering(given.channels), commands)
     keys = SessionKeys(
         [name for name, item in given.channels.items() if item.capabilities.own_chats],
@@ -100,6 +100,7 @@ def make_entrance(base: CoreBase) -> InboundParts:
             keys=keys,
             traffic=base.push.traffic,
             zone=ZoneInfo(settings.time_zone or system_zone()),
+            signals=base.signals,
         ),
     )
 
@@ -215,6 +216,7 @@ def make_services(
         planner=base.models.planner,
         calls=base.models.calls,
         tools=tools,
+        adapters=given.adapters,
         gate_rules=LateGateRules(settings.tools.gate),
         tool_sets=ToolSets(tools),
         visions=given.visions,
@@ -228,21 +230,22 @@ def make_services(
         previewer=_previewer(base),
         clock=given.clock,
         make_id=given.make_id,
-        sleep=asyncio.sleep,
         put_child=_put_child(entrance),
         follow=entrance.gateway_api.watch,
-        wake_outbox=base.signals.wake_outbox,
+        signals=base.signals,
         wake_jobs=base.memory.worker.wake,
         first_state=_first_state(given.channels),
         hints=_hints(given.channels, settings.media.link_hosts),
         merging=_merging(settings, given.channels),
         questions=entrance.questions,
         reload_mcp=given.reload_mcp,
+        mcp=given.mcp,
         on_record=given.on_record,
         owner=base.store.fleet.node,
         observer=given.observer,
         hooks=sessions.hooks,
         search=given.search,
+        skills=given.skills,
         media=given.media,
         comeback=given.comeback,
         restart=given.restart,
@@ -294,6 +297,20 @@ def _spec_of(command: ChatCommand) -> CommandSpec:
     return CommandSpec(
         name=command.name, about=command.about, use=command.use, beside=command.beside
     )
+
+
+def _late_commands(given: CoreParts) -> FindLate:
+    """Return what finds the commands that come and go: skills, and the prompts of MCP servers."""
+    skills, offers = given.skills, given.mcp
+
+    def find(word: str) -> CommandSpec | None:
+        skill = None if skills is None else skills.command(word)
+        if skill is not None or offers is None:
+            return skill
+        offer = offers.offer(word)
+        return None if offer is None else prompt_command(offer)
+
+    return find
 
 
 def _is_push(channel: Channel) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -15,7 +16,7 @@ from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.schedule.rounds import Rounds
 from hermes.tools.terminal.background import BackgroundLimits, BackgroundProcesses
-from hermes.tools.terminal.commands import Commands
+from hermes.tools.terminal.commands import Commands, SkillFolders, no_skill_folders
 from hermes.tools.terminal.program import problem
 from hermes.tools.terminal.sandbox import (
     ProgramLimits,
@@ -29,6 +30,9 @@ from hermes.tools.terminal.work_folders import FOLDER, WorkFolder, WorkFolders
 
 _CHECK_S = 5.0
 _DAY_S = 86_400.0
+_MB = 1_000_000
+_ERASE_TRIES = 40
+_ERASE_PAUSE_S = 0.25
 _SANDBOXED = (
     "It has no network, reads the programs of the system, and writes only to that folder and to /tmp,"
     " which is empty for each command."
@@ -45,6 +49,7 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
     folders: WorkFolders
     processes: BackgroundProcesses
     commands: Commands
+    is_erased: Callable[[str], Awaitable[bool]]
 
     def component(self) -> Component:
         """Return what ends background processes: with their session, and with the gateway."""
@@ -59,20 +64,41 @@ class Terminal(msgspec.Struct, frozen=True, kw_only=True):
         return Component(name="terminal", start=rounds.start, stop=stop)
 
     async def erase(self, person_id: str) -> None:
-        """End a person's processes and remove their folders."""
+        """End a person's commands and processes, and remove their folders."""
         await self.processes.end_below(self.folders.of(person_id, "").records.parent)
+        await asyncio.to_thread(self.folders.close, person_id)
+        for _ in range(_ERASE_TRIES):
+            with suppress(OSError):
+                await asyncio.to_thread(self.folders.erase, person_id)
+                return
+            # A command that has not ended yet writes more.
+            await asyncio.sleep(_ERASE_PAUSE_S)
         await asyncio.to_thread(self.folders.erase, person_id)
 
     async def tidy(self) -> None:
-        """Remove folders that were not used for long; one with a process is in use."""
+        """Remove folders that were not used for long, and what an erasure that was cut off has left.
+
+        A folder with a process is in use.
+        """
+        if not self.folders.is_due():
+            return
         for one in self.processes.running():
             await asyncio.to_thread(self.folders.touch, one.records)
+        for person_id in await asyncio.to_thread(self.folders.people):
+            if await self.is_erased(person_id):
+                await self.erase(person_id)
         if count := await asyncio.to_thread(self.folders.tidy):
             _log.info("work_folders_removed", count=count)
 
 
 def make_terminal(
-    store: Store, settings: Settings, *, home: Path, clock: Clock, run: str
+    store: Store,
+    settings: Settings,
+    *,
+    home: Path,
+    clock: Clock,
+    run: str,
+    skills: SkillFolders = no_skill_folders,
 ) -> Terminal:
     """Return the terminal of a home; `run` names this process of the gateway."""
     terminal = settings.terminal
@@ -83,11 +109,16 @@ def make_terminal(
     async def epoch_of(lane: str) -> int:
         return (await store.turns.view(lane)).epoch
 
+    async def is_erased(person_id: str) -> bool:
+        person = await store.people.get(person_id)
+        return person is not None and person.is_erased
+
     folders = WorkFolders(
         home / FOLDER,
         sandbox=sandbox,
         shared=terminal.cwd,
         keep_s=_kept_days(settings) * _DAY_S,
+        free_mb=terminal.min_free_mb,
         clock=clock,
     )
     processes = BackgroundProcesses(
@@ -103,7 +134,12 @@ def make_terminal(
         run=run,
     )
     commands = Commands(
-        terminal, sandbox=sandbox, folders=folders, processes=processes, epoch_of=epoch_of
+        terminal,
+        sandbox=sandbox,
+        folders=folders,
+        processes=processes,
+        epoch_of=epoch_of,
+        skills=skills,
     )
     files = SessionFiles(folders, folder_mb=terminal.folder_mb, most_bytes=terminal.upload_bytes)
     is_used = terminal.enabled or terminal.files
@@ -113,6 +149,7 @@ def make_terminal(
         folders=folders,
         processes=processes,
         commands=commands,
+        is_erased=is_erased,
     )
 
 
@@ -169,7 +206,6 @@ def _tools(settings: Settings, commands: Commands, files: SessionFiles) -> tuple
 
 def _is_full(folders: WorkFolders, folder_mb: int) -> Callable[[WorkFolder], Awaitable[bool]]:
     async def is_full(work: WorkFolder) -> bool:
-        used = await asyncio.to_thread(folders.files(work).used_bytes)
-        return used > folder_mb * 1_000_000
+        return await asyncio.to_thread(folders.is_full, work, folder_mb * _MB)
 
     return is_full

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 
 from hermes.agents.secrets import mask_of
-from hermes.app.make_agents import make_agent_operations
+from hermes.app.make_agents import make_agent_operations, make_roster
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_audited, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
+from hermes.app.make_skills import make_skill_folder, make_skill_operations
 from hermes.app.media import forgetting_files
 from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
@@ -30,6 +31,7 @@ from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
 from hermes.plugins.manifest import load_capabilities
+from hermes.ports.adapter import NATIVE
 from hermes.ports.clock import SystemClock
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
@@ -140,7 +142,18 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             },
         ),
         secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
-        agents=make_agent_operations(store, settings, clock=SystemClock(), make_id=make_id),
+        agents=make_agent_operations(
+            store,
+            settings,
+            clock=SystemClock(),
+            make_id=make_id,
+            runtimes=(NATIVE, *settings.adapters),
+        ),
+        skills=make_skill_operations(
+            settings,
+            make_skill_folder(loaded.home, clock=SystemClock()),
+            make_roster(store, settings),
+        ),
         sends=make_send_operations(
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),

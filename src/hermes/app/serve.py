@@ -14,6 +14,7 @@ from hermes.app.make_agents import make_agent_operations, make_check
 from hermes.app.make_courier import make_send_operations
 from hermes.app.make_operations import make_handles, make_secret_operations
 from hermes.app.make_schedule import make_cron_operations
+from hermes.app.make_skills import make_skill_operations
 from hermes.app.model_lists import make_refresh
 from hermes.config.settings import tier_names
 from hermes.control.operations import Operations
@@ -24,6 +25,7 @@ from hermes.control.search import SearchOperations
 from hermes.control.users import UserOrder
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, Instance
+from hermes.ports.adapter import NATIVE
 from hermes.schedule.retention import Retention
 from hermes.server.app import build_app
 from hermes.server.control_routes import ControlGate, control_routes
@@ -139,8 +141,13 @@ def make_operations(parts: GatewayParts) -> Operations:
             settings,
             clock=context.clock,
             make_id=make_id,
-            check=make_check(core.models, settings),
+            check=make_check(core.models, settings, adapters=core.adapters),
+            runtimes=(NATIVE, *core.adapters),
+            read_card=parts.storage.remote_agents.card,
         ),
+        skills=None
+        if core.skills is None
+        else make_skill_operations(settings, core.skills.folder, core.roster),
         sends=make_send_operations(
             core.store,
             settings,
@@ -211,6 +218,8 @@ def _handles(parts: GatewayParts) -> RuntimeHandles:
         ).run,
         mcp_status=parts.adapters.mcp_operations.status,
         mcp_reload=parts.adapters.mcp_operations.reload,
+        mcp_login=parts.adapters.mcp_operations.login,
+        mcp_logout=parts.adapters.mcp_operations.logout,
     )
 
 

@@ -49,7 +49,7 @@ def fit(
 
 def _has_tools(wanted: ModelRequest, info: ProviderInfo) -> bool:
     """Return whether the model has native tools, and can be forced to use one if asked."""
-    if wanted.tool_choice.mode == "required" and not info.forces_tools:
+    if wanted.tool_choice.mode == "required" and not schema_ways.forces_tools(info, wanted.model):
         return False
     return has_ability(info, wanted.model, "tools")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from hermes.calls.demands import sampling_hints
+from hermes.calls.demands import conflict_hints, sampling_hints
 from hermes.ports.effort import Effort
 from hermes.ports.options import Option, ServiceOptions
 from hermes.ports.provider import ModelRequest
@@ -26,6 +26,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 NO_SAMPLING = Sampling()
+_BESIDE: frozenset[Option] = frozenset({"reasoning_beside_tools", "reasoning_beside_forced_tools"})
 # Every model takes these that the table of options does not exclude.
 _USUAL_FIELDS = frozenset({"temperature", "top_p", "stop", "reasoning"})
 
@@ -82,4 +83,8 @@ def _unsent(request: ModelRequest, has: frozenset[Option]) -> set[str]:
         if option not in has and option != "high_temperature"
     }
     unsent |= {"stop"} - has
-    return unsent | ({"reasoning"} - has if request.reasoning else set())
+    is_unsent = False
+    if request.reasoning:
+        conflicts = {option for option, _ in conflict_hints(request)} & _BESIDE
+        is_unsent = not {"reasoning", *conflicts} <= has
+    return unsent | ({"reasoning"} if is_unsent else set())

@@ -45,7 +45,12 @@ def way_of(info: ProviderInfo, model: str, request: ModelRequest) -> Way:
         return "native"
     if request.tools or not has_ability(info, model, "tools"):
         return "words"
-    return "tool" if _is_object(request.schema) else "words"
+    return "tool" if forces_tools(info, model) and _is_object(request.schema) else "words"
+
+
+def forces_tools(info: ProviderInfo, model: str) -> bool:
+    """Return whether the model can be made to call a tool."""
+    return info.forces_tools and "forced_tools" in info.options.of(model)
 
 
 def in_words(request: ModelRequest) -> ModelRequest:

@@ -36,6 +36,7 @@ from acp.schema import (
 )
 
 from hermes import __version__
+from hermes.cli.acp_lines import JsonLines
 from hermes.cli.acp_prompt import Block, prompt_text
 from hermes.cli.chat_screen import parked_text
 from hermes.cli.conversation import Conversation, GatewayTransport, MessageResult, PastMessage
@@ -65,8 +66,7 @@ async def serve(
     connection = AgentSideConnection(
         # It is called by name, with the fields that it names.
         lambda client: cast("Agent", EditorAgent(client, line, agent=agent)),
-        writer,
-        reader,
+        JsonLines(reader, writer),
         listening=False,
     )
     await connection.listen()

@@ -33,15 +33,18 @@ from hermes.control.agent_orders import (
     AgentReport,
     AgentsAsk,
     AgentsReport,
+    AgentSwap,
     DiffAsk,
     DiffReport,
     NewAgent,
+    NewRemoteAgent,
     Revert,
     VersionsAsk,
     VersionsReport,
 )
 from hermes.control.agents import agents_in_file
 from hermes.control.orders import (
+    AGENTS_ADD_REMOTE,
     AGENTS_CHANGE,
     AGENTS_CREATE,
     AGENTS_DELETE,
@@ -52,6 +55,7 @@ from hermes.control.orders import (
     AGENTS_SHOW,
     AGENTS_START,
     AGENTS_STOP,
+    AGENTS_SWAP,
     AGENTS_VERSIONS,
 )
 from hermes.control.why_answer import clock_time
@@ -70,6 +74,10 @@ CREATE_EPILOG = examples(
     'hermes agents create helper --model openai:gpt-4o-mini --role "a helper for the shop"',
     "hermes agents create auditor --fields auditor.json",
 )
+ADD_REMOTE_EPILOG = examples(
+    "hermes agents add-remote https://agents.example.com/weather",
+    "hermes agents add-remote https://agents.example.com/weather --name weather --secret WEATHER_KEY",
+)
 SHOW_EPILOG = examples("hermes agents show helper", "hermes agents show helper --json")
 EDIT_EPILOG = examples(
     "hermes agents edit helper --model anthropic:claude-sonnet-4-5",
@@ -86,6 +94,7 @@ DIFF_EPILOG = examples(
     "hermes agents diff helper   (the last change)", "hermes agents diff helper --old 1 --new 3"
 )
 REVERT_EPILOG = examples("hermes agents revert helper 2")
+SWAP_EPILOG = examples("hermes agents swap coder codex_local --preserve-cwd")
 _COLUMNS = (
     Column("id", "id"),
     Column("name"),
@@ -172,6 +181,32 @@ def create(
     made = call(home, AGENTS_CREATE, new)
     line = _checked(home, made)
     print_done(line, f"Created {line.name} ({line.id}): {_state_words(line)}.", as_json=as_json)
+
+
+def add_remote(
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The address of the agent, or of its agent card.")
+    ],
+    *,
+    name: Annotated[
+        str,
+        typer.Option(help="How it is called here; default: as its card says.", show_default=False),
+    ] = "",
+    secret: Annotated[
+        str,
+        typer.Option(
+            help="The name of the stored secret that is its key (`hermes secrets set`).",
+            show_default=False,
+        ),
+    ] = "",
+    note: Note = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add an agent of another system, which is called over A2A."""
+    new = NewRemoteAgent(url=url, name=name, secret=secret, note=note, by=operator_name())
+    line = _checked(home, call(home, AGENTS_ADD_REMOTE, new))
+    print_done(line, f"Added {line.name} ({line.id}): {_state_words(line)}.", as_json=as_json)
 
 
 def show(agent: AgentName, home: Home = None, as_json: AsJson = False) -> None:
@@ -292,6 +327,33 @@ def revert(
     order = Revert(id=agent, version=version, note=note, by=operator_name())
     made = call(home, AGENTS_REVERT, order)
     text = f"{made.name} is at version {made.version} now, with the fields of version {version}."
+    print_done(made, text, as_json=as_json)
+
+
+def swap(
+    agent: AgentName,
+    adapter: Annotated[
+        str, typer.Argument(metavar="ADAPTER", help="Its name in `adapters`, or hermes.")
+    ],
+    *,
+    preserve_cwd: Annotated[
+        bool,
+        typer.Option(
+            "--preserve-cwd", help="Go on in the same working folders, not in empty ones."
+        ),
+    ] = False,
+    note: Note = "",
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let another adapter answer for an agent: the next turn begins on it, if it can be called."""
+    order = AgentSwap(
+        id=agent, runtime=adapter, preserve_cwd=preserve_cwd, note=note, by=operator_name()
+    )
+    made = call(home, AGENTS_SWAP, order)
+    text = (
+        f"{made.name} is answered by {made.runtime} from its next turn on (version {made.version})."
+    )
     print_done(made, text, as_json=as_json)
 
 

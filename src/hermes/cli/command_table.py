@@ -93,10 +93,12 @@ SECTIONS = (
             _group(
                 "mcp",
                 "mcp",
-                "List, test and reload MCP servers",
+                "List, test and reload MCP servers, and log in at them",
                 Row("list", "list_all", "LIST_EPILOG"),
                 Row("test", "try_out", "TEST_EPILOG"),
                 Row("reload", "reload", "RELOAD_EPILOG"),
+                Row("login", "login", "LOGIN_EPILOG"),
+                Row("logout", "logout", "LOGOUT_EPILOG"),
             ),
             _group(
                 "hooks",
@@ -105,11 +107,21 @@ SECTIONS = (
                 Row("list", "list_all", "LIST_EPILOG"),
             ),
             _group(
+                "skills",
+                "skills",
+                "List, add, show and remove skills: instructions that agents use by name",
+                Row("list", "list_all", "LIST_EPILOG"),
+                Row("add", "add", "ADD_EPILOG"),
+                Row("show", "show", "SHOW_EPILOG"),
+                Row("remove", "remove", "REMOVE_EPILOG"),
+            ),
+            _group(
                 "agents",
                 "agents",
                 "Create, list, change, stop and delete agents",
                 Row("list", "list_all", "LIST_EPILOG"),
                 Row("create", "create", "CREATE_EPILOG"),
+                Row("add-remote", "add_remote", "ADD_REMOTE_EPILOG"),
                 Row("show", "show", "SHOW_EPILOG"),
                 Row("edit", "edit", "EDIT_EPILOG"),
                 Row("stop", "stop", "STOP_EPILOG"),
@@ -118,6 +130,7 @@ SECTIONS = (
                 Row("history", "history", "HISTORY_EPILOG"),
                 Row("diff", "diff", "DIFF_EPILOG"),
                 Row("revert", "revert", "REVERT_EPILOG"),
+                Row("swap", "swap", "SWAP_EPILOG"),
             ),
             _group(
                 "secrets",

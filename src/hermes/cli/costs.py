@@ -1,4 +1,4 @@
-"""`hermes costs`: what model calls cost, by person, agent, channel, key, model or day."""
+"""`hermes costs`: what model calls cost, by person, agent, channel, key, model or day, or of a message."""
 
 import asyncio
 from typing import Annotated
@@ -11,8 +11,11 @@ from hermes.calls.days import Calendar
 from hermes.cli.environment import settings_for
 from hermes.cli.operator_calls import call, money
 from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report
-from hermes.control.orders import COSTS_SHOW
+from hermes.control.branches import BranchAsk, BranchReport
+from hermes.control.orders import COSTS_BRANCH, COSTS_SHOW
 from hermes.control.spending import CostAsk, CostLine, CostsReport, costs
+from hermes.control.why_call import cost_text
+from hermes.errors import BadRequest, NotFound
 from hermes.ports.clock import SystemClock
 from hermes.ports.spend import CostBy, CostRow
 
@@ -20,6 +23,7 @@ EPILOG = examples(
     "hermes costs",
     "hermes costs --by person --days 7",
     "hermes costs --by day --month 2026-11",
+    "hermes costs --message m_0k3v9c2h6l1g",
     "hermes costs --by key --from 2026-11-01 --to 2026-11-15 --json",
 )
 _UNNAMED = {"key": "no key", "agent": "no agent", "channel": "no channel"}
@@ -45,12 +49,26 @@ def command(
         str | None,
         typer.Option("--to", help="The last day; today if not given.", show_default=False),
     ] = None,
+    message: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="One message with everything that it has delegated, by branch.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what model calls cost: calls, tokens, dollars, and tokens whose price is unknown.
 
     Days are those of the setting time_zone.
     """
+    if message is not None:
+        if any(value is not None for value in (days, month, first_day, last_day)):
+            raise BadRequest("One message has no days: leave out --days, --month, --from and --to.")
+        branch = call(home, COSTS_BRANCH, BranchAsk(id=message), empty=_no_message)
+        print_report(branch, _print_branch, as_json=as_json)
+        return
     ask = CostAsk(
         by=by,
         days=days,
@@ -60,6 +78,30 @@ def command(
     )
     report = _report(ask, home)
     print_report(report, _print, as_json=as_json)
+
+
+def _no_message() -> BranchReport:
+    raise NotFound("There is no message: nothing is stored here yet.")
+
+
+def _print_branch(report: BranchReport, out: Console) -> None:
+    table = make_table("message", "agent", "state")
+    for name in ("tokens in", "tokens out", "cost", "with all below"):
+        table.add_column(name, justify="right")
+    for line in report.lines:
+        used = line.usage
+        cells = (
+            f"{'  ' * line.depth}{line.id}",
+            line.agent,
+            str(line.outcome or line.state),
+            f"{used.tokens_in:,}",
+            f"{used.tokens_out:,}",
+            cost_text(used),
+            cost_text(line.whole),
+        )
+        table.add_row(*(Text(clean(cell)) for cell in cells))
+    out.print(table)
+    out.print(f"All of it is paid by {report.person_id}.", style="dim")
 
 
 def _report(ask: CostAsk, home: Home) -> CostsReport:

@@ -109,6 +109,17 @@ def create(
             help="Store its responses, so that calls can continue them by their id.",
         ),
     ] = False,
+    delegate: Annotated[
+        bool,
+        typer.Option("--delegate", help="Let its messages be commands that give tasks to agents."),
+    ] = False,
+    read_history: Annotated[
+        bool,
+        typer.Option(
+            "--read-history",
+            help="Let it find over MCP what its user said, on all platforms.",
+        ),
+    ] = False,
     expires: Annotated[
         str | None,
         typer.Option(
@@ -133,6 +144,8 @@ def create(
         requests_per_minute=rate,
         max_output_tokens=max_output,
         store_responses=store_responses,
+        may_delegate=delegate,
+        read_history=read_history,
         lifetime_s=None if expires is None else lifetime(expires),
         by=operator_name(),
     )
@@ -240,6 +253,10 @@ def _limits(key: KeyLine) -> str:
         limits.append(f"answers of {key.max_output_tokens:,} tokens")
     if key.store_responses:
         limits.append("stores responses")
+    if key.may_delegate:
+        limits.append("may delegate")
+    if key.read_history:
+        limits.append("reads history")
     if key.expires_at is not None:
         limits.append(f"until {clock_time(key.expires_at)}")
     return ", ".join(limits)

@@ -1,14 +1,15 @@
-"""`hermes mcp list|test|reload`: the MCP servers that bring tools."""
+"""`hermes mcp list|test|reload|login|logout`: the MCP servers that bring tools."""
 
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.gateway_client import client_for, connect
-from hermes.cli.operator_calls import ask_gateway
+from hermes.cli.operator_calls import ask_gateway, operator_name
 from hermes.cli.tables import Column, print_table
 from hermes.cli.terminal import (
     AsJson,
@@ -16,25 +17,31 @@ from hermes.cli.terminal import (
     Wide,
     clean,
     console,
+    error_console,
     examples,
     print_done,
     print_json,
 )
 from hermes.config import LoadedConfig
+from hermes.control.mcp import McpLogout
 from hermes.control.order import NoFields
-from hermes.control.orders import MCP_RELOAD, MCP_STATUS
+from hermes.control.orders import MCP_LOGIN, MCP_LOGOUT, MCP_RELOAD, MCP_STATUS
 from hermes.lazy import lazy
 from hermes.ops.instance import find_running
 from hermes.tools.mcp.report import McpReport, ServerStatus, diff_text
 
 if TYPE_CHECKING:
     from hermes.cli.mcp_alone import look as look_alone
+    from hermes.cli.mcp_login import log_in
 else:
     look_alone = lazy("hermes.cli.mcp_alone:look")
+    log_in = lazy("hermes.cli.mcp_login:log_in")
 
 LIST_EPILOG = examples("hermes mcp list", "hermes mcp list --tools", "hermes mcp list --json")
 TEST_EPILOG = examples("hermes mcp test", "hermes mcp test github", "hermes mcp test --json")
 RELOAD_EPILOG = examples("hermes mcp reload", "hermes mcp reload --json")
+LOGIN_EPILOG = examples("hermes mcp login tickets")
+LOGOUT_EPILOG = examples("hermes mcp logout tickets")
 _NONE = (
     "No MCP server is configured. To add one, write it below mcp.servers, as docs/mcp.md explains."
 )
@@ -52,7 +59,9 @@ def list_all(
     *,
     home: Home = None,
     wide: Wide = False,
-    tools: Annotated[bool, typer.Option("--tools", help="Also list every tool.")] = False,
+    tools: Annotated[
+        bool, typer.Option("--tools", help="Also list every tool, prompt and resource.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the MCP servers and their state; if no gateway runs, start them briefly."""
@@ -98,6 +107,48 @@ def reload(home: Home = None, as_json: AsJson = False) -> None:
     print_done(diff, diff_text(diff), as_json=as_json)
 
 
+def login(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Log in at an MCP server that uses OAuth, in a browser; the gateway keeps the tokens, sealed."""
+    client = connect(home_for(home))
+    loaded = settings_for(home)
+    server = loaded.settings.mcp.servers.get(name)
+    if server is None or server.oauth.issuer is None or server.oauth.grant != "code":
+        raise typer.BadParameter(f"{name!r} is not a configured server with oauth.grant: code")
+    err = error_console()
+
+    def show(address: str) -> None:
+        err.print("Open this address in a browser of this machine, and log in:", soft_wrap=True)
+        err.print(Text(clean(address)), soft_wrap=True)
+
+    made = log_in(loaded, name, server, show=show)
+    report = ask_gateway(client, MCP_LOGIN, msgspec.structs.replace(made, by=operator_name()))
+    _tell_states(report, as_json=as_json)
+
+
+def logout(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The server.")],
+    *,
+    home: Home = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forget the tokens of an MCP server; it needs a new login then."""
+    order = McpLogout(server=name, by=operator_name())
+    _tell_states(ask_gateway(connect(home_for(home)), MCP_LOGOUT, order), as_json=as_json)
+
+
+def _tell_states(report: McpReport, *, as_json: bool) -> None:
+    lines = [
+        f"{one.name}: {one.state}" + (f" ({one.problem})" if one.problem else "")
+        for one in report.servers
+    ]
+    print_done(report, "\n".join(lines), as_json=as_json)
+
+
 def _look(loaded: LoadedConfig, name: str | None) -> McpReport:
     return look_alone(loaded, name)
 
@@ -131,4 +182,6 @@ def _details(server: ServerStatus, *, with_tools: bool) -> list[str]:
             f"  {tool.name}" + ("  (asks first)" if tool.needs_approval else "")
             for tool in server.tools
         ]
+        lines += [f"  /{one.command} {one.use}".rstrip() for one in server.prompts]
+        lines += [f"  @{server.name}:{uri}" for uri in server.resources]
     return lines

@@ -94,6 +94,10 @@ def create(
         str | None,
         typer.Option(help="How long it is valid, such as 12h, 30d or 4w.", show_default=False),
     ] = None,
+    delegate: Annotated[
+        bool,
+        typer.Option("--delegate", help="Let its messages be commands that give tasks to agents."),
+    ] = False,
     home: Home = None,
     as_json: AsJson = False,
 ) -> None:
@@ -102,6 +106,7 @@ def create(
         role=role,
         name=name,
         lifetime_s=None if expires is None else lifetime(expires),
+        may_delegate=delegate,
         by=operator_name(),
     )
     made = call(home, TOKENS_CREATE, new)
@@ -180,7 +185,8 @@ def _print(report: TokensReport, out: Console) -> None:
 def _token_cells(token: TokenLine) -> tuple[Cell, ...]:
     until = "forever" if token.expires_at is None else token.expires_at
     made = token.created_at
-    what = (token.id, "token", token.name, token.role, token.state)
+    role = f"{token.role}, may delegate" if token.may_delegate else token.role
+    what = (token.id, "token", token.name, role, token.state)
     return (*what, made, until, "not recorded", token.made_by)
 
 

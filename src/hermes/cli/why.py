@@ -12,6 +12,7 @@ from rich.text import Text
 from hermes.cli.environment import home_for
 from hermes.cli.operator_calls import call
 from hermes.cli.terminal import AsJson, Home, clean, examples, make_table, print_report
+from hermes.control.branches import BranchLine, below_text
 from hermes.control.orders import MESSAGES_READ, MESSAGES_WHY
 from hermes.control.why import WhyAsk, WhyReport, WhyRoute, WhySummary
 from hermes.control.why_answer import clock_time, span
@@ -84,6 +85,7 @@ def _print(report: WhyReport, out: Console) -> None:
         [(one.platform, _delivery(one.how, one.attempts)) for one in report.deliveries],
         title="Replies",
     )
+    _pairs(out, [(one.id, _below(one)) for one in report.branch], title="Delegated")
     _timeline(report, out)
     if report.text is not None:
         _said(out, "Message", text=report.text.message)
@@ -118,6 +120,7 @@ def _facts(report: WhyReport) -> list[tuple[str, str]]:
         ("tokens", f"{usage.tokens_in} in, {usage.tokens_out} out" if has_model else None),
         ("cost", cost_text(usage) if usage.cost_usd or usage.unpriced else None),
         ("platform paid", cost_text(beside) if beside != Usage() else None),
+        ("with all delegated", cost_text(report.branch_usage) if report.branch else None),
         ("stopped", report.stop_reason),
         ("reason", report.reason),
         ("credits", moved or None),
@@ -153,6 +156,10 @@ def _route_rows(route: WhyRoute | None) -> list[tuple[str, str]]:
     rows = [("wanted", route.wanted)] if route.wanted else []
     rows += [(one.model, f"candidate: {one.rule}") for one in route.candidates]
     return rows + [(one.provider, f"left out: {one.reason}") for one in route.dropped]
+
+
+def _below(line: BranchLine) -> str:
+    return f"{'  ' * (line.depth - 1)}{below_text(line)}"
 
 
 def _delivery(how: str, attempts: int) -> str:

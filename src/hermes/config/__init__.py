@@ -4,6 +4,7 @@
 `ensure_home` prepares the folder it lives beside.
 """
 
+from hermes.config.adapter_settings import AdapterSettings
 from hermes.config.chat_settings import (
     AccessSettings,
     AgentRuleSettings,
@@ -21,6 +22,8 @@ from hermes.config.chat_settings import (
     ResetSettings,
     SessionCacheSettings,
     SessionSettings,
+    SkillBindingSettings,
+    SkillSettings,
     StreamingSettings,
     conditions,
 )
@@ -59,6 +62,7 @@ from hermes.config.tool_settings import (
     FactKeySettings,
     GateSettings,
     IntentSettings,
+    McpOAuthSettings,
     McpServerSettings,
     McpSettings,
     MemorySettings,
@@ -68,6 +72,7 @@ from hermes.config.tool_settings import (
 __all__ = [
     "NO_MCP",
     "AccessSettings",
+    "AdapterSettings",
     "AgentApprovalSettings",
     "AgentRuleSettings",
     "AgentSettings",
@@ -93,6 +98,7 @@ __all__ = [
     "LaneSettings",
     "LoadedConfig",
     "LogSettings",
+    "McpOAuthSettings",
     "McpServerSettings",
     "McpSettings",
     "MediaSettings",
@@ -111,6 +117,8 @@ __all__ = [
     "SessionSettings",
     "SettingRow",
     "Settings",
+    "SkillBindingSettings",
+    "SkillSettings",
     "StartChoices",
     "StoreSettings",
     "StreamingSettings",

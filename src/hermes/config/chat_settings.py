@@ -20,6 +20,7 @@ from hermes.config.section import (
     Named,
     Seconds,
     Section,
+    SkillNames,
     StreamTransport,
     Table,
     Whole,
@@ -404,11 +405,9 @@ class AccessSettings(Section):
     """The rules of one platform."""
 
 
-class AgentRuleSettings(Section):
-    """A rule that assigns an agent to the messages that meet all its conditions."""
+class MessageConditions(Section):
+    """Which messages a rule is about: those that meet all its conditions."""
 
-    agent: Name | None = None
-    """The agent that answers."""
     platform: Name | None = None
     """Only on this platform."""
     chat_type: Literal["dm", "group", "channel", "thread"] | None = None
@@ -423,7 +422,31 @@ class AgentRuleSettings(Section):
     """Only for this person, on one channel or on all their channels."""
 
 
-def conditions(rule: AgentRuleSettings) -> tuple[tuple[str, str], ...]:
+class AgentRuleSettings(MessageConditions):
+    """A rule that assigns an agent to the messages that meet all its conditions."""
+
+    agent: Name | None = None
+    """The agent that answers."""
+
+
+class SkillBindingSettings(MessageConditions):
+    """Skills for the conversations that meet all conditions, in addition to those of their agent.
+
+    With `person` they count only where that person is alone with the agent.
+    """
+
+    skills: SkillNames = ()
+    """The skills, by name; "*" means all."""
+
+
+class SkillSettings(Section):
+    """Skills: folders with instructions in `skills/` of the home."""
+
+    bindings: Named[SkillBindingSettings] = Field(default_factory=no_entries)
+    """Which skills there are in a channel, a chat or for a person, beside those of `agents.NAME.skills`."""
+
+
+def conditions(rule: MessageConditions) -> tuple[tuple[str, str], ...]:
     """Return the conditions of a rule, by field."""
     names = ("person", "thread", "chat", "guild", "chat_type", "platform")
     found = ((name, getattr(rule, name)) for name in names)

@@ -3,6 +3,7 @@
 Part of config, after validation; pure but for the certificates. Each names the key to change and its new value.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -294,6 +295,7 @@ def mcp_problems(settings: Settings) -> Iterator[Fault]:
     """Yield what is wrong with the servers and the lists of the platforms."""
     for name, server in settings.mcp.servers.items():
         yield from _one_way(("mcp", "servers", name), server)
+        yield from _oauth_problems(("mcp", "servers", name, "oauth"), server)
     yield from _unknown_servers(settings)
 
 
@@ -313,6 +315,29 @@ def _one_way(key: Key, server: McpServerSettings) -> Iterator[Fault]:
     if server.command is not None and server.url is not None:
         text = "but url is set, too"
         yield (*key, "command"), server.command, text, "remove one of the two"
+
+
+_LOCAL_URL = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/|$)")
+
+
+def _oauth_problems(key: Key, server: McpServerSettings) -> Iterator[Fault]:
+    """Yield what keeps a server from getting tokens, or would send them where others can read."""
+    oauth = server.oauth
+    if oauth.issuer is None:
+        if oauth != type(oauth)():
+            text = "expected the authorization server that gives the tokens"
+            yield (*key, "issuer"), None, text, f"set {dotted(key)}.issuer"
+        return
+    if server.url is None:
+        text = "but the server is a program, and OAuth is for those that are called"
+        yield (*key, "issuer"), oauth.issuer, text, "remove oauth, or set url"
+    for url in (oauth.issuer, *oauth.endpoints):
+        if not url.startswith("https:") and not _LOCAL_URL.match(url):
+            text = "expected https: tokens would be readable on the way"
+            yield (*key, "issuer"), url, text, "write its https address"
+    if oauth.grant == "client_credentials" and not (oauth.client_id and oauth.client_secret):
+        text = "expected an id and a secret for client_credentials"
+        yield (*key, "client_id"), oauth.client_id, text, "set client_id and client_secret"
 
 
 def _unknown_servers(settings: Settings) -> Iterator[Fault]:

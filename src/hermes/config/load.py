@@ -89,6 +89,14 @@ def load(environ: Mapping[str, str], home: Path | None) -> LoadedConfig:
     return examined.loaded
 
 
+def load_draft(environ: Mapping[str, str], home: Path | None, *, draft: str) -> LoadedConfig:
+    """Do the same as `load`, with a text in the place of config.yaml, also when it is read again."""
+    examined = examine(environ, home, draft=draft)
+    if examined.loaded is None:
+        raise_all(list(examined.problems))
+    return replace(examined.loaded, reread=partial(load_draft, environ, home, draft=draft))
+
+
 def examine(
     environ: Mapping[str, str], home: Path | None, *, draft: str | None = None
 ) -> ConfigExamination:

@@ -27,6 +27,7 @@ from hermes.config.section import (
     Secret,
     Section,
     Share,
+    SkillNames,
     Url,
     Whole,
     Word,
@@ -228,6 +229,22 @@ class AgentApprovalSettings(Section):
     """Who decides: the person who asked, or only `approvals.admins`."""
 
 
+class AgentAdapterSettings(Section):
+    """What an agent's adapter must know of it, if its runtime is not hermes."""
+
+    people: tuple[Word, ...] = ()
+    """The people whose messages a program on this machine works for: ids such as p_..., or
+    platform:user."""
+    roles: tuple[Word, ...] = ()
+    """Others for whom it works: owner, or the name of a tier."""
+    url: Annotated[str, Field(max_length=2000)] = ""
+    """Where a remote agent (runtime a2a) is, or its agent card."""
+    secret: Annotated[str, Field(max_length=200)] = ""
+    """The name of the stored secret that is the key for the remote agent; empty: it needs none."""
+    folder: Annotated[str, Field(max_length=32, pattern="^[a-z0-9]*$")] = ""
+    """Which of the working folders of a conversation it works in; `hermes agents swap` sets it."""
+
+
 class AgentSettings(SamplingSettings):
     """One agent: who answers, and how."""
 
@@ -243,12 +260,20 @@ class AgentSettings(SamplingSettings):
     """System prompt blocks; if set, system_prompt is ignored."""
     system_prompt: str = ""
     """The system prompt if there are no blocks."""
+    runtime: Word = "hermes"
+    """What answers: hermes (its models and tools), or the name of an adapter."""
+    adapter: AgentAdapterSettings = Field(default_factory=AgentAdapterSettings)
+    """For whom and where its adapter works."""
     model: ModelName | None = None
     """The model it uses; default: models.default."""
     tier: Name | None = None
     """The tier of routing.tiers whose models it uses."""
     tools: tuple[Word, ...] = ("*",)
     """The tools it may use, by name; "*" means all."""
+    delegates: tuple[Word, ...] = ()
+    """The agents to which it may give tasks with delegate_task, by name or id; "*" means all."""
+    skills: SkillNames = ()
+    """The [skills](skills.md) it has, by name; "*" means all of the home."""
     budget_day_usd: Price | None = None
     """What its model calls may cost per day, in dollars."""
     cache: bool = False
@@ -278,6 +303,15 @@ class WorkspaceSettings(Section):
     """The most versions that are kept of one agent; the oldest are deleted first."""
     delete_grace_s: Delay = 3_600
     """How long the running and waiting turns of a deleted agent may still end."""
+
+
+class A2aSettings(Section):
+    """Agents of other systems that call the agents of this gateway over A2A."""
+
+    wait_s: Seconds = 600
+    """How long a call waits for its reply before it gets the task instead."""
+    public_cards: bool = False
+    """Whether agent cards, with the names and descriptions of agents, are shown without a key."""
 
 
 TASKS: tuple[str, ...] = get_args(TaskType)

@@ -48,7 +48,9 @@ def fill(winners: dict[Key, LayerValue], variables: Mapping[str, str]) -> None:
 def unfilled(settings: Settings) -> Iterator[tuple[Key, str]]:
     """Yield every place of an MCP server that still names a variable, and the variable's name."""
     for name, server in settings.mcp.servers.items():
-        for field, table in (("env", server.env), ("headers", server.headers)):
+        given = server.oauth.client_secret
+        oauth = {} if given is None else {"client_secret": given}
+        for field, table in (("env", server.env), ("headers", server.headers), ("oauth", oauth)):
             for inner, secret in table.items():
                 left = name_in(secret.get_secret_value())
                 if left is not None:
@@ -74,6 +76,8 @@ def name_in(text: str) -> str | None:
 def names_in(server: McpServerSettings) -> frozenset[str]:
     """Return the names of variables and secrets that the settings of an MCP server still contain."""
     values = [*server.env.values(), *server.headers.values()]
+    if server.oauth.client_secret is not None:
+        values.append(server.oauth.client_secret)
     return frozenset(_NAMED.findall(" ".join(one.get_secret_value() for one in values)))
 
 
@@ -81,7 +85,9 @@ def may_name(key: Key) -> bool:
     """Return whether the value at a key may name a variable."""
     if key[:1] == ("platforms",) and key[2:3] == ("extra",):
         return is_secret(key)
-    return len(key) == 5 and key[:2] == ("mcp", "servers") and key[3] in _SECRETS
+    if len(key) != 5 or key[:2] != ("mcp", "servers"):
+        return False
+    return key[3] in _SECRETS or key[3:] == ("oauth", "client_secret")
 
 
 def _names(value: object) -> bool:

@@ -217,6 +217,12 @@ ModelName = Annotated[
         '"openai:gpt-4o-mini"'
     ),
 ]
+SkillName = Annotated[
+    str,
+    Field(pattern=r"^(\*|[a-z0-9]+(-[a-z0-9]+)*)$", max_length=64),
+    Means('the name of a skill, such as "invoice", or "*"'),
+]
+SkillNames = Annotated[tuple[SkillName, ...], Field(max_length=200)]
 AdminId = Annotated[
     str,
     Field(pattern=r"^[a-z0-9][a-z0-9_-]*:\S+$"),

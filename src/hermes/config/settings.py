@@ -9,6 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
+from hermes.config.adapter_settings import AdapterSettings
 from hermes.config.chat_settings import (
     AccessSettings,
     AgentRuleSettings,
@@ -21,10 +22,12 @@ from hermes.config.chat_settings import (
     OutboxSettings,
     PlatformSettings,
     SessionSettings,
+    SkillSettings,
     StreamingSettings,
 )
 from hermes.config.entries import agent_tables, provider_tables
 from hermes.config.model_settings import (
+    A2aSettings,
     AgentSettings,
     BudgetSettings,
     CacheSettings,
@@ -84,6 +87,7 @@ class Settings(Section):
     compaction: CompactionSettings = Field(default_factory=CompactionSettings)
     routing: RoutingSettings = Field(default_factory=RoutingSettings)
     tools: ToolSettings = Field(default_factory=ToolSettings)
+    skills: SkillSettings = Field(default_factory=SkillSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     web_search: WebSearchSettings = Field(default_factory=WebSearchSettings)
     hooks: HookSettings = Field(default_factory=HookSettings)
@@ -99,6 +103,10 @@ class Settings(Section):
     )
     """The agents that answer, by name."""
     workspaces: WorkspaceSettings = Field(default_factory=WorkspaceSettings)
+    a2a: A2aSettings = Field(default_factory=A2aSettings)
+    adapters: Named[AdapterSettings] = Field(default_factory=no_entries)
+    """Programs on this machine that answer the messages of agents, by name: `claude_local`,
+    `codex_local`, or one of your own."""
     preset: PresetName | None = None
     """The defaults of one kind of business, over which your own settings count: `concierge` adds the
     facts and the tier of an agent that books places for people."""

@@ -86,7 +86,11 @@ class TerminalSettings(Section):
     file_mb: Annotated[int, Field(ge=1, le=1_000_000)] = 256
     """The largest file that a command can write, and the size of its temporary folder."""
     folder_mb: Annotated[int, Field(ge=1, le=10_000_000)] = 1_024
-    """A command or upload that makes the working folder larger than this is ended or refused."""
+    """A command or upload that makes the working folder larger than this is ended or refused. Each
+    file and folder counts as 4 kB at least."""
+    min_free_mb: Annotated[int, Field(ge=0, le=10_000_000)] = 500
+    """Commands are ended and uploads refused while less than this is free on the disk of the working
+    folder."""
     upload_bytes: Count = 26_214_400
     """The largest file that is uploaded to or downloaded from a working folder over the API."""
     keep_days: Days = 30

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, SecretStr
 
 from hermes.config.entries import FACTS
 from hermes.config.section import (
@@ -101,11 +101,18 @@ class ToolSettings(Section):
     schedule: bool = True
     """Whether agents get the tool schedule, which creates jobs for the sender."""
     delegate: bool = True
-    """Whether agents get the tool delegate, which gives a task to a subagent."""
+    """Whether agents get the tool delegate, which gives a task to a subagent, and those that have a
+    team the tools for it."""
     delegate_to: tuple[Word, ...] = ()
     """The agents to which an agent may delegate besides itself; "*" means all."""
     delegate_depth: Annotated[int, Field(ge=0, le=10)] = 3
-    """How deep subagents may be nested; 0: an agent has none."""
+    """How deep subagents and delegated tasks may be nested; 0: an agent has none."""
+    delegate_width: Annotated[int, Field(ge=1, le=100)] = 8
+    """At most this many agents get a task by one call of delegate_task."""
+    delegate_open: Annotated[int, Field(ge=1, le=1_000)] = 32
+    """At most this many subagents and delegated tasks of one conversation run or wait at a time."""
+    delegate_limit_s: Seconds = 1_800
+    """The time limit of a delegated task, counted from when it was given."""
     max_result_chars: Annotated[int, Field(ge=1_000, le=4_000_000)] = 30_000
     """A longer tool result is cut in the middle for the model, and stored whole."""
     parallel_calls: Annotated[int, Field(ge=1, le=100)] = 8
@@ -115,6 +122,27 @@ class ToolSettings(Section):
 
 # In the list of a platform: none of the servers.
 NO_MCP = "no_mcp"
+
+
+class McpOAuthSettings(Section):
+    """Tokens for an MCP server, from an authorization server."""
+
+    issuer: Url | None = None
+    """The authorization server, as it names itself; without it no tokens are got. Tokens of no other
+    are used."""
+    grant: Literal["code", "client_credentials"] = "code"
+    """How tokens are got: `hermes mcp login` (code), or with an id and a secret."""
+    client_id: Word | None = None
+    """The id of Hermes at the authorization server; without one `hermes mcp login` registers."""
+    client_secret: SecretStr | None = None
+    """The secret of that id; `${NAME}` is a stored secret, or a variable."""
+    scope: str = ""
+    """The scopes to ask for, with spaces between them; default: what the server asks for."""
+    endpoints: tuple[Url, ...] = ()
+    """Other addresses that the authorization server uses, such as that of its tokens. Requests
+    about tokens go nowhere else."""
+    redirect_port: Annotated[int, Field(ge=1, le=65_535)] = 8_976
+    """The port of this machine to which the browser comes back from `hermes mcp login`."""
 
 
 class McpServerSettings(Section):
@@ -139,6 +167,8 @@ class McpServerSettings(Section):
     """The HTTP transport: streamable HTTP, or the older server-sent events."""
     headers: Headers = Field(default_factory=no_entries)
     """Headers of every HTTP request; secret, with `${NAME}` as in env."""
+    oauth: McpOAuthSettings = Field(default_factory=McpOAuthSettings)
+    """Tokens from an authorization server, instead of one in headers."""
     protocol: Literal["auto", "stateless", "handshake"] = "auto"
     """The MCP generation: stateless (2026-07-28), handshake (before), or what the server
     supports."""
@@ -163,6 +193,18 @@ class McpServerSettings(Section):
     """The tools that never need an approval."""
     max_tools: Annotated[int, Field(ge=1, le=1000)] = 100
     """At most this many tools are used; `hermes mcp list` shows if some are left out."""
+    prompts: tuple[Word, ...] = ()
+    """The prompts that people may use as commands, by the server's own names; `*` matches any text."""
+    resources: tuple[Word, ...] = ()
+    """The resources that people may attach, by their addresses, such as `docs://*`."""
+    sampling: Word | None = None
+    """The agent that answers if the server asks for a model in the middle of a call (sampling). It
+    answers as a subagent: for the person whose turn it is, within their budgets. Without one the server
+    is refused."""
+    max_samples: Annotated[int, Field(ge=1, le=50)] = 3
+    """At most this many times a server may do so in one call."""
+    max_sample_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000
+    """A longer request for a model is refused, and a longer answer is cut."""
     max_message_bytes: Count = 4_194_304
     """A larger message of the server ends the connection, or the call."""
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from hermes.agents.definition import RUNTIMES
+from hermes.ports.adapter import NATIVE
 from hermes.ports.agents import AgentState
 from hermes.ports.request_numbers import Quantity, WholeNumber
 
@@ -30,6 +30,8 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     system_prompt: PromptText | UnsetType | None = UNSET
     tier: ShortText | UnsetType | None = UNSET
     tools: Names | UnsetType | None = UNSET
+    delegates: Names | UnsetType | None = UNSET
+    skills: Names | UnsetType | None = UNSET
     temperature: Quantity | UnsetType | None = UNSET
     top_p: Quantity | UnsetType | None = UNSET
     stop: Names | UnsetType | None = UNSET
@@ -42,6 +44,7 @@ class AgentFields(msgspec.Struct, frozen=True, kw_only=True):
     turn_limit_s: Quantity | UnsetType | None = UNSET
     response_schema: JsonObject | UnsetType | None = UNSET
     approvals: JsonObject | UnsetType | None = UNSET
+    adapter: JsonObject | UnsetType | None = UNSET
     shared: bool | UnsetType | None = UNSET
 
 
@@ -49,6 +52,20 @@ class NewAgent(AgentFields, frozen=True, kw_only=True):
     """A new agent; `name` is how it is called, unique among all agents."""
 
     name: ShortText
+    note: ShortText = ""
+    by: str = ""
+
+
+class NewRemoteAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """An agent of another system, by the address of its agent card or of the agent.
+
+    Its name and description are those of its card unless it is given a `name`. `secret` is the name of
+    the stored secret that is its key.
+    """
+
+    url: LineText
+    name: ShortText = ""
+    secret: ShortText = ""
     note: ShortText = ""
     by: str = ""
 
@@ -80,6 +97,15 @@ class AgentAsk(msgspec.Struct, frozen=True, kw_only=True):
 class AgentOrder(AgentAsk, frozen=True, kw_only=True):
     """An order about an agent."""
 
+    by: str = ""
+
+
+class AgentSwap(AgentAsk, frozen=True, kw_only=True):
+    """The wish that another adapter answers for an agent, in an empty folder or in the one it had."""
+
+    runtime: ShortText
+    preserve_cwd: bool = False
+    note: ShortText = ""
     by: str = ""
 
 
@@ -127,9 +153,10 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
     source: Literal["file", "store"]
     is_default: bool = False
     role: str
-    runtime: str = RUNTIMES[0]
+    runtime: str = NATIVE
     model: str
     tools: tuple[str, ...]
+    skills: tuple[str, ...] = ()
     description: str
     shared: bool = False
     version: int = 0

@@ -4,7 +4,9 @@ An agent is a "workspace" of the HTTP API. Agents of config.yaml are listed and 
 and change only in that file.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+import unicodedata
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ import structlog
 
 from hermes.agents.definition import (
     AGENT_ID_PREFIX,
+    Definition,
     changed_document,
     changed_fields,
     define,
@@ -31,24 +34,42 @@ from hermes.control.agent_orders import (
     AgentReport,
     AgentsAsk,
     AgentsReport,
+    AgentSwap,
     DiffAsk,
     DiffReport,
     FieldDiff,
     NewAgent,
+    NewRemoteAgent,
     Revert,
     VersionLine,
     VersionsAsk,
     VersionsReport,
 )
-from hermes.errors import BadRequest, Conflict, NotFound
+from hermes.errors import AdapterError, BadRequest, Conflict, NetError, NotFound
 from hermes.message.ids import MakeId
-from hermes.ports.agents import AGENT_STATES, AgentRecord, AgentState, AgentStore, AgentVersion
+from hermes.ports.adapter import NATIVE
+from hermes.ports.agents import (
+    AGENT_STATES,
+    AgentRecord,
+    AgentState,
+    AgentStore,
+    AgentVersion,
+    RemoteCard,
+)
 from hermes.ports.clock import Clock
 
 _log = structlog.get_logger(__name__)
 # Returns why the model of an agent cannot be called; empty if it can.
 CheckModel = Callable[[str, AgentSettings], Awaitable[str]]
+# Returns what is in the agent card at an address, read with the key that a secret's name stands for.
+ReadCard = Callable[[str, str], Awaitable[RemoteCard]]
+# The runtime of agents of other systems.
+_REMOTE: Final = "a2a"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9]+")
+_LONGEST_NAME: Final = 63
+_LONGEST_DESCRIPTION: Final = 1_000
 _MOST_LISTED = 1_000
+_LONGEST_SHOWN = 80
 _FILE: Final = "file"
 _STORE: Final = "store"
 # Not a field of the document: who changes what, and why.
@@ -71,6 +92,8 @@ class AgentOperations:
         clock: Clock,
         make_id: MakeId,
         check: CheckModel | None = None,
+        runtimes: Collection[str] = (NATIVE,),
+        read_card: ReadCard | None = None,
     ) -> None:
         self._agents = agents
         self._roster = roster
@@ -78,6 +101,8 @@ class AgentOperations:
         self._clock = clock
         self._make_id = make_id
         self._check = check
+        self._runtimes = runtimes
+        self._read_card = read_card
 
     async def list(self, ask: AgentsAsk) -> AgentsReport:
         """Return agents: those of config.yaml, then the others by name."""
@@ -101,7 +126,7 @@ class AgentOperations:
     async def create(self, new: NewAgent) -> AgentReport:
         """Store a new agent; its model is checked right after."""
         document = changed_document({}, _given(new))
-        made = define(document)
+        made = self._defined(document)
         self._check_free(made.name)
         now = self._clock.now()
         record = AgentRecord(
@@ -118,6 +143,25 @@ class AgentOperations:
         await self._agents.add(record, note=new.note, most=most)
         _log.info("agent_created", agent=record.id, by=new.by)
         return self._report(record)
+
+    async def add_remote(self, new: NewRemoteAgent) -> AgentReport:
+        """Store an agent that another system answers for, by its agent card."""
+        if self._read_card is None:
+            raise Conflict("No gateway runs, so no agent card can be read: `hermes up` starts one.")
+        try:
+            card = await self._read_card(new.url, new.secret)
+        except (AdapterError, NetError) as error:
+            raise BadRequest(f"Nothing was added: {error}.") from None
+        return await self.create(
+            NewAgent(
+                name=new.name or _name_of(card.name),
+                runtime=_REMOTE,
+                description=" ".join(card.description.split())[:_LONGEST_DESCRIPTION],
+                adapter={"url": new.url, **({"secret": new.secret} if new.secret else {})},
+                note=new.note,
+                by=new.by,
+            )
+        )
 
     async def show(self, ask: AgentAsk) -> AgentLine:
         """Return an agent, without what its model is told."""
@@ -155,6 +199,24 @@ class AgentOperations:
         document = {**read_document(version.document), "name": record.name}
         note = revert.note or f"version {revert.version} again"
         return await self._put(record, document, note=note, by=revert.by)
+
+    async def swap(self, swap: AgentSwap) -> AgentReport:
+        """Let another adapter answer from the next turn on; it is checked first, or nothing changes."""
+        record = await self._stored(swap.id)
+        document = _swapped(read_document(record.document), swap, version=record.version + 1)
+        made = self._defined(document)
+        if self._check is None:
+            raise Conflict(
+                "A swap checks the adapter first, which only the running gateway can: start Hermes."
+            )
+        problem = await self._check(record.id, made.settings)
+        if problem:
+            runtime = self._roster.of_record(record).settings.runtime
+            raise Conflict(
+                f"{record.name!r} stays with {runtime}, because {swap.runtime} cannot be called: {problem}"
+            )
+        note = swap.note or f"swapped to {swap.runtime}"
+        return await self._put(record, document, note=note, by=swap.by, is_checked=True)
 
     async def stop(self, order: AgentOrder) -> AgentLine:
         """Let an agent take no more messages until it is started again."""
@@ -201,14 +263,20 @@ class AgentOperations:
         return DiffReport(id=record.id, old=old, new=new, fields=tuple(fields))
 
     async def _put(
-        self, record: AgentRecord, document: Mapping[str, Any], *, note: str, by: str
+        self,
+        record: AgentRecord,
+        document: Mapping[str, Any],
+        *,
+        note: str,
+        by: str,
+        is_checked: bool = False,
     ) -> AgentReport:
         if not changed_fields(read_document(record.document), document):
             return self._report(record)
-        made = define(document)
+        made = self._defined(document)
         if made.name != record.name:
             self._check_free(made.name)
-        state = await self._state_after(record, made.settings)
+        state = await self._state_after(record, made.settings, is_checked=is_checked)
         version = AgentVersion(
             number=record.version + 1,
             document=write_document(document),
@@ -226,7 +294,9 @@ class AgentOperations:
         _log.info("agent_changed", agent=record.id, version=version.number, by=by)
         return self._report(changed)
 
-    async def _state_after(self, record: AgentRecord, settings: AgentSettings) -> AgentState:
+    async def _state_after(
+        self, record: AgentRecord, settings: AgentSettings, *, is_checked: bool
+    ) -> AgentState:
         """Return the state after a change: an agent that answers must not lose its model by it."""
         if record.state == "deleting":
             raise Conflict(
@@ -235,13 +305,14 @@ class AgentOperations:
         if record.state != "ready":
             return "stopped" if record.state == "stopped" else "provisioning"
         before = self._roster.of_record(record).settings
-        if (before.model, before.tier) == (settings.model, settings.tier):
+        if is_checked or _runs_on(before) == _runs_on(settings):
             return "ready"
         if self._check is None:
             return "provisioning"
         problem = await self._check(record.id, settings)
         if problem:
-            raise BadRequest(f"Nothing was changed, because the model cannot be called: {problem}")
+            what = "model" if settings.runtime == NATIVE else "adapter"
+            raise BadRequest(f"Nothing was changed, because the {what} cannot be called: {problem}")
         return "ready"
 
     async def _set_state(
@@ -263,6 +334,17 @@ class AgentOperations:
             )
         _log.info("agent_state", agent=record.id, state=state)
         return _stored_line(self._both(await self._stored(record.id)))
+
+    def _defined(self, document: Mapping[str, Any]) -> Definition:
+        """Return the agent that a document describes; raises `BadRequest` if nothing here runs it."""
+        made = define(document)
+        runtime = made.settings.runtime
+        if runtime not in self._runtimes:
+            raise BadRequest(
+                f"The runtime is {runtime[:_LONGEST_SHOWN]!r}, which is not here: use "
+                f"{' or '.join(self._runtimes)}."
+            )
+        return made
 
     def _check_free(self, name: str) -> None:
         if any(agent.key == name for agent in self._roster.in_file):
@@ -316,11 +398,19 @@ def _file_line(name: str, settings: Settings) -> AgentLine:
         source=_FILE,
         is_default=name == settings.default_agent,
         role=agent.role,
+        runtime=agent.runtime,
         model=_model(agent),
         tools=agent.tools,
+        skills=agent.skills,
         description=agent.description or agent.role,
         rules=tuple(_rule_text(rule) for rule in rules if rule.agent == name),
     )
+
+
+def _name_of(card_name: str) -> str:
+    """Return the name of a card as that of an agent here: small letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", card_name).encode("ascii", "ignore").decode().lower()
+    return _NOT_IN_NAMES.sub("-", plain).strip("-")[:_LONGEST_NAME].strip("-") or "remote"
 
 
 def _state(name: str) -> AgentState | None:
@@ -348,8 +438,10 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         reason=record.reason,
         source=_STORE,
         role=agent.settings.role,
+        runtime=agent.settings.runtime,
         model=_model(agent.settings),
         tools=agent.settings.tools,
+        skills=agent.settings.skills,
         description=agent.settings.description or agent.settings.role,
         shared=agent.shared,
         version=record.version,
@@ -358,6 +450,20 @@ def _stored_line(both: tuple[AgentRecord, Agent]) -> AgentLine:
         delete_at=record.delete_at,
         author=record.author,
     )
+
+
+def _swapped(document: Mapping[str, Any], swap: AgentSwap, *, version: int) -> dict[str, Any]:
+    """Return a document with another adapter, whose folder is named after the version if it is new."""
+    adapter = dict(document.get("adapter") or {})
+    if not swap.preserve_cwd and swap.runtime != document.get("runtime", NATIVE):
+        adapter["folder"] = f"v{version}"
+    runtime = None if swap.runtime == NATIVE else swap.runtime
+    return changed_document(document, {"runtime": runtime, "adapter": adapter or None})
+
+
+def _runs_on(settings: AgentSettings) -> tuple[object, ...]:
+    """Return what of an agent is checked before it answers."""
+    return settings.runtime, settings.adapter, settings.model, settings.tier
 
 
 def _version_line(version: AgentVersion, before: AgentVersion | None) -> VersionLine:

@@ -56,6 +56,8 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     requests_per_minute: WholeNumber | None = None
     max_output_tokens: WholeNumber | None = None
     store_responses: bool = False
+    may_delegate: bool = False
+    read_history: bool = False
     lifetime_s: Quantity | None = None
     by: str = ""
 
@@ -143,6 +145,8 @@ class KeyOperations:
             requests_per_minute=new.requests_per_minute,
             max_output_tokens=new.max_output_tokens,
             store_responses=new.store_responses,
+            may_delegate=new.may_delegate,
+            read_history=new.read_history,
             expires_at=None if new.lifetime_s is None else at + new.lifetime_s,
         )
         key = await self._keys.add(wanted, digest=key_digest(secret), user=new.user)

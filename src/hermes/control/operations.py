@@ -13,6 +13,7 @@ from hermes.config.entries import TIERS
 from hermes.control.agents import AgentOperations
 from hermes.control.approvals import ApprovalOperations
 from hermes.control.audit import AuditOperations
+from hermes.control.branches import BranchAsk, BranchReport, branch_costs
 from hermes.control.channels import ChannelOperations
 from hermes.control.consent import ConsentOperations
 from hermes.control.credits import CreditOperations
@@ -30,6 +31,7 @@ from hermes.control.search import SearchOperations
 from hermes.control.secrets import SecretOperations
 from hermes.control.sends import SendOperations
 from hermes.control.sessions import SessionOperations
+from hermes.control.skills import SkillOperations
 from hermes.control.spending import SpendingOperations
 from hermes.control.tokens import TokenOperations
 from hermes.control.users import Forget, UserOperations
@@ -90,11 +92,12 @@ class Operations:
         handles: RuntimeHandles | None = None,
         sends: SendOperations | None = None,
         agents: AgentOperations | None = None,
+        skills: SkillOperations | None = None,
         secret_operations: SecretOperations | None = None,
     ) -> None:
         self._store = store
         self._sends = sends
-        self._agents = agents
+        self._agents, self._skills = agents, skills
         self._secrets = secret_operations
         self._cron = cron
         self.search = search or SearchOperations(store, None)
@@ -164,6 +167,10 @@ class Operations:
         """Orders to send messages."""
         assert self._sends is not None
         return self._sends
+
+    async def branch_costs(self, ask: BranchAsk) -> BranchReport:
+        """Return what a message cost, with everything that it has delegated."""
+        return await branch_costs(self._store, ask)
 
     async def why(self, ask: WhyAsk, *, role: Role = "viewer") -> WhyReport:
         """Return the story of a message, without what was said."""

@@ -31,6 +31,7 @@ from hermes.control import (
     secrets,
     sends,
     sessions,
+    skills,
     spending,
     tokens,
     users,
@@ -197,6 +198,10 @@ AGENTS_CREATE = _row(
     "agents.create", "operator", agents.AgentOperations.create, post="/workspaces",
     changes=True, result_targets=("id",),
     summary="Create an agent; it answers once its model was checked.")
+AGENTS_ADD_REMOTE = _row(
+    "agents.add_remote", "operator", agents.AgentOperations.add_remote,
+    post="/control/remote-agents", changes=True, result_targets=("id",),
+    summary="Add an agent of another system by its agent card; it is called over A2A.")
 AGENTS_SHOW = _row(
     "agents.show", "viewer", agents.AgentOperations.show, get="/workspaces/{id}",
     summary="Show an agent and whether it answers, without what its model is told.")
@@ -230,6 +235,24 @@ AGENTS_REVERT = _row(
     "agents.revert", "operator", agents.AgentOperations.revert, post="/workspaces/{id}/revert",
     changes=True, targets=("id",), result_targets=("id",),
     summary="Give an agent the fields of an earlier version again.")
+AGENTS_SWAP = _row(
+    "agents.swap", "operator", agents.AgentOperations.swap, post="/workspaces/{id}/swap",
+    changes=True, targets=("id",), result_targets=("id",),
+    summary="Let another adapter answer for an agent from its next turn on, if it can be called.")
+SKILLS_LIST = _row(
+    "skills.list", "viewer", skills.SkillOperations.list, get="/control/skills",
+    summary="List the skills of the home, and who uses them.")
+SKILLS_SHOW = _row(
+    "skills.show", "operator", skills.SkillOperations.show, get="/control/skills/{name}",
+    summary="Show a skill: its instructions and its files.")
+SKILLS_ADD = _row(
+    "skills.add", "owner", skills.SkillOperations.add, post="/control/skills",
+    changes=True, result_targets=("name",),
+    summary="Add a skill to the home.")
+SKILLS_REMOVE = _row(
+    "skills.remove", "owner", skills.SkillOperations.remove, delete="/control/skills/{name}",
+    changes=True, targets=("name",), result_targets=("name",),
+    summary="Remove a skill from the home.")
 HOOKS_LIST = _row(
     "hooks.list", "viewer", runtime.GatewayOperations.hooks, get="/control/hooks",
     summary="List the hooks and how their calls went.")
@@ -240,6 +263,14 @@ MCP_RELOAD = _row(
     "mcp.reload", "operator", runtime.GatewayOperations.mcp_reload, post="/control/mcp/reload",
     changes=True,
     summary="Read the MCP servers from the configuration again and start those that changed.")
+MCP_LOGIN = _row(
+    "mcp.login", "owner", runtime.GatewayOperations.mcp_login, post="/control/mcp/login",
+    changes=True, targets=("server",),
+    summary="Store the tokens of a login at an MCP server; nobody can read them back.")
+MCP_LOGOUT = _row(
+    "mcp.logout", "owner", runtime.GatewayOperations.mcp_logout, post="/control/mcp/logout",
+    changes=True, targets=("server",),
+    summary="Forget the tokens of an MCP server.")
 MESSAGES_WHY = _row(
     "messages.why", "viewer", Operations.why, get="/control/why/{id:path}",
     summary="Explain what happened to a message, a refusal or a call, without what was said.")
@@ -318,6 +349,9 @@ KILL_SWITCH_SET = _row(
 COSTS_SHOW = _row(
     "costs.show", "viewer", spending.SpendingOperations.costs, get="/control/costs",
     summary="Show what model calls cost, by model, person, key or day.")
+COSTS_BRANCH = _row(
+    "costs.branch", "viewer", Operations.branch_costs, get="/control/costs/{id}",
+    summary="Show what one message cost, with everything that it has delegated.")
 CONSENT_SHOW = _row(
     "consent.show", "operator", consent.ConsentOperations.show, get="/control/consent",
     summary="Show whether a person's conversations may be used for training.")
@@ -534,7 +568,7 @@ AUDIT_LIST = _row(
     summary="List the orders that were given, the newest first.")
 # fmt: on
 
-ORDERS: Final = tuple(_rows)
+ORDERS: Final[tuple[AnyOrder, ...]] = tuple(_rows)
 # `tokens.create` has two paths: the first row is the one by this name.
 BY_NAME: Final[Mapping[str, AnyOrder]] = MappingProxyType(
     {order.name: order for order in reversed(ORDERS)}

@@ -10,6 +10,7 @@ import msgspec
 import structlog
 
 from hermes.control.hooks import HooksReport
+from hermes.control.mcp import McpLogin, McpLogout
 from hermes.control.model_refresh import RefreshOrder, RefreshReport
 from hermes.control.models import ModelsReport, RouteReport
 from hermes.control.sessions import Ended
@@ -82,6 +83,8 @@ class RuntimeHandles(msgspec.Struct, frozen=True, kw_only=True):
     refresh: Callable[[RefreshOrder], Awaitable[RefreshReport]] | None = None
     mcp_status: Callable[[], Awaitable[McpReport]] | None = None
     mcp_reload: Callable[[], Awaitable[Diff]] | None = None
+    mcp_login: Callable[[McpLogin], Awaitable[McpReport]] | None = None
+    mcp_logout: Callable[[McpLogout], Awaitable[McpReport]] | None = None
 
     @property
     def is_running(self) -> bool:
@@ -179,6 +182,14 @@ class GatewayOperations:
     async def mcp_reload(self) -> Diff:
         """Read the MCP servers of the configuration again; return what changed."""
         return await _running(self._handles.mcp_reload)()
+
+    async def mcp_login(self, login: McpLogin) -> McpReport:
+        """Keep the tokens of a login at an MCP server's issuer, sealed, and connect the server."""
+        return await _running(self._handles.mcp_login)(login)
+
+    async def mcp_logout(self, logout: McpLogout) -> McpReport:
+        """Forget the tokens of an MCP server."""
+        return await _running(self._handles.mcp_logout)(logout)
 
     async def restart(self, order: RestartOrder) -> RestartReport:
         """Finish what runs and start again."""

@@ -31,11 +31,15 @@ _KNOWN_SHOWN = 10
 
 
 class NewToken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A token as the owner wants it; without a lifetime it is good until it is revoked."""
+    """A token as the owner wants it; without a lifetime it is good until it is revoked.
+
+    One that `may_delegate` gives tasks to agents by commands in its messages.
+    """
 
     role: Role
     name: str = ""
     lifetime_s: Quantity | None = None
+    may_delegate: bool = False
     by: str = ""
 
 
@@ -48,6 +52,7 @@ class TokenLine(msgspec.Struct, frozen=True, kw_only=True):
     state: TokenState
     created_at: float
     expires_at: float | None = None
+    may_delegate: bool = False
     made_by: str = ""
 
 
@@ -165,6 +170,7 @@ class TokenOperations:
             created_at=now,
             expires_at=None if new.lifetime_s is None else now + new.lifetime_s,
             token=maker,
+            may_delegate=new.may_delegate,
         )
         await self._access.add(
             "token",
@@ -173,6 +179,7 @@ class TokenOperations:
             expires_at=token.expires_at,
             role=token.role,
             parent=parent,
+            may_delegate=token.may_delegate,
         )
         _log.info("token_created", token_id=token.id, role=token.role, by=new.by)
         return MadeToken(secret=secret, token=_line(token, now))
@@ -237,6 +244,7 @@ def _line(token: Credential, now: float) -> TokenLine:
         state=_state(token, now),
         created_at=token.created_at,
         expires_at=token.expires_at,
+        may_delegate=token.may_delegate,
         made_by=token.token,
     )
 
@@ -268,6 +276,8 @@ def _check(new: NewToken) -> None:
         raise BadRequest(
             f"The token is to last {new.lifetime_s:g} s: expected 1 to {_LONGEST_LIFE_S:,}."
         )
+    if new.may_delegate and new.role == "viewer":
+        raise BadRequest("A viewer's token sends no messages, so it cannot delegate.")
     if new.role not in ROLES:
         raise BadRequest(f"{new.role!r} is no role: expected one of {', '.join(ROLES)}.")
 

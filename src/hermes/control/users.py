@@ -183,7 +183,8 @@ class UserOperations:
             await self._store.people.erase(
                 person_id, at=self._clock.now(), silent_since=silent_since
             )
-            await self._forget(person_id)
+        # Also if they are erased already: an erasure may have been cut off before its files were removed.
+        await self._forget(person_id)
         changed = before.state != "erased"
         report = await self._done(order.user, person_id, "erased", changed=changed, by=order.by)
         # The channels are forgotten by now; the report still says which they were.

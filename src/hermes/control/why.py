@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from hermes.control.branches import BranchLine, branch_of
 from hermes.control.why_answer import (
     Hold,
     Holds,
@@ -155,7 +156,8 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The whole story of one message, refusal or call; `answer` is the short one.
 
     `deployment` names the key or address that answered, if the provider has several. `usage` is what
-    the person's answer took, `platform_usage` what the platform paid beside it.
+    the person's answer took, `platform_usage` what the platform paid beside it. `branch` is what the
+    message has delegated, and `branch_usage` what all of it took with the message itself.
     """
 
     asked: str
@@ -186,6 +188,8 @@ class WhyReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     stop_reason: str | None = None
     usage: Usage = Usage()
     platform_usage: Usage = Usage()
+    branch: tuple[BranchLine, ...] = ()
+    branch_usage: Usage = Usage()
     credits: tuple[WhyCredit, ...] = ()
     deliveries: tuple[WhyDelivery, ...] = ()
     lines: tuple[WhyLine, ...] = ()
@@ -265,6 +269,7 @@ async def _of_message(
     model = result.model if result else None
     waiting = await waiting_for(store, timeline, now=now, holds=holds)
     ended = message.done_at if message.done_at is not None else now
+    top, *below = await branch_of(store, message)
     return WhyReport(
         asked=asked,
         kind="message",
@@ -294,6 +299,8 @@ async def _of_message(
         stop_reason=result.stop_reason if result else None,
         usage=_usage(timeline, "person"),
         platform_usage=_usage(timeline, "platform"),
+        branch=tuple(below),
+        branch_usage=top.whole if below else Usage(),
         credits=_credits(timeline),
         deliveries=tuple(_delivery(row, now=now, holds=holds) for row in timeline.deliveries),
         lines=_lines(message, timeline),

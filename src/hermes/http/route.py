@@ -91,10 +91,8 @@ class Endpoint:
             answer = error_response(error)
         if isinstance(answer, EventStream):
             await answer.send(receive, send, on_lost=scope.get(ON_LOST))
-        elif answer.headers.get("connection") == "close" and "expect" not in exchange.headers:
-            await _send_and_linger(answer, send, receive=receive)
         else:
-            await send_response(send, answer)
+            await send_answer(answer, exchange, send)
 
     def _wrong_method(self, method: str) -> HttpResponse:
         return wrong_method(method, ", ".join(sorted(self._handlers)))
@@ -111,6 +109,14 @@ def refuse_url_credentials(exchange: HttpExchange) -> None:
                 "histories: send the token as 'Authorization: Bearer TOKEN' instead, and replace "
                 "this one if others may have seen it."
             )
+
+
+async def send_answer(answer: HttpResponse, exchange: HttpExchange, send: Send) -> None:
+    """Send a complete answer to a request whose body may still be on its way."""
+    if answer.headers.get("connection") == "close" and "expect" not in exchange.headers:
+        await _send_and_linger(answer, send, receive=exchange.receive)
+    else:
+        await send_response(send, answer)
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:

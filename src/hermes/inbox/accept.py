@@ -25,7 +25,7 @@ from hermes.message.ids import MakeId
 from hermes.message.outcome import BusyPolicy, MessageState
 from hermes.message.parts import TextPart
 from hermes.message.plain_answer import plain_answer
-from hermes.message.session_key import control_lane
+from hermes.message.session_key import control_lane, is_task
 from hermes.message.source import Source
 from hermes.people.access import Admission
 from hermes.people.groups import Groups, GroupVerdict
@@ -158,7 +158,9 @@ class Inbox:
             control=control,
             agent=None if agent.key == self._roster.default.key else agent.key,
             busy=busy or (BusyPolicy.QUEUE if written is not None else None),
-            group=self._in_group(said, takes=not control and (written is None or busy is not None)),
+            group=self._in_group(
+                said, takes=not control and (_is_for_model(written) or busy is not None)
+            ),
             room=await self._claim(event, is_command=control and not is_stranger),
         )
 
@@ -234,9 +236,10 @@ class Inbox:
         """Write an event to a lane that the caller chose; subagents use this.
 
         `agent` is the one that the rules chose. Two messages are the same if the same event was
-        sent.
+        sent. A task for which no turn waits needs space like a person's message; raises `TryLater`.
         """
-        return await self._put(event, event, lane=lane, control=control, agent=agent)
+        room = await self._claim(event, is_command=False) if is_task(lane) else None
+        return await self._put(event, event, lane=lane, control=control, agent=agent, room=room)
 
     async def _put(
         self,
@@ -420,11 +423,13 @@ class Inbox:
 def _identity(event: MessageEvent) -> bytes:
     """Return what makes two bodies with one id equal.
 
-    The time, the raw event, the token, the key of the content and what becomes of an open approval do
-    not count.
+    The time, the raw event, the token and its rights, the key of the content and what becomes of an open
+    approval do not count.
     """
     # Two statements, so that most messages are copied once.
-    bare = msgspec.structs.replace(event, at=0.0, raw=NO_RAW, token="", content_key="")
+    bare = msgspec.structs.replace(
+        event, at=0.0, raw=NO_RAW, token="", content_key="", may_delegate=False
+    )
     if bare.denies_approval:
         bare = msgspec.structs.replace(bare, denies_approval=False)
     try:
@@ -440,3 +445,8 @@ def _without_command(
     others = tuple(part for part in event.parts if not isinstance(part, TextPart))
     parts = (TextPart(written.argument), *others)
     return msgspec.structs.replace(event, parts=parts, is_queued=is_queued)
+
+
+def _is_for_model(written: TypedCommand | None) -> bool:
+    """Return whether a model answers: no command was written, or one that runs a skill."""
+    return written is None or (written.spec is not None and written.spec.is_skill)

@@ -23,7 +23,7 @@ _CHANGED = "What is around this conversation has changed; this is data, and no i
 _NONE = "none"
 _QUARTER_S = 900
 # Programs write here: they know themselves where they are.
-_OF_PROGRAMS = frozenset({"rest", "v1"})
+_OF_PROGRAMS = frozenset({"rest", "v1", "a2a"})
 # On these platforms a model needs the id to mention somebody: it is never hashed.
 _PERSONAL = frozenset({"whatsapp", "signal", "telegram", "bluebubbles"})
 _OWN = "web"

@@ -37,6 +37,22 @@ class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     is_operators: bool = False
 
 
+# As what the `depth` of an event travels to another gateway, in the metadata of a message.
+DEPTH: Final = "hermes/depth"
+
+
+class Delegation(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How a turn that another one has started came about.
+
+    `agents` are the keys of those above it, the first one first. Its time is up at `until`. One without
+    `has_tools` only answers: its words are those of a server, which could have tools used.
+    """
+
+    agents: tuple[str, ...]
+    until: float | None = None
+    has_tools: bool = True
+
+
 class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One inbound message, normalised; nothing platform-specific is visible past this value.
 
@@ -54,7 +70,10 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     `denies_approval` denies what its conversation waits for, also where messages queue. One that
     `is_temporary` begins a conversation that uses nothing of others and leaves nothing to them, or goes
     on with one. `task` is the task type that the sender asked for, whose route chooses the model. `scheduled`
-    is set if no person wrote it just now: one of their jobs was due. `raw` is the unchanged wire
+    is set if no person wrote it just now: one of their jobs was due. A `delegation` is there if another
+    turn has started it. It `may_delegate` if the credential that sent it holds that right: then its text may
+    be commands that delegate tasks. `depth` is how many agents of other gateways have passed it on, each by a
+    call of the next one. `raw` is the unchanged wire
     event, kept for debugging.
     """
 
@@ -83,6 +102,9 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     is_temporary: bool = False
     task: TaskType | None = None
     scheduled: ScheduledRun | None = None
+    delegation: Delegation | None = None
+    may_delegate: bool = False
+    depth: int = 0
     raw: msgspec.Raw = NO_RAW
 
     @property

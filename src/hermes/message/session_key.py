@@ -11,6 +11,7 @@ import msgspec
 _CODES = (("%", "%25"), (":", "%3A"), ("/", "%2F"), ("#", "%23"))
 _CONTROL = "#control"
 _BACKGROUND = ".background"
+_TASK = ".task"
 
 
 def escape(part: str) -> str:
@@ -77,6 +78,11 @@ def child_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
     return f"{parent_lane}/{turn_id}.{number}"
 
 
+def task_lane(parent_lane: str, turn_id: str, *, number: str) -> str:
+    """Return the lane of the task that a turn delegates with its child `number` and leaves alone."""
+    return f"{child_lane(parent_lane, turn_id, number=number)}{_TASK}"
+
+
 def background_lane(session_lane: str, turn_id: str) -> str:
     """Return the lane of the background task that a session's `/background` message starts."""
     return f"{session_lane}/{turn_id}{_BACKGROUND}"
@@ -85,6 +91,16 @@ def background_lane(session_lane: str, turn_id: str) -> str:
 def is_background(lane: str) -> bool:
     """Return whether a lane is that of a background task."""
     return lane.endswith(_BACKGROUND)
+
+
+def is_task(lane: str) -> bool:
+    """Return whether a lane is that of a delegated task for which no turn waits."""
+    return lane.endswith(_TASK)
+
+
+def turn_branch(lane: str, turn_id: str) -> str:
+    """Return what the lanes of everything begin with that a turn has started, at any depth."""
+    return f"{lane}/{turn_id}."
 
 
 def depth_of(lane: str) -> int:
@@ -106,16 +122,21 @@ def root_turn(lane: str, turn_id: str) -> str:
 def is_below(lane: str, *, ancestor: str) -> bool:
     """Return whether `lane` belongs to a subagent of `ancestor`, at any depth.
 
-    A background task is not a subagent: it runs beside its session.
+    A background task is not a subagent, nor is a delegated task that is left alone: they run beside
+    their session.
     """
     if not lane.startswith(ancestor + "/"):
         return False
-    return not is_background(lane[len(ancestor) + 1 :].partition("/")[0])
+    return not _is_beside(lane[len(ancestor) + 1 :].partition("/")[0])
 
 
 def is_subagent(lane: str) -> bool:
     """Return whether another turn waits for the turn of a lane."""
-    return depth_of(lane) > 0 and not is_background(lane)
+    return depth_of(lane) > 0 and not _is_beside(lane)
+
+
+def _is_beside(lane: str) -> bool:
+    return is_background(lane) or is_task(lane)
 
 
 def is_direct(lane: str) -> bool:

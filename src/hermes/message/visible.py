@@ -29,6 +29,16 @@ def shown_arguments(arguments: str, *, most: int) -> str:
     return shown if more <= 0 else f"{shown[:most]}… {more:,} more letters"
 
 
+def shown_lines(text: str, *, most: int) -> str:
+    """Return a text for a person to judge, in its own lines: at most so many letters and how many more
+    there are."""
+    kept = "".join(
+        char if char.isprintable() or char == "\n" else _escape(char) for char in text[:most]
+    )
+    more = len(text) - most
+    return kept if more <= 0 else f"{kept}… {more:,} more letters"
+
+
 def _compact(arguments: str) -> str:
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments)).decode()

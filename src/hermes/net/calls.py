@@ -103,6 +103,7 @@ class HttpCall:
     __slots__ = (
         "_body",
         "_headers",
+        "_idle_s",
         "_is_sent",
         "_may_ask",
         "_method",
@@ -126,6 +127,7 @@ class HttpCall:
         timeout_s: float,
         trusted: bool,
         may_ask: MayAsk | None,
+        idle_s: float,
     ) -> None:
         self._sessions = sessions
         self._may_ask = may_ask
@@ -136,6 +138,7 @@ class HttpCall:
         self._body = body
         self._timeout_s = timeout_s
         self._trusted = trusted
+        self._idle_s = idle_s
         self._response: aiohttp.ClientResponse | None = None
         self._unwatch = _nothing
         self._is_sent = False
@@ -221,7 +224,7 @@ class HttpCall:
             left_s = end - clock()
             if left_s <= 0:
                 raise wire_failure(TimeoutError(), name=self._name, url=hop.url)
-            limits = _timeout(left_s, settings.connect_timeout_s, idle_s=settings.idle_s)
+            limits = _timeout(left_s, settings.connect_timeout_s, idle_s=self._idle_s)
             answer = await self._send(hop, limits)
             try:
                 location = answer.headers.get("Location")

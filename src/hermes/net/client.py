@@ -81,6 +81,7 @@ class HttpClient:
         timeout_s: float | None = None,
         trusted: bool,
         may_ask: MayAsk | None = None,
+        idle_s: float | None = None,
     ) -> "HttpCall":
         """Call `url`; `async with` returns the `Response`, and leaving it ends the call.
 
@@ -88,11 +89,15 @@ class HttpClient:
         `timeout_s` limits the whole call, body included: None uses the setting, `NO_LIMIT` leaves
         it to the caller. `trusted` addresses come from the operator's configuration: they skip the
         guard and never follow a redirect. All others are guarded at every hop, and `may_ask`, if
-        given, must allow the host of every hop.
+        given, must allow the host of every hop; `idle_s` is how long their answer may be silent, if
+        that is not the setting.
         """
         limit = self.settings.timeout_s if timeout_s is None else timeout_s
         sessions = self._sessions or self._open()
-        return HttpCall(sessions, name, method, url, headers or {}, body, limit, trusted, may_ask)
+        idle_s = self.settings.idle_s if idle_s is None else idle_s
+        return HttpCall(
+            sessions, name, method, url, headers or {}, body, limit, trusted, may_ask, idle_s
+        )
 
     def session(self, *, trusted: bool) -> "ClientSession":
         """Return the session for this kind of address; the two kinds never share connections."""

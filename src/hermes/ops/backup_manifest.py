@@ -76,7 +76,7 @@ def read_head(content: bytes) -> BackupHead:
     """Return the head of an archive; raises `BadRequest` if this Hermes cannot read the rest."""
     try:
         head = _decode_head(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"its head cannot be read ({error})") from error
     if head.format != FORMAT:
         raise BadRequest(
@@ -90,5 +90,5 @@ def read_manifest(content: bytes) -> BackupManifest:
     """Return the manifest of an archive; raises `BadRequest` if it cannot be read."""
     try:
         return _decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"its manifest cannot be read ({error})") from error

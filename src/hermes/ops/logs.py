@@ -97,7 +97,8 @@ class Logs:
 
     def name_stored(self, mask: Callable[[str], str]) -> None:
         """Also mask what this function masks, from now on: the secrets that operators store."""
-        self._masker.name_stored = mask
+        before = self._masker.name_stored
+        self._masker.name_stored = lambda text: mask(before(text))
 
     def mask(self, text: str) -> str:
         """Return a text without secrets."""
@@ -109,6 +110,10 @@ class Logs:
         structlog.configure(wrapper_class=_filtering(level))
         _set_levels(level)
 
+    def joined(self) -> "Logs":
+        """Return the same logs for another gateway of this process, which hears of nothing in them."""
+        return _JoinedLogs(self._stream, self._masker, finish=self._finish)
+
     def flush(self) -> None:
         """Write what is still in the buffer."""
         self._stream.flush()
@@ -119,11 +124,31 @@ class Logs:
         self._stream.close()
 
 
+class _JoinedLogs(Logs):
+    """The logs of somebody else, who alone decides about them and hears of warnings."""
+
+    def listen(self, listener: Listener) -> None:
+        """Pass nothing on: a line does not say whose it is."""
+
+    def set_level(self, level: Level) -> None:
+        """Leave the level as it is."""
+
+    def close(self) -> None:
+        """Leave them open."""
+
+
 def set_up(
-    plan: LogPlan, secrets: Iterable[str], *, clock: Clock, stream: BinaryIO | None = None
+    plan: LogPlan,
+    secrets: Iterable[str],
+    *,
+    clock: Clock,
+    stream: BinaryIO | None = None,
+    takes_standard: bool = True,
 ) -> Logs:
     """Configure all logs of this process as the plan says; `stream` is standard error by
     default.
+
+    Unless it `takes_standard`, the logs of Python's `logging` stay as the program has them.
     """
     target = stream or standard_error()
     out = LogStream(target, _file_of(plan))
@@ -139,7 +164,8 @@ def set_up(
         logger_factory=_Factory(out),
         cache_logger_on_first_use=False,
     )
-    _route_standard_logging(plan.level, out, finish=finish)
+    if takes_standard:
+        _route_standard_logging(plan.level, out, finish=finish)
     logs = Logs(out, masker, finish=finish)
     atexit.register(logs.close)
     return logs

@@ -1,11 +1,13 @@
 """Who pays for the model calls of a turn, and how the turn waits while all places are taken."""
 
+from typing import Protocol
+
 import structlog
 
 from hermes.calls.budgets import Payer
 from hermes.calls.shares import ShareHolder
 from hermes.errors import StorageFull, StoreError
-from hermes.pipeline.needs import ModelJournal, ModelServices, StageContext
+from hermes.pipeline.needs import Lookup, ModelJournal, ModelServices, StageContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.keys import CallerKey
 from hermes.ports.shares import way_of
@@ -36,6 +38,21 @@ async def payer_of(turn: Turn, ctx: ModelContext) -> Payer:
         key=await key_of(turn, ctx),
         agent_day_usd=turn.agent.settings.budget_day_usd,
     )
+
+
+class HasKeys(Protocol):
+    """A store that knows the keys of callers."""
+
+    @property
+    def keys(self) -> Lookup[CallerKey]: ...
+
+
+async def may_read_history(turn: Turn, store: HasKeys) -> bool:
+    """Return whether a turn may read the other sessions of its person: a key needs the right to."""
+    if turn.event.key is None:
+        return True
+    key = await store.keys.get(turn.event.key)
+    return key is not None and key.read_history
 
 
 async def key_of(turn: Turn, ctx: ModelContext) -> CallerKey | None:

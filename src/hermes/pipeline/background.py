@@ -9,7 +9,7 @@ from hermes.message.event import MessageEvent
 from hermes.message.outcome import Outcome
 from hermes.message.parts import Part, TextPart
 from hermes.message.reply import Reply
-from hermes.message.session_key import background_lane, base_lane, is_background, root_lane
+from hermes.message.session_key import background_lane, base_lane, is_background, is_task, root_lane
 from hermes.pipeline.services import Services, TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.channel import Acceptance
@@ -43,8 +43,9 @@ def lane_of(turn: Turn) -> str:
 
 
 async def tasks_of(services: Services, lane: str) -> tuple[MessageRecord, ...]:
-    """Return the background tasks of a session that have not ended, the oldest first."""
-    return tuple(one for one in await services.store.turns.below(lane) if is_background(one.lane))
+    """Return what goes on beside a session and has not ended: background and delegated tasks."""
+    found = await services.store.turns.below(lane)
+    return tuple(one for one in found if is_background(one.lane) or is_task(one.lane))
 
 
 def title_of(text: str) -> str:

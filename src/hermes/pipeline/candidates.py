@@ -81,7 +81,11 @@ def _given(turn: Turn, ctx: ModelContext) -> frozenset[str]:
 
 
 def _tool_set(turn: Turn, ctx: ModelContext) -> ToolSet:
-    return ctx.services.tool_sets.of(turn.agent.settings.tools, turn.event.source.platform)
+    settings, platform = turn.agent.settings, turn.event.source.platform
+    has_team, has_skills = bool(settings.delegates), bool(turn.skills)
+    return ctx.services.tool_sets.of(
+        settings.tools, platform, has_team=has_team, has_skills=has_skills
+    )
 
 
 def _with_given_tools(turn: Turn, ctx: ModelContext, given: frozenset[str]) -> Turn:
@@ -165,4 +169,5 @@ def freeze(turn: Turn, ctx: ModelContext) -> PreparedTurn | None:
         pending_images=turn.pending_images,
         retry=turn.retry,
         missed=turn.missed,
+        skills=turn.skills,
     )

@@ -5,10 +5,10 @@ from typing import Protocol
 
 from hermes.agents.roster import Agent
 from hermes.errors import AgentNotReady, AgentUnavailable, NotFound, ToolError
-from hermes.message.event import MessageEvent
+from hermes.message.event import Delegation, MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.parts import TextPart
-from hermes.message.session_key import child_lane, depth_of
+from hermes.message.session_key import child_lane
 from hermes.pipeline.needs import (
     Follow,
     HasClock,
@@ -19,14 +19,15 @@ from hermes.pipeline.needs import (
     ToolJournal,
 )
 from hermes.pipeline.turn import Turn
-from hermes.ports.turns import LaneView
+from hermes.ports.turns import LaneView, MessageRecord
 from hermes.ports.upward import Progress
 
 
 class FindsAgent(Protocol):
-    """Finds an agent by its name; raises `NotFound`."""
+    """Finds an agent by its name; `get` raises `NotFound` if there is none."""
 
     async def get(self, name: str, /) -> Agent: ...
+    async def find(self, name: str, /) -> Agent | None: ...
 
 
 class MessageStates(Protocol):
@@ -41,11 +42,19 @@ class LaneViews(Protocol):
     async def view(self, lane: str) -> LaneView: ...
 
 
+class FirstMessages(Protocol):
+    """Knows the first message of a lane."""
+
+    async def first(self, lane: str) -> MessageRecord | None: ...
+
+
 class HasStates(Protocol):
     """A store that knows how far messages are."""
 
     @property
     def inbox(self) -> MessageStates: ...
+    @property
+    def turns(self) -> FirstMessages: ...
 
 
 class ChildServices(HasClock, HasWatch, HasSettings, Protocol):
@@ -74,6 +83,7 @@ async def run_child(
     agent: str,
     call: int,
     ordinal: int,
+    has_tools: bool = True,
 ) -> str:
     """Run a subagent's turn to its end and return its reply; `call` counts the turn's tool calls.
 
@@ -83,7 +93,7 @@ async def run_child(
     number = ctx.journal.next_child(call)
     services = ctx.services
     deepest = services.settings.tools.delegate_depth
-    if depth_of(turn.lane) >= deepest:
+    if turn.depth >= deepest:
         raise ToolError(f"subagents may be nested {deepest} deep at most")
     try:
         chosen = await services.roster.get(agent or turn.agent.key)
@@ -91,22 +101,48 @@ async def run_child(
             chosen.check_ready()
     except (NotFound, AgentUnavailable, AgentNotReady) as error:
         raise ToolError(str(error)) from error
-    event = MessageEvent(
+    lane = child_lane(turn.lane, turn.id, number=number)
+    ctx.journal.took_child(ordinal, lane)
+    known = await services.store.turns.first(lane)
+    if known is not None:
+        return await _reply_of(services, known.id)
+    event = child_event(
+        turn, text, agent=chosen, number=number, at=services.clock.now(), has_tools=has_tools
+    )
+    accepted = await services.put_child(event, lane)
+    return await _reply_of(services, accepted.message_id)
+
+
+def child_event(
+    turn: Turn,
+    text: str,
+    *,
+    agent: Agent,
+    number: str,
+    at: float,
+    until: float | None = None,
+    has_tools: bool = True,
+) -> MessageEvent:
+    """Return the message by which a turn starts another one, for the same person and on the same key."""
+    above = turn.event.delegation
+    if above is not None and until is None:
+        until = above.until
+    agents = (*(() if above is None else above.agents), turn.agent.key)
+    return MessageEvent(
         account=turn.event.account,
         route="child",
         external_id=f"{turn.id}.{number}",
         source=turn.event.source,
         parts=(TextPart(text),),
-        at=services.clock.now(),
-        agent=chosen.key,
+        at=at,
+        agent=agent.key,
         key=turn.event.key,
+        token=turn.event.token,
         internal=True,
+        depth=turn.event.depth,
         scheduled=turn.event.scheduled,
+        delegation=Delegation(agents=agents, until=until, has_tools=has_tools),
     )
-    lane = child_lane(turn.lane, turn.id, number=number)
-    ctx.journal.took_child(ordinal, lane)
-    accepted = await services.put_child(event, lane)
-    return await _reply_of(services, accepted.message_id)
 
 
 async def children_of(turns: LaneViews, lane: str, turn_id: str, *, call: int) -> tuple[str, ...]:
@@ -122,11 +158,15 @@ async def children_of(turns: LaneViews, lane: str, turn_id: str, *, call: int) -
 
 
 async def _reply_of(services: ChildServices, message_id: str) -> str:
-    """Return what a subagent answers, also if a person has to be waited for in between."""
+    return _text(await end_of(services, message_id))
+
+
+async def end_of(services: ChildServices, message_id: str) -> Progress:
+    """Return how a subagent's turn ends, also if a person has to be waited for in between."""
     while True:
         async for progress in services.follow(message_id):
-            if progress.kind == "done" and progress.result is not None:
-                return _text(progress)
+            if progress.kind == "done":
+                return progress
         if not await _decided(services, services.watch.subscribe(message_id), message_id):
             raise ToolError("the subagent gave no answer before Hermes stopped")
 
@@ -146,8 +186,9 @@ async def _decided(
 
 
 def _text(progress: Progress) -> str:
-    assert progress.result is not None
+    how = "" if progress.outcome is None else f" ({progress.outcome.value})"
+    if progress.result is None:
+        raise ToolError(f"the subagent ended without an answer{how}")
     if progress.outcome is Outcome.ANSWERED:
         return progress.result.text
-    how = "" if progress.outcome is None else f" ({progress.outcome.value})"
     raise ToolError(f"the subagent did not get to an answer{how}: {progress.result.text}")

@@ -51,7 +51,7 @@ def may_join(event: MessageEvent, services: FollowUpServices) -> bool:
     if event.is_queued or event.internal or event.scheduled is not None:
         return False
     # What a program sends with a key or with a history of its own is a request by itself.
-    if event.key is not None or event.history:
+    if event.key is not None or event.history or event.may_delegate:
         return False
     return services.commands.read(event.text) is None
 

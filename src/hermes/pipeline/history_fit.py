@@ -46,6 +46,12 @@ def sent_tokens(turn: Turn, *, least: int) -> int:
     return fixed_tokens(turn.system, turn.tools) + said
 
 
+def said_tokens(turn: Turn) -> int:
+    """Return a high estimate of a turn's messages, without what stands for older ones."""
+    said = sum(message_tokens(message) for message in turn.context())
+    return said - (0 if turn.compaction is None else message_tokens(turn.compaction.message))
+
+
 def leave_out(turn: Turn, stop: int) -> Turn:
     """Return the turn with a note in the place of its messages before `stop` of the graph."""
     assert turn.start is not None

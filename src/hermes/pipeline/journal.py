@@ -16,7 +16,16 @@ from hermes.ports.approvals import NewApproval
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.spend import SpendEntry
-from hermes.ports.steps import Lease, PaidBy, Step, StepFacts, StepKind, StepWrite, TimelineEvent
+from hermes.ports.steps import (
+    KeptSession,
+    Lease,
+    PaidBy,
+    Step,
+    StepFacts,
+    StepKind,
+    StepWrite,
+    TimelineEvent,
+)
 from hermes.ports.store import Store
 from hermes.ports.turns import Begin, LaneView
 
@@ -179,6 +188,11 @@ class Journal:
             self._ended[:0] = write.ended
             self._spent[:0] = write.spent
             self._events[:0] = write.events
+
+    async def keep_session(self, turn: Turn, session: KeptSession) -> None:
+        """Record by which session of its own an adapter finds this conversation again."""
+        write = msgspec.structs.replace(self._take_write(turn), session=session)
+        await self._store.turns.step(self._held(), write)
 
     async def claim(self, turn: Turn, message_id: str, *, body: bytes) -> int:
         """Record that a waiting message of the turn's person joined it."""

@@ -25,10 +25,11 @@ from hermes.message.session_key import (
     is_below,
     is_subagent,
     root_lane,
+    turn_branch,
 )
 from hermes.pipeline.approval_waits import ApprovalWait
 from hermes.pipeline.commands.control_commands import ControlPlane
-from hermes.pipeline.interrupts import Mark, StuckTurns, longest_step_s
+from hermes.pipeline.interrupts import TIME_LIMIT, Mark, StuckTurns, longest_step_s
 from hermes.pipeline.resume import tell_of_stop
 from hermes.pipeline.runner import TurnRunner
 from hermes.pipeline.services import Services, TurnContext
@@ -145,7 +146,7 @@ class Lanes:
         self._tasks[lane] = asyncio.create_task(self._run(lane), name=f"lane {lane}")
 
     def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
-        """Stop the turn of `message_id`, if it still runs on the lane, and its subagents."""
+        """Stop the turn of `message_id`, if it still runs on the lane, and what it has started."""
         running = self._running.get(lane)
         if running is None or message_id is None:
             return
@@ -154,7 +155,7 @@ class Lanes:
             return
         running.ctx.interrupt.press(by)
         for name, below in self._running.items():
-            if below.ctx is not None and is_below(name, ancestor=lane):
+            if below.ctx is not None and _ends_with(name, lane, turn_id=message_id, by=by):
                 below.ctx.interrupt.press(by)
 
     def erased(self, person_id: str) -> None:
@@ -370,8 +371,9 @@ class Lanes:
         if not depth_of(lane):
             return
         for name, above in self._running.items():
-            if above.ctx is not None and above.ctx.interrupt.by and is_below(lane, ancestor=name):
-                ctx.interrupt.press(above.ctx.interrupt.by)
+            by = None if above.ctx is None else above.ctx.interrupt.by
+            if by and _ends_with(lane, name, turn_id=above.message_id or "", by=by):
+                ctx.interrupt.press(by)
 
     async def _watch(self) -> None:
         """Keep this node alive, and end turns that are stuck."""
@@ -439,6 +441,16 @@ def _let_go(running: _Running) -> TimeoutError:
         task.uncancel()
     running.is_stuck = False
     return TimeoutError("the turn made no step beyond every limit (process.stuck_turn_s)")
+
+
+def _ends_with(lane: str, above: str, *, turn_id: str, by: str) -> bool:
+    """Return whether what runs on a lane ends when a turn on another lane is stopped.
+
+    Its subagents do, and the tasks that it has delegated and left alone, unless only its time is up.
+    """
+    if is_below(lane, ancestor=above):
+        return True
+    return by != TIME_LIMIT and lane.startswith(turn_branch(above, turn_id))
 
 
 def _goes_first(lane: str) -> bool:

@@ -42,6 +42,14 @@ Follow = Callable[[str], AsyncIterator[Progress]]
 PutChild = Callable[[MessageEvent, str], Awaitable[Acceptance]]
 
 
+class StopTurn(Protocol):
+    """Stops a turn if it still runs."""
+
+    def __call__(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id` on a lane, for the sake of the message `by`."""
+        ...
+
+
 class StageContext(Protocol[ServicesT_co, JournalT_co]):
     """What a stage gets beside the turn."""
 

@@ -119,6 +119,7 @@ async def _thaw(turn: Turn, frozen: PreparedTurn, ctx: TurnContext) -> Turn:
         has_recalled=frozen.has_recalled,
         pending_images=frozen.pending_images,
         missed=frozen.missed,
+        skills=frozen.skills,
     )
 
 
@@ -144,6 +145,8 @@ def _doubted(step: Step) -> Step:
 async def _replay(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
     if step.kind == "model":
         return _replay_model(turn, step, ctx)
+    if step.kind == "adapter":
+        return _replay_adapter(turn, step, ctx)
     if step.kind == "tool":
         return await _replay_tool(turn, step, ctx)
     if step.kind == "look":
@@ -167,6 +170,21 @@ def _replay_model(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
         )
         return with_answer(turn, _decode_chat(step.body), ordinal=step.ordinal)
     return _in_vain(turn, step, ctx)
+
+
+def _replay_adapter(turn: Turn, step: Step, ctx: TurnContext) -> Turn:
+    """Replay the call of an adapter; one that was cut off is not made again as if it were new."""
+    if step.state == "done" and step.body is not None:
+        turn = msgspec.structs.replace(
+            note_call(turn, step),
+            usage=turn.usage.plus(step.usage),
+            model=step.name if step.facts is None else step.facts.model,
+            merged=turn.claimed,
+        )
+        return with_answer(turn, _decode_chat(step.body), ordinal=step.ordinal)
+    if step.state == "started":
+        ctx.journal.lose(step.ordinal, msgspec.structs.replace(step, state="lost"))
+    return turn
 
 
 def _replay_look(turn: Turn, step: Step, ctx: TurnContext) -> Turn:

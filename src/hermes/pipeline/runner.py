@@ -9,7 +9,7 @@ import structlog
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import MessageState, Outcome
 from hermes.message.reply import Reply
-from hermes.message.session_key import root_lane
+from hermes.message.session_key import is_task, root_lane
 from hermes.pipeline import replies
 from hermes.pipeline.answer_media import with_attachments
 from hermes.pipeline.background import choices_of
@@ -44,6 +44,8 @@ from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.ports.upward import Progress
 
 _log = structlog.get_logger(__name__)
+# A limit of 0 would be none.
+_NO_TIME_S = 0.001
 _NOBODY: AbstractAsyncContextManager[object] = nullcontext()
 Prepare = Callable[[], Awaitable[tuple[Turn, Reply | None]]]
 
@@ -116,6 +118,11 @@ class TurnRunner:
         """Return the time limit of this attempt at a turn; an earlier one had its own."""
         services = self._services
         own = turn.agent.settings.turn_limit_s
+        limit_s = services.settings.turns.limit_s if own is None else own
+        task = turn.event.delegation
+        if task is not None and task.until is not None:
+            left_s = max(task.until - services.clock.now(), _NO_TIME_S)
+            limit_s = min(limit_s, left_s) if limit_s else left_s
         monotonic = services.clock.monotonic
         began = monotonic()
 
@@ -124,7 +131,7 @@ class TurnRunner:
             self._plane.interrupt(turn.lane, TIME_LIMIT, message_id=turn.id)
 
         return TimeLimit(
-            services.settings.turns.limit_s if own is None else own,
+            limit_s,
             worked=lambda: monotonic() - began - ctx.journal.waited_s,
             is_held=lambda: services.questions.at(root_lane(turn.lane)) is not None,
             stop=stop,
@@ -248,14 +255,18 @@ class TurnRunner:
         return age > settings.inbox.expire_after_s
 
     async def _stopped_parent(self, message: MessageRecord) -> str | None:
-        """Return who stopped the parent of a subagent's message, or the parent that has ended."""
+        """Return who stopped a turn above a subagent's message, or the parent that has ended."""
         if message.event is None or not message.event.internal:
             return None
         parent_id = parent_of(message.event)
         parent = await self._services.store.inbox.get(parent_id)
-        if parent is None or parent.state is MessageState.DONE:
+        if parent is None:
             return parent_id
-        return parent.interrupted_by
+        if parent.state is MessageState.DONE:
+            goes_on = is_task(message.lane) and parent.outcome is not Outcome.INTERRUPTED
+            return None if goes_on else parent_id
+        # After a crash it may not have ended yet, nor its own parent that was stopped.
+        return parent.interrupted_by or await self._stopped_parent(parent)
 
     async def _prepare(
         self, own: Turn, ctx: TurnContext, *, noted: int

@@ -1,5 +1,6 @@
 """What the stages may use: the parts that `app.py` hands in, and the one turn's own state."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -17,12 +18,14 @@ from hermes.people.reception import Reception
 from hermes.pipeline.comebacks import ALL_TAKEN_UP, Comeback
 from hermes.pipeline.interrupts import Interrupt
 from hermes.pipeline.journal import Journal
-from hermes.pipeline.needs import Follow, PutChild, Sleep
+from hermes.pipeline.needs import Follow, PutChild, Sleep, StopTurn
 from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.session_context import ProcessNews, no_news
 from hermes.pipeline.session_keep import SessionKeep
+from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn_hooks import TurnHooks
+from hermes.ports.adapter import Adapter
 from hermes.ports.clock import Clock
 from hermes.ports.command import ChatCommand
 from hermes.ports.cron import Scheduler
@@ -30,15 +33,18 @@ from hermes.ports.media import Attachments
 from hermes.ports.operations import OnRecord, off_record
 from hermes.ports.search import Search
 from hermes.ports.sends import Courier
+from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.ports.tool import Tool
 from hermes.ports.upward import Previewer, Watch
 from hermes.ports.vision import VisionPipeline
 from hermes.sessions.commands import CommandBook
 from hermes.sessions.resets import Resets
+from hermes.skills.book import SkillBook
 from hermes.tools.executor import MaskResult, unmasked
 from hermes.tools.gate_rules import LateGateRules
 from hermes.tools.image_intents import ImageIntents
+from hermes.tools.mcp.chat_offers import ChatOffers
 from hermes.tools.mcp.report import Diff
 from hermes.tools.tool_sets import ToolSets
 
@@ -68,6 +74,8 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     planner: Planner
     calls: ModelCaller
     tools: Mapping[str, Tool]
+    # What answers for agents whose runtime is not `hermes`, by name.
+    adapters: Mapping[str, Adapter]
     gate_rules: LateGateRules
     tool_sets: ToolSets
     visions: Mapping[str, VisionPipeline]
@@ -81,10 +89,11 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     previewer: Previewer
     clock: Clock
     make_id: MakeId
-    sleep: Sleep
+    sleep: Sleep = asyncio.sleep
     put_child: PutChild
     follow: Follow
-    wake_outbox: Callable[[str], None]
+    signals: Signals
+    team_locks: TeamLocks = msgspec.field(default_factory=TeamLocks)
     wake_jobs: Callable[[], None]
     first_state: Callable[[str], DeliveryState]
     hints: Mapping[str, str]
@@ -95,6 +104,7 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     owner: str
     on_record: OnRecord = off_record
     search: Search | None = None
+    skills: SkillBook | None = None
     media: Attachments | None = None
     observer: Observer = NOBODY
     hooks: TurnHooks | None = None
@@ -102,6 +112,22 @@ class Services(msgspec.Struct, frozen=True, kw_only=True):
     restart: Restart = cannot_restart
     mask_result: MaskResult = unmasked
     process_news: ProcessNews = no_news
+    mcp: ChatOffers | None = None
+
+    @property
+    def stop_turn(self) -> StopTurn:
+        """Stops the turn of a message that runs on a lane."""
+        return self.signals.interrupt
+
+    @property
+    def wake_lane(self) -> Callable[[str], None]:
+        """Lets a lane look for work."""
+        return self.signals.wake_lane
+
+    @property
+    def wake_outbox(self) -> Callable[[str], None]:
+        """Lets a platform look for what it has to send."""
+        return self.signals.wake_outbox
 
 
 class TurnContext(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.reply import Usage
+from hermes.message.session_key import depth_of
 from hermes.ports.memory import Soul
 from hermes.ports.people import Person
 from hermes.ports.provider import ToolSpec
@@ -95,11 +96,21 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     choices: SessionChoices = NO_CHOICES
     retry: int | None = None
+    # The skills that the model may read, and the instructions of the one that the person runs.
+    skills: tuple[str, ...] = ()
+    instructions: str = ""
+    # The words of the message are those of an MCP server's prompt.
+    is_prompt: bool = False
 
     def plus(self, message: ChatMessage, *, ordinal: int | None) -> "Turn":
         """Return the turn with one more message exchanged."""
         entry = TranscriptEntry(message, ordinal)
         return msgspec.structs.replace(self, exchanged=(*self.exchanged, entry))
+
+    @property
+    def depth(self) -> int:
+        """How many turns wait for this one, here and on other gateways."""
+        return self.event.depth + depth_of(self.lane)
 
     @property
     def asked(self) -> ChatMessage | None:
@@ -196,3 +207,4 @@ class PreparedTurn(msgspec.Struct, frozen=True, kw_only=True):
     missed: str = ""
     pending_images: PendingImages | None = msgspec.field(name="sight", default=None)
     retry: int | None = None
+    skills: tuple[str, ...] = ()

@@ -87,6 +87,10 @@ class WatchHub:
         """Return the text that a running turn has shown so far."""
         return "".join(self._texts.get(message_id, ()))
 
+    def question(self, message_id: str) -> Progress | None:
+        """Return the question that a running turn waits with; None if it asks nothing."""
+        return self._questions.get(message_id)
+
     async def subscribe(self, message_id: str) -> AsyncGenerator[Progress, None]:
         """Yield a snapshot, then everything until `done`, `parked` or `stopping`."""
         watcher = _Watcher()

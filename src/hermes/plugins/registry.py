@@ -10,6 +10,7 @@ from hermes.config.section import NAME_MEANING, NAME_PATTERN
 from hermes.errors import ConfigurationError
 from hermes.plugins.hook_loader import checked
 from hermes.plugins.manifest import Manifest, load_manifest
+from hermes.ports.adapter import NATIVE, Adapter
 from hermes.ports.channel_setup import MakeChannel
 from hermes.ports.command import ChatCommand
 from hermes.ports.hooks import Hook
@@ -43,6 +44,7 @@ class Registry:
         self.platforms: dict[str, Platform] = {}
         self.providers: dict[str, ProviderFactory] = {}
         self.tools: dict[str, Tool] = {}
+        self.adapters: dict[str, Adapter] = {}
         self.visions: dict[str, VisionPipeline] = {}
         self.commands: dict[str, ChatCommand] = {}
         self.hooks: dict[str, Hook] = {}
@@ -69,6 +71,14 @@ class Registry:
             raise ConfigurationError(
                 f"two tools are named {name!r}: {_place(known)} and {_place(tool)}; rename one of "
                 "them, or remove one from `tools.modules` or `plugins`"
+            )
+
+    def adapter(self, name: str, adapter: Adapter) -> None:
+        """Register what answers for agents with this `runtime`; its name must be free."""
+        known = self.adapters.setdefault(name, adapter)
+        if known is not adapter or name == NATIVE:
+            raise ConfigurationError(
+                f"there is an adapter {name!r} already; remove one of them from `plugins` or `adapters`"
             )
 
     def vision(self, pipeline: VisionPipeline) -> None:

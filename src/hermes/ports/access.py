@@ -17,7 +17,8 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     """A token, a sign-in link or a browser's session, without its secret.
 
     `token` is the id of the credential that made it: the token that was pasted, or the token or
-    session that made the link or the token. It is empty if the command line made it.
+    session that made the link or the token. It is empty if the command line made it. A token that
+    `may_delegate` gives tasks to agents by commands in its messages.
     """
 
     id: str
@@ -29,6 +30,7 @@ class Credential(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: float | None = None
     digest: bytes = b""
     parent: bytes | None = None
+    may_delegate: bool = False
 
 
 def credential_id(digest: bytes) -> str:
@@ -48,6 +50,7 @@ class AccessStore(Protocol):
         expires_at: float | None,
         role: Role = "owner",
         parent: bytes | None = None,
+        may_delegate: bool = False,
     ) -> None:
         """Keep a credential's hash; `parent` is the hash of the token or session that makes it.
 

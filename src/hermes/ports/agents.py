@@ -45,6 +45,13 @@ class AgentVersion(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class RemoteCard(msgspec.Struct, frozen=True, kw_only=True):
+    """What the card of an agent of another system says of it."""
+
+    name: str
+    description: str = ""
+
+
 class AgentStore(Protocol):
     """Keeps agents."""
 

@@ -6,6 +6,8 @@ from hermes.ports.options import EFFORT_OPTIONS, Extras, Option
 
 Effort = Literal["low", "medium", "high"]
 
+_LEVELS = ("minimal", "low", "medium", "high", "xhigh", "max")
+_HIGH = _LEVELS.index("high")
 _LOW_TOKENS = 2_048
 _MEDIUM_TOKENS = 8_192
 
@@ -24,11 +26,9 @@ def effort_of(reasoning: Effort | int) -> Effort:
 
 def sent_effort(reasoning: Effort | int, extras: Extras | None, *, has: frozenset[Option]) -> str:
     """Return the effort to send to a model: the exact level that was asked for if the model has it,
-    otherwise the nearest that every model has.
+    otherwise the nearest one in the direction of "high", which every model has.
     """
     exact = None if extras is None else extras.effort
-    if exact is not None and EFFORT_OPTIONS[exact] in has:
-        return exact
-    if exact == "max" and "xhigh_effort" in has:
-        return "xhigh"
-    return effort_of(reasoning)
+    place = _LEVELS.index(exact or effort_of(reasoning))
+    nearest = _LEVELS[place:_HIGH] if place < _HIGH else reversed(_LEVELS[_HIGH + 1 : place + 1])
+    return next((level for level in nearest if EFFORT_OPTIONS[level] in has), "high")

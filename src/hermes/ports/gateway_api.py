@@ -19,7 +19,8 @@ from hermes.ports.work_files import SessionOwner
 class Caller(msgspec.Struct, frozen=True):
     """Who speaks over HTTP: a token holder, the command line of this machine, or a browser.
 
-    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own.
+    `id` is the token that was shown, or that signed the browser in; `session` is the browser's own. A token
+    that `may_delegate` gives tasks to agents by commands in its messages.
     """
 
     kind: Literal["token", "local", "browser"]
@@ -27,6 +28,7 @@ class Caller(msgspec.Struct, frozen=True):
     role: Role = "owner"
     id: str = ""
     session: str = ""
+    may_delegate: bool = False
 
     @property
     def sender(self) -> str:
@@ -88,6 +90,17 @@ class GatewayApi(Protocol):
         """Wait for the end of a message or a question of its turn; `stopping` is neither.
 
         `is_new` is what its acceptance said a moment ago, with nothing awaited since.
+        """
+        ...
+
+    async def question(self, message_id: str) -> Progress | None:
+        """Return what the turn of a message asks and waits for; None if it asks nothing."""
+        ...
+
+    async def stop(self, message_id: str, *, by: str) -> bool:
+        """Let a message end that has not ended, also one that waits; false if it had ended.
+
+        `by` says who wanted it. The turn may still run when this returns.
         """
         ...
 

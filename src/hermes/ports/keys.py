@@ -14,7 +14,9 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
 
     `models` are patterns over `provider:model`, model ids and `agent:NAME`; empty is all of them.
     `tier` is that of the person. `hint` is the end of the secret, by which its owner recognises it.
-    With `store_responses` the responses of its calls are stored unless a call says otherwise.
+    With `store_responses` the responses of its calls are stored unless a call says otherwise. One that
+    `may_delegate` gives tasks to agents by commands in its messages; with `read_history` it may find
+    over MCP what its person said, on all platforms.
     """
 
     id: str
@@ -33,6 +35,8 @@ class CallerKey(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     revoked_at: float | None = None
     store_responses: bool = False
+    may_delegate: bool = False
+    read_history: bool = False
 
 
 class KeptAnswer(msgspec.Struct, frozen=True, kw_only=True):

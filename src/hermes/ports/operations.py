@@ -124,6 +124,10 @@ class OpenSessionStore(Protocol):
         """Return them, the most recently used first; an empty platform means any."""
         ...
 
+    async def of_person(self, person_id: str, *, limit: int) -> tuple[OpenSession, ...]:
+        """Return those of a person, the most recently used first."""
+        ...
+
     async def get(self, key: str) -> OpenSession | None:
         """Return the one of a key."""
         ...

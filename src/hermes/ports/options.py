@@ -22,22 +22,32 @@ Option = Literal[
     "json_mode",
     "strict_tools",
     "parallel_tools",
+    "forced_tools",
     "verbosity",
     "reasoning_summary",
     "reasoning",
     "reasoning_off",
+    "reasons_only_if_asked",
+    "reasoning_beside_tools",
+    "reasoning_off_beside_tools",
+    "reasoning_beside_forced_tools",
     "minimal_effort",
+    "low_effort",
+    "medium_effort",
     "xhigh_effort",
     "max_effort",
     "prediction",
+    "prediction_beside_options",
     "image_address",
     "image_detail",
+    "original_detail",
     "pdf",
     "pdf_address",
     "audio",
     "dimensions",
     "token_arrays",
     "stop",
+    "blank_stop",
     "temperature",
     "high_temperature",
     "top_p",
@@ -47,7 +57,16 @@ Option = Literal[
 USUAL: frozenset[Option] = frozenset(
     {
         "reasoning",
+        "reasons_only_if_asked",
+        "reasoning_beside_tools",
+        "reasoning_off_beside_tools",
+        "reasoning_beside_forced_tools",
+        "low_effort",
+        "medium_effort",
+        "prediction_beside_options",
+        "forced_tools",
         "stop",
+        "blank_stop",
         "temperature",
         "high_temperature",
         "top_p",
@@ -57,10 +76,16 @@ USUAL: frozenset[Option] = frozenset(
 )
 """What every model has unless a rule says that it lacks it."""
 ExactEffort = Literal["minimal", "xhigh", "max"]
-EFFORT_OPTIONS: Mapping[ExactEffort, Option] = MappingProxyType(
-    {"minimal": "minimal_effort", "xhigh": "xhigh_effort", "max": "max_effort"}
+EFFORT_OPTIONS: Mapping[str, Option] = MappingProxyType(
+    {
+        "minimal": "minimal_effort",
+        "low": "low_effort",
+        "medium": "medium_effort",
+        "xhigh": "xhigh_effort",
+        "max": "max_effort",
+    }
 )
-"""The efforts that only some models have, and the option that says so."""
+"""The efforts that some models lack, and the option that says so; every model has "high"."""
 
 Verbosity = Literal["low", "medium", "high"]
 Summary = Literal["auto", "concise", "detailed"]
@@ -90,7 +115,7 @@ NO_EXTRAS = Extras()
 
 
 def exact_effort(level: str | None) -> ExactEffort | None:
-    """Return a level that only some models have; None for any other."""
+    """Return a level that is not a usual one; None for any other."""
     return level if level in ("minimal", "xhigh", "max") else None  # type: ignore[return-value]
 
 

@@ -7,6 +7,8 @@ import msgspec
 
 # The owner of the secrets that every agent may use; no agent has this name.
 EVERY_AGENT = ""
+# How the owners begin of what OAuth has granted for MCP servers; no agent's key has a colon.
+GRANTS_OWNER = "mcp:"
 # Values by agent (or `EVERY_AGENT`) and name.
 SecretValues = Mapping[tuple[str, str], str]
 

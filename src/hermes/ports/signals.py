@@ -20,6 +20,10 @@ class LaneListener(Protocol):
         """A new message is on a lane."""
         ...
 
+    def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of a message, if it runs on the lane."""
+        ...
+
 
 class Signals:
     """Passes signals on to the parts that listen; fits `ports.upward.Wake`.
@@ -52,6 +56,17 @@ class Signals:
         """A new message is on a lane."""
         for listener in self._lanes:
             listener.arrived(lane, message_id=message_id, busy=busy)
+
+    def stopped(self, lane: str, *, by: str, message_id: str) -> None:
+        """A message is to end, says its row; its turn may run, or wait."""
+        for listener in self._lanes:
+            listener.interrupt(lane, by, message_id=message_id)
+            listener.wake(lane)
+
+    def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
+        """Stop the turn of `message_id` on a lane, for the sake of `by`."""
+        for listener in self._lanes:
+            listener.interrupt(lane, by, message_id=message_id)
 
     def wake_outbox(self, platform: str) -> None:
         """Make the sender of a platform look for replies now."""

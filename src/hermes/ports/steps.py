@@ -8,7 +8,17 @@ from hermes.message.reply import Usage
 from hermes.ports.spend import SpendEntry
 
 StepKind = Literal[
-    "prepared", "model", "tool", "steer", "burst", "approval", "output", "sight", "look", "note"
+    "prepared",
+    "model",
+    "adapter",
+    "tool",
+    "steer",
+    "burst",
+    "approval",
+    "output",
+    "sight",
+    "look",
+    "note",
 ]
 StepState = Literal["started", "done", "failed", "lost", "unknown"]
 
@@ -88,8 +98,24 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     facts: StepFacts | None = None
 
 
+class KeptSession(msgspec.Struct, frozen=True, kw_only=True):
+    """The session that an adapter has for a conversation, and for which agent, person and folder.
+
+    Each person has a folder of their own, and may have joined a thread later than others.
+    """
+
+    agent: str
+    person_id: str = ""
+    runtime: str
+    folder: str = ""
+    id: str
+
+
 class StepWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """Steps that ended and steps that start, in one unit; `claims` are messages steered in."""
+    """Steps that ended and steps that start, in one unit; `claims` are messages steered in.
+
+    `session` is the adapter's from now on; the end of the conversation forgets it.
+    """
 
     message_id: str
     person_id: str
@@ -98,3 +124,4 @@ class StepWrite(msgspec.Struct, frozen=True, kw_only=True):
     claims: tuple[str, ...] = ()
     spent: tuple[SpendEntry, ...] = ()
     events: tuple[TimelineEvent, ...] = ()
+    session: KeptSession | None = None

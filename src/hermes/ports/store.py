@@ -40,6 +40,7 @@ from hermes.ports.sends import SendStore
 from hermes.ports.session_history import TranscriptStore
 from hermes.ports.sessions import PruningStore, SessionStore
 from hermes.ports.spend import SpendStore
+from hermes.ports.tasks import TaskStore
 from hermes.ports.timeline import Timeline
 from hermes.ports.turns import TurnStore
 from hermes.ports.wallet import WalletStore
@@ -231,6 +232,11 @@ class Store(Protocol):
     @property
     def agents(self) -> AgentStore:
         """Agents that are made while the gateway runs."""
+        ...
+
+    @property
+    def tasks(self) -> TaskStore:
+        """Tasks of callers over A2A."""
         ...
 
     @property

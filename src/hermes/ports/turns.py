@@ -17,7 +17,7 @@ from hermes.ports.memory import NewJob, Soul
 from hermes.ports.outbox import NewDelivery
 from hermes.ports.sessions import EndReason
 from hermes.ports.spend import SpendEntry
-from hermes.ports.steps import Lease, Step, StepWrite, TimelineEvent
+from hermes.ports.steps import KeptSession, Lease, Step, StepWrite, TimelineEvent
 from hermes.ports.transcripts import Compaction, NewCall, TranscriptEntry
 
 # The event in the timeline of a message whose model call waits for a free place.
@@ -221,6 +221,14 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     is_resumed: bool = False
 
 
+class BranchTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn, and what its own model calls took so far."""
+
+    message: MessageRecord
+    usage: Usage = Usage()
+    platform_usage: Usage = Usage()
+
+
 class TurnStore(Protocol):
     """Lanes, leases, steps and the commit."""
 
@@ -243,6 +251,10 @@ class TurnStore(Protocol):
         """Record steps of the turn."""
         ...
 
+    async def kept_session(self, lane: str) -> KeptSession | None:
+        """Return the session that an adapter has for the conversation of a lane."""
+        ...
+
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """End the turn and release the lane."""
         ...
@@ -251,12 +263,35 @@ class TurnStore(Protocol):
         """End a message that cannot be committed like any other, without words or charge."""
         ...
 
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
+        """Write that a message has to end, with everything that its turn has started.
+
+        Returns the lanes and the ids, its own first; nothing if it has ended already.
+        """
+        ...
+
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane for their turn, the oldest first."""
         ...
 
     async def below(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return what has not ended on lanes below one, the oldest first."""
+        ...
+
+    async def count_below(self, lane: str) -> int:
+        """Return how many messages have not ended on lanes below one."""
+        ...
+
+    async def first(self, lane: str) -> MessageRecord | None:
+        """Return the first message of a lane, which may have ended."""
+        ...
+
+    async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
+        """Return what the turn of a message has started, at any depth, the oldest first."""
+        ...
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
         ...
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:

@@ -22,6 +22,7 @@ OPTION_WORDS: dict[Option, str] = {
     "audio": "sounds as input",
     "image_address": "pictures by address",
     "token_arrays": "input as token numbers",
+    "blank_stop": "a stop of white space",
 }
 """The options whose name is not that of the field that asks for them."""
 # Estimates may be wrong by this much, and an answer needs room, at most a quarter of a context.

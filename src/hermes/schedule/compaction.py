@@ -7,6 +7,7 @@ waits like any other that failed, and turns leave older messages out without a m
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 
+import msgspec
 import structlog
 
 from hermes.calls.call_charge import SpendLog
@@ -60,7 +61,11 @@ class Compactor:
             lambda found: self._cut(found, rules, person_id=job.person_id, is_asked=is_asked),
             limit=shop.calls.largest_context * _BYTES_PER_TOKEN,
         )
-        made = None if part is None else await self._summed_up(part, rules, receipt)
+        made = None
+        if part is not None:
+            room = self._room_of(part.conversation, job.person_id) or 0
+            rules = msgspec.structs.replace(rules, summary_tokens=rules.summary_limit(room))
+            made = await self._summed_up(part, rules, receipt)
         is_kept = await shop.compactions.finish(
             job,
             made,
@@ -84,17 +89,19 @@ class Compactor:
         is_asked: bool,
     ) -> int:
         """Return how many messages are older; the last exchange never is."""
-        room = (
-            self._shop.calls.room_of(candidate_named(found.model), person_id)
-            if found.model
-            else None
-        )
+        room = self._room_of(found, person_id)
         if room is None:
             return 0
         sizes = [message_tokens(message) for message in found.messages]
-        keep = 0 if is_asked else rules.kept_tokens(room)
+        keep = 0 if is_asked else rules.kept_tokens(room, said=sum(sizes))
         cut = cut_before(found.messages, sizes, sum(sizes) - keep)
         return min(cut, last_question(found.messages))
+
+    def _room_of(self, found: LongConversation, person_id: str) -> int | None:
+        """Return the room of the model that answers; None if nobody has, or it cuts by itself."""
+        if not found.model:
+            return None
+        return self._shop.calls.room_of(candidate_named(found.model), person_id)
 
     async def _summed_up(
         self, part: OlderPart, rules: CompactionRules, receipt: SpendLog

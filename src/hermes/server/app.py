@@ -79,6 +79,12 @@ def build_app(
     )
 
 
+def build_model_app(routes: Sequence[BaseRoute], *, origins: Origins, make_id: MakeId) -> ASGIApp:
+    """Return some routes alone, for programs that may reach nothing else."""
+    router = Router(routes, redirect_slashes=False, default=_not_found)
+    return _Boundary(router, origins=origins, make_id=make_id, meter=None)
+
+
 def _with_exact_paths(router: Router, routes: Sequence[BaseRoute]) -> ASGIApp:
     """Look up paths without parameters directly: the hot path is one of them."""
     exact: dict[str, ASGIApp] = {}

@@ -247,4 +247,4 @@ def speaking(caller: Caller) -> Caller:
 
 
 def _caller(token: Credential) -> Caller:
-    return Caller("token", "api", token.role, token.id)
+    return Caller("token", "api", token.role, token.id, may_delegate=token.may_delegate)

@@ -23,6 +23,7 @@ from hermes.pipeline.watch import WatchHub
 from hermes.ports.channel import Acceptance
 from hermes.ports.gateway_api import Caller, MessageStatus
 from hermes.ports.session_history import ConversationPage
+from hermes.ports.signals import Signals
 from hermes.ports.store import Store
 from hermes.ports.turns import TurnResult
 from hermes.ports.upward import Progress
@@ -48,6 +49,7 @@ class GatewayApiServer:
         keys: SessionKeys,
         traffic: Traffic,
         zone: ZoneInfo,
+        signals: Signals,
     ) -> None:
         self._store = store
         self._inbox = inbox
@@ -57,6 +59,7 @@ class GatewayApiServer:
         self._keys = keys
         self._traffic = traffic
         self._zone = zone
+        self._signals = signals
 
     async def accept(self, event: MessageEvent) -> Acceptance:
         """Store a message; raise `Refused` or `TryLater` if nothing was stored."""
@@ -115,6 +118,20 @@ class GatewayApiServer:
         if end.kind == "done":
             self._traffic.taken(message_id)
         return end
+
+    async def question(self, message_id: str) -> Progress | None:
+        """Return what the turn of a message asks and waits for; None if it asks nothing."""
+        asked = self._watch.question(message_id)
+        if asked is not None or await self._store.inbox.state(message_id) != MessageState.PARKED:
+            return asked
+        return await self._ended(message_id)
+
+    async def stop(self, message_id: str, *, by: str) -> bool:
+        """Let a message end that has not ended, also one that waits; false if it had ended."""
+        stopped = await self._store.turns.interrupt(message_id, by=by)
+        for lane, one in stopped:
+            self._signals.stopped(lane, by=by, message_id=one)
+        return bool(stopped)
 
     async def _ended(self, message_id: str) -> Progress | None:
         """Return the result of a message about which no more updates will come."""

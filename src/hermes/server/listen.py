@@ -11,6 +11,7 @@ import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import cast
 
 import msgspec
@@ -83,6 +84,29 @@ def bind(host: str, port: int) -> Listener:
     except OSError as problem:
         listener.close()
         raise ConfigurationError(_describe(problem, host, port=port)) from None
+    return listener
+
+
+def bind_in(folder: Path, name: str) -> Listener:
+    """Return a listening socket at a path, which may be of any length, for programs of any user.
+
+    Who may enter the folders above may call it.
+    """
+    folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+    path = folder / name
+    path.unlink(missing_ok=True)
+    listener, place = socket.socket(socket.AF_UNIX), os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        # The path of a socket may have about a hundred letters only.
+        listener.bind(f"/proc/self/fd/{place}/{name}")
+        path.chmod(0o666)
+        listener.listen()
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.close(place)
     return listener
 
 

@@ -5,7 +5,7 @@ is running; the others wait in the lane.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -18,7 +18,8 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A command as people see it.
 
     `use` describes its arguments. With `admins`, only people whom the configuration names as admins
-    may use it, even where everyone may use commands.
+    may use it, even where everyone may use commands. One that `is_skill` is a message for the model,
+    which gets the instructions of that skill with it.
     """
 
     name: str
@@ -28,6 +29,7 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     beside: bool = False
     admins: bool = False
+    is_skill: bool = False
 
 
 class TypedCommand(msgspec.Struct, frozen=True):
@@ -170,10 +172,24 @@ BUILT_IN: tuple[CommandSpec, ...] = (
 )
 
 
-class CommandBook:
-    """Every command of a gateway: the built-in ones and those of plugins."""
+# Finds a command that may come and go while the gateway runs, by its word.
+FindLate = Callable[[str], CommandSpec | None]
 
-    def __init__(self, more: Iterable[CommandSpec] = ()) -> None:
+
+def is_command_word(word: str) -> bool:
+    """Return whether a built-in command has this name, or answers to it."""
+    return any(word in (spec.name, *spec.aliases) for spec in BUILT_IN)
+
+
+class CommandBook:
+    """Every command of a gateway: the built-in ones and those of plugins.
+
+    `late` knows more of them, such as skills and prompts, which come and go, and some of which are there
+    for some people only, so iterating leaves them out. A word that the book has is never looked up there.
+    """
+
+    def __init__(self, more: Iterable[CommandSpec] = (), *, late: FindLate | None = None) -> None:
+        self._late = late
         self._specs: dict[str, CommandSpec] = {}
         self._words: dict[str, CommandSpec] = {}
         for spec in (*BUILT_IN, *more):
@@ -184,7 +200,7 @@ class CommandBook:
 
     def get(self, word: str) -> CommandSpec | None:
         """Return the command of a name, with or without its slash."""
-        return self._words.get(word.removeprefix("/").lower())
+        return self._find(word.removeprefix("/").lower())
 
     def read(self, text: str) -> TypedCommand | None:
         """Return the command that a message is; None if it is not a command.
@@ -196,10 +212,15 @@ class CommandBook:
         first, _, rest = text[1:].strip().partition("\n")
         word, _, argument = first.partition(" ")
         word = word.partition("@")[0].lower()
-        if _WORD.fullmatch(word) is None:
+        spec = self._find(word)
+        if spec is None and _WORD.fullmatch(word) is None:
             return None
         whole = f"{argument}\n{rest}" if rest else argument
-        return TypedCommand(word, whole.strip(), self._words.get(word))
+        return TypedCommand(word, whole.strip(), spec)
+
+    def _find(self, word: str) -> CommandSpec | None:
+        found = self._words.get(word)
+        return self._late(word) if found is None and self._late is not None else found
 
     def _add(self, spec: CommandSpec) -> None:
         for word in (spec.name, *spec.aliases):

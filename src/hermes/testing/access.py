@@ -23,6 +23,7 @@ class MemoryAccessStore:
         expires_at: float | None,
         role: Role = "owner",
         parent: bytes | None = None,
+        may_delegate: bool = False,
     ) -> None:
         """Store a credential's hash."""
         limits = () if parent is None else self._ends_of_makers(kind, parent)
@@ -35,6 +36,7 @@ class MemoryAccessStore:
             token="" if parent is None else credential_id(parent),
             digest=digest,
             parent=parent,
+            may_delegate=may_delegate,
         )
 
     async def check(self, kind: str, digest: bytes, *, now: float) -> bool:

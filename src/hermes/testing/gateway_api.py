@@ -237,6 +237,22 @@ class MemoryGatewayApi:
                     return progress
         raise AssertionError(f"the watch of {message_id} ended before its message")
 
+    async def question(self, message_id: str) -> Progress | None:
+        """Return what a turn asks and waits for."""
+        status = self._turns[message_id].status
+        return status if status is not None and status.kind == "parked" else None
+
+    async def stop(self, message_id: str, *, by: str) -> bool:
+        """End a message that has not ended; False if it had ended."""
+        turn = self._turns[message_id]
+        if turn.end is not None:
+            return False
+        if turn.task is not None:
+            turn.task.cancel()
+        reason = f"stopped by {by}"
+        turn.finish(Outcome.INTERRUPTED, TurnResult(text="", reason=reason), at=self._clock.now())
+        return True
+
     async def call_source(
         self, agent: str, *, platform: str, caller: str, context_id: str | None = None
     ) -> Source:

@@ -51,6 +51,12 @@ async def _result(
             text = await tool.run(arguments, context)
     except ToolError as error:
         return _failure(call, str(error))
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Something that the tool waited for was cancelled, and not the turn.
+        return _failure(call, f"the tool {call.name} crashed: CancelledError")
     except Exception as error:  # noqa: BLE001  tool boundary: its code must not end the turn
         if bound.expired():
             return _failure(call, _late(tool, limit))

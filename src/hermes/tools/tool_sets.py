@@ -36,7 +36,7 @@ class ToolSets:
 
     def __init__(self, tools: Mapping[str, Tool]) -> None:
         self._tools = tools
-        self._kept: dict[tuple[tuple[str, ...], str, bool], ToolSet] = {}
+        self._kept: dict[tuple[tuple[str, ...], str, bool, bool, bool], ToolSet] = {}
         self._version: object = None
         self._encoded: dict[int, tuple[Sequence[ToolSpec], bytes]] = {}
 
@@ -45,21 +45,33 @@ class ToolSets:
         """A value that changes when a tool comes or goes."""
         return self._tools.version if isinstance(self._tools, ToolsTogether) else None
 
-    def of(self, allowed: tuple[str, ...], platform: str, *, has_memory: bool = True) -> ToolSet:
+    def of(
+        self,
+        allowed: tuple[str, ...],
+        platform: str,
+        *,
+        has_memory: bool = True,
+        has_team: bool = False,
+        has_skills: bool = False,
+    ) -> ToolSet:
         """Return the tools that an agent with this list may use on a platform.
 
-        Without memory those are left out that read or write what is known of people.
+        Without memory those are left out that read or write what is known of people, without a team
+        those that give tasks to other agents, without skills the one that reads them.
         """
         tools, version = self._tools, self.version
         if version != self._version or len(self._kept) > _MOST_KEPT:
             self._kept.clear()
             self._version = version
-        found = self._kept.get((allowed, platform, has_memory))
+        key = (allowed, platform, has_memory, has_team, has_skills)
+        found = self._kept.get(key)
         if found is None:
             usable = tuple(
                 one
                 for one in usable_on(platform, allowed_tools(tools, allowed))
-                if has_memory or not one.traits.is_memory
+                if (has_memory or not one.traits.is_memory)
+                and (has_team or not one.traits.needs_team)
+                and (has_skills or not one.traits.reads_skills)
             )
             given = frozenset(
                 one.spec.name
@@ -67,7 +79,7 @@ class ToolSets:
                 if not one.traits.on_by_default or one.spec.name in allowed
             )
             found = ToolSet(usable, everything(usable), nothing(usable), given)
-            self._kept[allowed, platform, has_memory] = found
+            self._kept[key] = found
         return found
 
     def encoded(self, specs: Sequence[ToolSpec]) -> bytes:

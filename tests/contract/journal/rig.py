@@ -11,6 +11,7 @@ import msgspec
 from hermes.app.core import Core, build_core
 from hermes.app.core_parts import CoreParts, no_servers
 from hermes.app.lifecycle import Lifecycle
+from hermes.app.make_skills import make_skills
 from hermes.config import Settings, load
 from hermes.memory.fact_vectors import TextEmbedder
 from hermes.message.event import MessageEvent, ReplyContext, ScheduledRun
@@ -22,6 +23,7 @@ from hermes.pipeline.observer import NOBODY, Observer
 from hermes.pipeline.services import ReloadMcp
 from hermes.pipeline.watch import WatchHub
 from hermes.plugins.hook_book import HookBook
+from hermes.ports.adapter import Adapter
 from hermes.ports.channel import Capabilities
 from hermes.ports.command import ChatCommand
 from hermes.ports.media import Attachments
@@ -173,6 +175,7 @@ class Rig:
         route: str = "api",
         denies: bool = False,
         is_temporary: bool = False,
+        skill: str | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -199,6 +202,7 @@ class Rig:
             key=key,
             denies_approval=denies,
             is_temporary=is_temporary,
+            skill=skill,
         )
         return (await self.core.inbox.accept(event)).message_id
 
@@ -307,6 +311,7 @@ async def open_rig(
     media: MakeMedia | None = None,
     own_chats: bool = False,
     model: ScriptedProvider | None = None,
+    adapters: Mapping[str, Adapter] | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a core on the database in `home`; settings are given as {"LANES__LEASE_S": "1"}.
 
@@ -350,6 +355,7 @@ async def open_rig(
         embedder=own_embedder,
         own_tools=own_tools,
         reload_mcp=reload_mcp or no_servers,
+        adapters=adapters or {},
         visions={one.intent: one for one in visions},
         search=index,
         plugged={one.name: one for one in plugged},
@@ -358,6 +364,7 @@ async def open_rig(
         observer=observer,
         meter=meter,
         media=None if media is None else media(store, read, channels),
+        skills=make_skills(read, home=home, clock=clock, plugged=[one.name for one in plugged]),
     )
     core = await build_core(store, read, given=given)
     rig = Rig(

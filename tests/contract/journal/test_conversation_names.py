@@ -35,9 +35,14 @@ def take_back(home: Path) -> None:
             "agents",
             "agent_versions",
             "secrets",
+            "task_pushes",
         ):
             db.execute(f"DROP TABLE {table}")
-        db.execute("ALTER TABLE caller_keys DROP COLUMN store_responses")
+        db.execute("DROP INDEX lanes_person")
+        for column in ("store_responses", "may_delegate", "read_history"):
+            db.execute(f"ALTER TABLE caller_keys DROP COLUMN {column}")
+        db.execute("ALTER TABLE credentials DROP COLUMN may_delegate")
+        db.execute("ALTER TABLE lanes DROP COLUMN adapter")
         db.execute("ALTER TABLE lanes ADD COLUMN expires REAL")
         db.execute("ALTER TABLE lanes DROP COLUMN temporary")
         db.execute("ALTER TABLE graphs DROP COLUMN feedback")

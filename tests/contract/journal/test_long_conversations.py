@@ -297,6 +297,24 @@ async def test_what_is_sent_begins_alike_between_summaries(tmp_path: Path) -> No
     assert 0 < sum(changes) <= made
 
 
+@pytest.mark.req("G5", "W21")
+async def test_a_long_system_prompt_does_not_make_every_message_a_reason_for_a_summary(
+    tmp_path: Path,
+) -> None:
+    # The prompt takes most of the room: with the newest messages it is always nearly full.
+    settings = {"AGENTS__MAIN__SYSTEM_PROMPT": "Be kind to all who ask. " * 1_200}
+    model = talker(context=CONTEXT)
+    async with open_rig(tmp_path, model=model, settings=settings) as rig:
+        await rig.core.memory.worker.stop()
+        for number in range(60):
+            assert await rig.outcome(await rig.say(f"{number}: {'a day of play. ' * 40}"))
+            await rig.core.memory.worker.round()
+        assert_whole(rig)
+
+    assert 1 < asked_to_sum_up(model) <= 10
+    assert not any("left out" in text for text in told(model))
+
+
 @pytest.mark.req("G5", "P3")
 async def test_a_model_that_may_not_sum_up_is_not_asked_to(tmp_path: Path) -> None:
     model = talker()

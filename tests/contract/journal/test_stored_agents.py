@@ -31,7 +31,8 @@ def desk_of(rig: Rig) -> AgentOperations:
         settings,
         clock=rig.clock,
         make_id=make_id,
-        check=make_check(rig.core.models, settings),
+        check=make_check(rig.core.models, settings, adapters=rig.core.adapters),
+        runtimes=("hermes", *rig.core.adapters),
     )
 
 

@@ -51,6 +51,8 @@ def asked(rig: Rig) -> list[str]:
 class Case(msgspec.Struct, frozen=True):
     arguments: dict[str, str]
     done_for: Callable[[Rig], Awaitable[set[str]]]
+    # Where the tool has another name than its module.
+    tool: str = ""
 
 
 async def remembered(rig: Rig) -> set[str]:
@@ -84,6 +86,7 @@ CASES = {
     "send_message": Case({"target": "push", "text": "psst"}, sent_to),
     "session_search": Case({"words": "hello"}, worked_for("session_search")),
     "delegate": Case({"task": "count to three"}, worked_for("delegate")),
+    "team": Case({"task_id": "m_nobodys"}, worked_for("task_status"), tool="task_status"),
     # What a plugin's tool is given, like any other.
     "plugged": Case({}, worked_for("plugged")),
 }
@@ -140,7 +143,9 @@ WAYS: dict[str, Way] = {
 }
 
 
-WANTED = " ".join(f"[[tool:{name} {json.dumps(case.arguments)}]]" for name, case in CASES.items())
+WANTED = " ".join(
+    f"[[tool:{case.tool or name} {json.dumps(case.arguments)}]]" for name, case in CASES.items()
+)
 
 
 async def done_for(rig: Rig) -> dict[str, set[str]]:
@@ -164,7 +169,12 @@ async def test_every_tool_acts_for_the_person_of_its_own_turn(
 ) -> None:
     release = asyncio.Event()
     look = RunTool("look", lambda _: release.wait())
-    settings = {"BUSY__PLATFORMS__PUSH": policy, "BUSY__PHOTO_BURST_S": "0.01"}
+    settings = {
+        "BUSY__PLATFORMS__PUSH": policy,
+        "BUSY__PHOTO_BURST_S": "0.01",
+        "AGENTS__MAIN__DELEGATES": '["helper"]',
+        "AGENTS__HELPER__NAME": "Helper",
+    }
     tools = (look, RunTool("plugged"))
     async with open_rig(
         tmp_path, tools=tools, own_tools=True, search=True, settings=settings

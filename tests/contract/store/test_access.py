@@ -295,3 +295,13 @@ async def test_the_use_of_a_session_is_none_of_a_token(access: AccessStore) -> N
     used = await access.list("token")
 
     assert ([one.seen_at for one in unused], [one.seen_at for one in used]) == ([None], [8.0])
+
+
+@pytest.mark.req("M11")
+async def test_m11_only_a_token_that_was_made_so_may_delegate(access: AccessStore) -> None:
+    await access.add("token", DIGEST, label="ci", expires_at=None, may_delegate=True)
+    await access.add("token", b"other", label="plain", expires_at=None)
+
+    found = [await access.find("token", one, now=1.0) for one in (DIGEST, b"other")]
+
+    assert [one.may_delegate for one in found if one is not None] == [True, False]

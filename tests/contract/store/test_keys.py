@@ -29,6 +29,8 @@ def key(name: str = "k_1", *, at: float = 1.0) -> CallerKey:
         requests_per_minute=60,
         max_output_tokens=512,
         store_responses=True,
+        may_delegate=True,
+        read_history=True,
         expires_at=9.0,
     )
 

@@ -51,6 +51,7 @@ TOPICS = (
     "sends",
     "sessions",
     "spend",
+    "tasks",
     "transcripts",
     "turns",
     "upkeep",

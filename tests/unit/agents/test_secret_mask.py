@@ -1,8 +1,11 @@
 """Which forms of a secret are found in a text, and what comes in its place."""
 
 import base64
+import html
 import json
-from urllib.parse import quote
+import re
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
 
 import msgspec
 import pytest
@@ -63,6 +66,49 @@ def test_a_secret_is_found_in_json_and_in_the_quotes_of_python(value: str) -> No
     )
 
     assert [NAMED in mask.text(text) for text in texts] == [True] * 4
+
+
+def in_go(value: str) -> str:
+    """Return JSON as Go writes it, and others that protect pages."""
+    text = json.dumps(value)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+@pytest.mark.req("M9", "W35")
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda value: quote(value, safe=""),
+        quote,
+        quote_plus,
+        lambda value: re.sub("%..", lambda found: found[0].lower(), quote(value, safe="")),
+        html.escape,
+        lambda value: json.dumps(value).replace("/", "\\/"),
+        in_go,
+    ],
+)
+def test_a_secret_is_found_in_addresses_pages_and_the_json_of_others(
+    write: Callable[[str], str],
+) -> None:
+    value = "mari/mba+01 23<value>&x=y~"
+    whole = f"https://x/?k={write(value)}&n=1"
+    mask = mask_of(TOKEN=value)
+    streamed = StreamedMask(mask)
+    shown = [*map(streamed.feed, whole), streamed.close()]
+
+    assert NAMED in mask.text(whole)
+    assert "mari" not in mask.text(whole)
+    assert "".join(shown) == mask.text(whole)
+
+
+@pytest.mark.req("M9", "W35")
+def test_a_long_secret_is_found_in_the_lines_of_base64() -> None:
+    value = "".join(f"{number:x}" for number in range(100))
+    coded = base64.encodebytes(value.encode()).decode()
+
+    masked = mask_of(TOKEN=value).text(f"said:\n{coded}")
+
+    assert masked == "said:\n" + f"{NAMED}\n" * len(coded.splitlines())
 
 
 @pytest.mark.req("M9")

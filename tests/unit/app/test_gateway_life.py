@@ -20,11 +20,12 @@ from hermes.ops.logs import LogPlan, set_up
 from hermes.ports.clock import SystemClock
 from tests.unit.app.faulty_home import children, held, make_home
 
-TAKEN = ("listener", "client", "providers", "store", "provider keys", "search")
+TAKEN = ("listener", "client", "providers", "store", "provider keys", "search", "v1")
 STARTED = (
     "server",
     "mcp",
     "secrets",
+    "programs",
     "terminal",
     "lanes",
     "agent checks",
@@ -40,11 +41,13 @@ STARTED = (
     "connections",
     "hooks",
     "retention",
+    "task pushes",
 )
 DRAINED = ("hooks", "inbox", "lanes", "senders")
 STOPPED = (
     "watch",
     "retention",
+    "task pushes",
     "server",
     "connections",
     "secrets",
@@ -65,6 +68,8 @@ STOPPED = (
     "senders",
     "ledger",
     "search fill",
+    "programs",
+    "v1",
     "search",
     "provider keys",
     "store",

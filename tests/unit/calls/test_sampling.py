@@ -11,7 +11,7 @@ from hermes.calls.sampling import (
     with_sampling,
 )
 from hermes.message.chat import user_text
-from hermes.ports.provider import ModelRequest
+from hermes.ports.provider import ModelRequest, ToolSpec
 from hermes.provider_kit.capabilities import service_options
 
 REQUEST = ModelRequest(model="", messages=(user_text("hello"),))
@@ -83,3 +83,21 @@ def test_what_a_model_does_not_take_is_not_said_to_be_what_a_call_was_made_with(
     )
 
     assert sent_sampling(asked, service_options(wire, service)) == kept
+
+
+@pytest.mark.req("G4")
+@pytest.mark.parametrize(
+    ("wire", "model", "kept"),
+    [
+        ("openai", "gpt-5.2", {"reasoning": "low"}),
+        ("openai", "gpt-5.6-sol", {}),
+        ("responses", "gpt-5.6-sol", {"reasoning": "low"}),
+    ],
+)
+def test_an_effort_that_tools_kept_back_is_not_said_to_be_what_a_call_was_made_with(
+    wire: str, model: str, kept: dict[str, object]
+) -> None:
+    tool = ToolSpec("look", "Looks.", msgspec.Raw(b"{}"))
+    asked = msgspec.structs.replace(REQUEST, model=model, reasoning="low", tools=(tool,))
+
+    assert sent_sampling(asked, service_options(wire, "openai")) == kept

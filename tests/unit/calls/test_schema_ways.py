@@ -5,6 +5,7 @@ import json
 import msgspec
 import pytest
 
+from hermes.calls.request_fit import fit
 from hermes.calls.schema_ways import (
     as_json,
     as_tool,
@@ -26,7 +27,9 @@ from hermes.ports.provider import (
     ToolChoice,
     ToolSpec,
 )
+from hermes.provider_kit.capabilities import service_options
 
+REQUIRED = ToolChoice("required")
 CLOCK = ToolSpec("clock", "Tells the time.", msgspec.Raw(b'{"type":"object"}'))
 RAW = msgspec.Raw(b'{"type":"object","properties":{"n":{"type":"integer"}}}')
 ASKED = ModelRequest(
@@ -72,6 +75,21 @@ def test_the_way_follows_from_what_the_model_can_do():
     assert way_of(tools_only, "m", asking({"type": "array"})) == "words"
     assert way_of(tools_only, "m", asking({"anyOf": []})) == "words"
     assert way_of(plain, "m", free) == "native"
+
+
+@pytest.mark.req("M5", "M6")
+def test_a_model_that_nothing_forces_to_call_a_tool_is_asked_in_words():
+    options = service_options("anthropic")
+    one = msgspec.structs.replace(info(tools=True, schema=False), options=options)
+    must = msgspec.structs.replace(ASKED, schema=None, tools=(CLOCK,), tool_choice=REQUIRED)
+    forced = msgspec.structs.replace(must, model="claude-opus-5")
+    free = msgspec.structs.replace(must, model="claude-fable-5")
+
+    assert way_of(one, "claude-opus-5", ASKED) == "tool"
+    assert way_of(one, "claude-fable-5", ASKED) == "words"
+    assert fit(forced, one, whole=False).request is forced
+    spoken = fit(free, one, whole=False)
+    assert (spoken.speaks_tools, spoken.request.tools) == (True, ())
 
 
 @pytest.mark.req("M6", "M4")

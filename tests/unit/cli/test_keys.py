@@ -34,6 +34,20 @@ def test_a_key_that_stores_responses_says_so_and_others_do_not(hermes, gateway):
     assert listed.stdout.count("stores responses") == 1
 
 
+@pytest.mark.req("A22", "M11")
+def test_m11_a_key_and_a_token_that_may_delegate_say_so_and_others_do_not(hermes, gateway):
+    key = hermes("keys", "create", "--user", "ann", "--delegate")
+    hermes("keys", "create", "--user", "bob")
+    hermes("token", "create", "--role", "operator", "--delegate")
+    hermes("token", "create", "--role", "operator")
+    viewer = hermes("token", "create", "--role", "viewer", "--delegate")
+
+    assert "of ann: may delegate." in key.stderr
+    assert hermes("keys", "list").stdout.count("may delegate") == 1
+    assert hermes("token", "list", "--wide").stdout.count("may delegate") == 1
+    assert (viewer.returncode, "cannot delegate" in viewer.stderr) == (1, True)
+
+
 @pytest.mark.req("A22")
 def test_every_limit_reaches_the_gateway(hermes, gateway):
     made = hermes(

@@ -29,7 +29,7 @@ READ_ELSEWHERE = MappingProxyType(
     {
         "TaskKeywordSettings": "routing.tasks.keywords_of, by the names of the task types",
         "AliasSettings": "config.aliases.provider_meant, which routing calls",
-        "AgentRuleSettings": "config.chat_settings.conditions, which hermes.agents calls",
+        "MessageConditions": "config.chat_settings.conditions, which hermes.agents calls",
         "Settings.preset": "config.load, which reads the preset below the other layers",
     }
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.config import show
+from hermes.errors import ConfigurationError
 
 SECRET = "canary-0123456789"
 
@@ -155,3 +156,46 @@ def test_a_variable_of_the_environment_or_of_the_file_is_read_by_name(write, loa
 
     found = {name: loaded.variable(name) for name in ("ONLY_HERE", "BOTH", "NOWHERE")}
     assert found == {"ONLY_HERE": "from-the-file", "BOTH": "from-the-environment", "NOWHERE": None}
+
+
+@pytest.mark.req("W35", "W37")
+def test_the_secret_of_oauth_is_named_and_never_shown(write, load_home):
+    write(
+        yaml="""\
+mcp:
+  servers:
+    a:
+      url: "https://a.example.org/mcp"
+      oauth: {issuer: "https://login.example.org", grant: client_credentials, client_id: hermes,
+              client_secret: "${MY_SECRET}"}
+""",
+        dotenv=f"MY_SECRET={SECRET}\n",
+    )
+
+    loaded = load_home()
+
+    secret = loaded.settings.mcp.servers["a"].oauth.client_secret
+    assert secret.get_secret_value() == SECRET
+    assert SECRET not in json.dumps(show(loaded, origin=True)) + repr(loaded)
+
+
+@pytest.mark.req("W37")
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        ('{command: x, oauth: {issuer: "https://l.example.org"}}', "the server is a program"),
+        ('{url: "https://a.example.org/", oauth: {scope: all}}', "oauth.issuer"),
+        ('{url: "https://a.example.org/", oauth: {issuer: "http://l.example.org"}}', "https"),
+        ('{url: "https://a.example.org/", oauth: {issuer: "http://10.0.0.1"}}', "https"),
+        (
+            '{url: "https://a.example.org/", oauth: {issuer: "https://l.example.org", '
+            "grant: client_credentials}}",
+            "an id and a secret",
+        ),
+    ],
+)
+def test_what_would_get_no_token_or_show_it_is_refused(write, load_home, server, told):
+    write(yaml=f"mcp: {{servers: {{a: {server}}}}}")
+
+    with pytest.raises(ConfigurationError, match=told):
+        load_home()

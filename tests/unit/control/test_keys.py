@@ -90,6 +90,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
         requests_per_minute=60,
         max_output_tokens=512,
         store_responses=True,
+        read_history=True,
         lifetime_s=3_600.0,
     )
 
@@ -99,6 +100,7 @@ async def test_a_key_has_the_limits_that_were_asked_for(operations):
         assert getattr(key, name) == getattr(wanted, name)
     assert (key.requests_per_minute, key.max_output_tokens) == (60, 512)
     assert key.store_responses
+    assert key.read_history
     assert (key.created_at, key.expires_at) == (NOW, NOW + 3_600)
 
 

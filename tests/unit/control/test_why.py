@@ -19,7 +19,7 @@ from hermes.ports.outbox import DeliveryRecord
 from hermes.ports.steps import Step, TimelineEvent
 from hermes.ports.store import Store
 from hermes.ports.timeline import Timeline
-from hermes.ports.turns import LaneView, MessageRecord, TurnResult
+from hermes.ports.turns import BranchTurn, LaneView, MessageRecord, TurnResult
 
 T = 1_700_000_000.0
 LANE = "agent:main:rest:dm:c1"
@@ -102,6 +102,12 @@ class _Turns:
 
     async def view(self, lane: str) -> LaneView:
         return LaneView(lane=lane, fence=1, epoch=0, head=0, message=self._head)
+
+    async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
+        return ()
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        return BranchTurn(message=message)
 
 
 class _Approvals:

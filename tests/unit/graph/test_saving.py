@@ -127,7 +127,7 @@ def test_a_name_that_is_taken_and_one_that_is_not() -> None:
 
     with pytest.raises(Conflict, match="is at version 3, not at -1"):
         MessageGraph([user("x")], name="talk", storage=storage).save()
-    with pytest.raises(NotFound, match=r"no branch 'b' of a graph 'talk'; its branches are: main"):
+    with pytest.raises(NotFound, match=r"'talk' has no branch 'b'; its branches are: main"):
         MessageGraph.open("talk", storage, branch="b")
 
 

@@ -19,6 +19,9 @@ HEAD_BYTES = msgspec.json.encode(BackupHead(format=FORMAT, version="1", made_at=
 Change = Callable[[tarfile.TarInfo], None]
 
 
+DEEP = b'{"x":' * 4_000
+
+
 def manifest_of(*files: tuple[str, bytes]) -> bytes:
     """Return a manifest that is right about the files."""
     entries = [
@@ -159,6 +162,8 @@ def test_a_name_that_fills_the_memory_is_refused_unread(tmp_path: Path) -> None:
     [
         ([(HEAD, HEAD_BYTES), DATABASE], "no manifest at its end"),
         ([(HEAD, HEAD_BYTES), DATABASE, (MANIFEST, b"{")], "manifest cannot be read"),
+        ([(HEAD, HEAD_BYTES), DATABASE, (MANIFEST, DEEP)], "manifest cannot be read"),
+        ([(HEAD, DEEP), DATABASE, (MANIFEST, manifest_of(DATABASE))], "head cannot be read"),
         ([(HEAD, HEAD_BYTES), (MANIFEST, manifest_of(DATABASE))], "is missing in the archive"),
         ([(HEAD, HEAD_BYTES), DATABASE, (MANIFEST, manifest_of())], "is missing in its manifest"),
         ([*whole(DATABASE), ("home/x", b"x")], "files after its manifest"),

@@ -17,6 +17,7 @@ from hermes.pipeline.stages.answer_command import command_stage
 from hermes.pipeline.turn import Turn
 from hermes.ports.command import ChatCommand, CommandCall
 from hermes.sessions.commands import CommandBook, CommandSpec, TypedCommand
+from hermes.tools.mcp.chat_offers import ChatOffers
 from tests.unit.calls.test_stream_timeout import pass_by, run
 from tests.unit.pipeline.stage_parts import Context, make_event, make_turn
 
@@ -59,6 +60,7 @@ class Services:
     commands: CommandBook = field(
         default_factory=lambda: CommandBook((CommandSpec(name="weather", about="the weather"),))
     )
+    mcp: ChatOffers | None = None
 
 
 async def _credits(turn: Turn, ctx: Context[Services], argument: str) -> Turn | Reply:

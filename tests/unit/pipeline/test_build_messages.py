@@ -15,7 +15,10 @@ from hermes.pipeline.session_context import ENDED, ProcessNews, no_news
 from hermes.pipeline.stages.build_messages import build_messages
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
+from hermes.skills.book import SkillBook
 from hermes.testing.manual_time import ManualClock
+from hermes.tools.mcp.chat_offers import ChatOffers
+from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import PICTURE, Context, Zone, make_event, make_turn, said
 
 PLAIN = Settings(sessions=SessionSettings(context=False))
@@ -59,7 +62,10 @@ class Services:
     settings: Settings = PLAIN
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
+    skills: SkillBook | None = None
+    tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
     process_news: ProcessNews = no_news
+    mcp: ChatOffers | None = None
 
 
 def personal(turn: Turn) -> Turn:

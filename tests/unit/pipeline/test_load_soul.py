@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
+from hermes.agents.roster import Roster
 from hermes.config import AgentSettings, MemorySettings, SessionSettings, Settings
 from hermes.message.chat import ChatMessage
 from hermes.message.event import MessageEvent
@@ -15,7 +16,9 @@ from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
 from hermes.sessions.commands import CommandBook
+from hermes.skills.book import SkillBook
 from hermes.testing.manual_time import ManualClock
+from hermes.tools.tool_sets import ToolSets
 from tests.unit.pipeline.stage_parts import LANE, Context, Zone, make_event, make_turn, said
 
 AGENT = AgentSettings(system_prompt="You are Hermes.")
@@ -77,6 +80,9 @@ class Services:
     settings: Settings = PLAIN
     clock: ManualClock = field(default_factory=ManualClock)
     resets: Zone = field(default_factory=Zone)
+    roster: Roster = field(default_factory=lambda: Roster({}, default=""))
+    skills: SkillBook | None = None
+    tool_sets: ToolSets = field(default_factory=lambda: ToolSets({}))
 
 
 def turn_of(event: MessageEvent | None = None, *history: ChatMessage, head: int = 0) -> Turn:

@@ -10,6 +10,7 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
 from hermes.pipeline import plan, stages
 from hermes.pipeline.plan import END, PREPARE, Stage, next_stage
+from hermes.pipeline.stages.call_adapter import call_adapter
 from hermes.pipeline.stages.call_model import call_model
 from hermes.pipeline.stages.run_tools import run_tools
 from hermes.pipeline.stages.save import save
@@ -32,9 +33,11 @@ def test_a4_a_turn_is_prepared_in_this_order() -> None:
         "resolve_user",
         "answer_command",
         "check_credits",
+        "run_task_commands",
         "fetch_media",
         "load_history",
         "load_soul",
+        "use_skill",
         "route_images",
         "build_messages",
         "gate_tools",
@@ -54,6 +57,19 @@ def test_a4_pictures_come_first_then_the_model_then_its_tools_then_the_model_aga
 
     assert walk == [see_images, call_model, run_tools, call_model, None]
     assert END is save
+
+
+@pytest.mark.req("A4", "A25")
+def test_a4_an_agent_with_another_runtime_has_its_adapter_called() -> None:
+    made = make_turn()
+    settings = made.agent.settings.model_copy(update={"runtime": "claude_local"})
+    agent = msgspec.structs.replace(made.agent, settings=settings)
+    turn = msgspec.structs.replace(
+        made, agent=agent, pending_images=PendingImages(intent="general", own=1)
+    )
+    spoken = turn.plus(ChatMessage("assistant", (TextPart("done"),)), ordinal=1)
+
+    assert [next_stage(one) for one in (turn, spoken)] == [call_adapter, None]
 
 
 @pytest.mark.req("A4")

@@ -15,16 +15,18 @@ from hermes.message.outcome import BusyPolicy, DeliveryState, MessageState, Outc
 from hermes.message.parts import TextPart, ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.pipeline.approval_waits import ApprovalWait, binding
-from hermes.pipeline.needs import Follow, PutChild
+from hermes.pipeline.needs import Follow, PutChild, StopTurn
 from hermes.pipeline.questions import Questions
 from hermes.pipeline.stages.run_tools import run_tools
+from hermes.pipeline.teams import TeamLocks
 from hermes.pipeline.turn import Turn
 from hermes.ports.approvals import Approval, ApprovalState, AskedQuestion
 from hermes.ports.channel import Acceptance
+from hermes.ports.keys import CallerKey
 from hermes.ports.memory import Soul
 from hermes.ports.steps import Step, StepState
 from hermes.ports.tool import Approver, Tool, ToolContext, ToolTraits
-from hermes.ports.turns import LaneView, MessageRecord
+from hermes.ports.turns import LaneView, MessageRecord, TurnResult
 from hermes.ports.upward import Progress
 from hermes.sessions.commands import CommandBook
 from hermes.testing.manual_time import ManualClock
@@ -65,6 +67,18 @@ class Lanes:
     async def view(self, lane: str) -> LaneView:
         return LaneView(lane=lane, fence=1, epoch=0, head=0, message=None)
 
+    async def first(self, lane: str) -> MessageRecord | None:
+        raise AssertionError("no subagent is started in these tests")
+
+    async def below(self, lane: str) -> tuple[MessageRecord, ...]:
+        raise AssertionError("no task is given in these tests")
+
+    async def count_below(self, lane: str) -> int:
+        raise AssertionError("no task is given in these tests")
+
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
+        raise AssertionError("no task is given in these tests")
+
 
 @dataclass(frozen=True)
 class Souls:
@@ -96,8 +110,14 @@ class Approvals(Table[Approval]):
         return False
 
 
-class States:
+class Inbox:
     async def state(self, message_id: str) -> MessageState | None:
+        return None
+
+    async def get(self, message_id: str, /) -> MessageRecord | None:
+        return None
+
+    async def result(self, message_id: str) -> TurnResult | None:
         return None
 
 
@@ -106,7 +126,8 @@ class Store:
     turns: Lanes = field(default_factory=Lanes)
     souls: Souls = Souls()
     approvals: Approvals = field(default_factory=Approvals)
-    inbox: States = field(default_factory=States)
+    inbox: Inbox = field(default_factory=Inbox)
+    keys: Table[CallerKey] = field(default_factory=Table)
 
     def digest(self, content: bytes) -> bytes:
         return digest(content)
@@ -115,6 +136,13 @@ class Store:
 class Agents:
     async def get(self, name: str, /) -> Agent:
         return Agent(name, AgentSettings())
+
+    async def find(self, name: str, /) -> Agent | None:
+        return Agent(name, AgentSettings())
+
+
+def _no_stop(lane: str, by: str, *, message_id: str | None) -> None:
+    raise AssertionError("no task is stopped in these tests")
 
 
 async def _no_child(event: MessageEvent, lane: str) -> Acceptance:
@@ -154,6 +182,12 @@ class Services:
     media: None = None
     resets: Zone = field(default_factory=Zone)
     mask_result: MaskResult = unmasked
+    stop_turn: StopTurn = _no_stop
+    team_locks: TeamLocks = field(default_factory=TeamLocks)
+
+    @property
+    def wake_lane(self) -> Callable[[str], None]:
+        return self.woken.append
 
     @property
     def wake_outbox(self) -> Callable[[str], None]:

@@ -402,7 +402,7 @@ async def test_w27_a_scheduled_reply_answers_no_message_of_its_chat() -> None:
 @pytest.mark.req("G5", "J23")
 async def test_g5_a_call_that_nearly_filled_the_context_leaves_the_job_that_sums_up() -> None:
     full = Usage(tokens_in=690, tokens_out=20)
-    turn = answered()
+    turn = msgspec.structs.replace(answered(), history=(said("user", "what was said " * 150),))
     call = NewCall(id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=full)
     ctx = context()
 
@@ -411,6 +411,19 @@ async def test_g5_a_call_that_nearly_filled_the_context_leaves_the_job_that_sums
     job = committed(ctx).jobs[-1]
     assert (job.kind, job.key, job.due_at) == ("compact", f"compact:{LANE}#0", NOW)
     assert "jobs" in ctx.services.woken
+
+
+@pytest.mark.req("G5")
+async def test_g5_a_context_that_other_things_than_the_conversation_fill_leaves_no_such_job() -> (
+    None
+):
+    full = Usage(tokens_in=690, tokens_out=20)
+    call = NewCall(id="m_1.1", model="house:small", seen=1, lead=(), start=0, at=NOW, usage=full)
+    ctx = context()
+
+    await save(msgspec.structs.replace(answered(), calls=(call,)), ANSWER, ctx)
+
+    assert [job.kind for job in committed(ctx).jobs if job.kind == "compact"] == []
 
 
 @pytest.mark.req("G5")

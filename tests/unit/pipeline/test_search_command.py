@@ -24,6 +24,7 @@ class Search:
 class Services:
     search: Search
     settings: Settings = field(default_factory=Settings)
+    store: None = None
 
 
 @pytest.mark.parametrize(

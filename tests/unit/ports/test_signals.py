@@ -16,6 +16,9 @@ class Lanes:
     def arrived(self, lane: str, *, message_id: str, busy: BusyPolicy) -> None:
         self.heard.append(("arrived", lane, message_id, busy.value))
 
+    def interrupt(self, lane: str, by: str, *, message_id: str | None) -> None:
+        self.heard.append(("interrupt", lane, by, message_id or ""))
+
 
 def test_a_signal_is_dropped_until_somebody_listens() -> None:
     signals, lanes = Signals(), Lanes()
@@ -27,10 +30,24 @@ def test_a_signal_is_dropped_until_somebody_listens() -> None:
     signals.add_outbox(woken.append)
     signals.wake_lane("ann")
     signals.arrived("ann", message_id="m_1", busy=BusyPolicy.QUEUE)
+    signals.interrupt("ann", "m_2", message_id="m_1")
     signals.wake_outbox("telegram")
 
-    assert lanes.heard == [("wake", "ann"), ("arrived", "ann", "m_1", "queue")]
+    assert lanes.heard == [
+        ("wake", "ann"),
+        ("arrived", "ann", "m_1", "queue"),
+        ("interrupt", "ann", "m_2", "m_1"),
+    ]
     assert woken == ["telegram"]
+
+
+def test_a_lane_is_woken_whose_message_is_to_end() -> None:
+    signals, lanes = Signals(), Lanes()
+    signals.add_lanes(lanes)
+
+    signals.stopped("ann", by="bob", message_id="m_1")
+
+    assert lanes.heard == [("interrupt", "ann", "bob", "m_1"), ("wake", "ann")]
 
 
 def test_a_lane_runs_while_it_is_busy() -> None:

@@ -96,12 +96,11 @@ def test_a_key_that_cannot_be_one_is_refused_by_name_and_not_shown(field, key):
     assert key not in str(caught.value)
 
 
-OLDEST = Traits(budget=False, adaptive=False, sampling=True, schema=False, forced_tools=True)
+OLDEST = Traits(budget=False, adaptive=False, sampling=True, schema=False)
 SECOND = msgspec.structs.replace(OLDEST, budget=True)
 WITH_SCHEMA = msgspec.structs.replace(SECOND, schema=True)
 BOTH = msgspec.structs.replace(WITH_SCHEMA, adaptive=True)
 BY_EFFORT = msgspec.structs.replace(BOTH, budget=False, sampling=False)
-NEWEST = msgspec.structs.replace(BY_EFFORT, forced_tools=False)
 
 
 @pytest.mark.req("M1")
@@ -119,9 +118,8 @@ NEWEST = msgspec.structs.replace(BY_EFFORT, forced_tools=False)
         ("claude-sonnet-4-6", BOTH),
         ("claude-opus-4-7", BY_EFFORT),
         ("claude-sonnet-5", BY_EFFORT),
-        ("claude-fable-5-1", NEWEST),
-        ("claude-opus-5-5", NEWEST),
-        ("claude-mythos-preview", NEWEST),
+        ("claude-opus-5-5", BY_EFFORT),
+        ("claude-mythos-preview", BY_EFFORT),
         ("kimi-k2", SECOND),
     ],
 )

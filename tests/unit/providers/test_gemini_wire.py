@@ -206,7 +206,8 @@ def test_a_choice_of_tool_is_translated(choice, sent):
 @pytest.mark.parametrize(
     ("model", "told", "sent"),
     [
-        (NEW, None, {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
+        (NEW, None, {"includeThoughts": True, "thinkingLevel": "HIGH"}),
+        ("gemini-3.1-pro-preview", None, {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
         ("models/gemini-3-flash", None, {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
         ("gemini-flash-latest", None, {"includeThoughts": True, "thinkingLevel": "MEDIUM"}),
         (OLD, None, {"includeThoughts": True, "thinkingBudget": 8192}),
@@ -224,10 +225,39 @@ def test_effort_is_told_in_the_words_that_the_model_knows(model, told, sent):
 
 @pytest.mark.req("M1")
 @pytest.mark.parametrize(
-    ("model", "sent"),
-    [(OLD, {"thinkingConfig": {"thinkingBudget": 0}}), ("gemini-2.5-pro", {}), (NEW, {})],
+    ("model", "budget", "sent"),
+    [
+        (OLD, 32_000, {"thinkingBudget": 24_576}),
+        ("gemini-2.5-pro", 64_000, {"thinkingBudget": 32_768}),
+        ("gemini-2.5-pro", 100, {"thinkingBudget": 128}),
+        ("gemini-2.5-flash-lite", 100, {"thinkingBudget": 512}),
+        (OLD, 100, {"thinkingBudget": 100}),
+        ("gemini-3.5-flash", 1_024, {"thinkingLevel": "LOW"}),
+        ("gemini-3.5-flash", 8_000, {"thinkingLevel": "MEDIUM"}),
+        ("gemini-3.5-flash", 32_000, {"thinkingLevel": "HIGH"}),
+    ],
 )
-def test_no_reasoning_is_a_budget_of_zero_where_the_model_can_do_without(model, sent):
+def test_a_budget_is_one_that_the_model_takes(model, budget, sent):
+    settings = msgspec.structs.replace(SETTINGS, model=model)
+
+    config = body_of(settings=settings, reasoning=budget)["generationConfig"]
+
+    assert config["thinkingConfig"] == {"includeThoughts": True, **sent}
+
+
+@pytest.mark.req("M1")
+@pytest.mark.parametrize(
+    ("model", "sent"),
+    [
+        (OLD, {"thinkingConfig": {"thinkingBudget": 0}}),
+        ("gemini-3-flash-preview", {"thinkingConfig": {"thinkingLevel": "MINIMAL"}}),
+        ("gemini-3.1-flash-lite", {"thinkingConfig": {"thinkingLevel": "MINIMAL"}}),
+        ("gemini-3.7-flash", {}),
+        ("gemini-2.5-pro", {}),
+        (NEW, {}),
+    ],
+)
+def test_no_reasoning_is_told_where_the_model_can_do_without(model, sent):
     settings = msgspec.structs.replace(SETTINGS, model=model)
 
     body = body_of(settings=settings, reasoning=0)

@@ -38,10 +38,17 @@ class SeenStore(MemoryAccessStore):
         expires_at: float | None,
         role: Role = "owner",
         parent: bytes | None = None,
+        may_delegate: bool = False,
     ) -> None:
         self.seen.append((kind, digest))
         await super().add(
-            kind, digest, label=label, expires_at=expires_at, role=role, parent=parent
+            kind,
+            digest,
+            label=label,
+            expires_at=expires_at,
+            role=role,
+            parent=parent,
+            may_delegate=may_delegate,
         )
 
 

@@ -9,8 +9,15 @@ from hermes.control.orders import ORDERS
 from hermes.http.same_origin import Origins
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
+from hermes.ports.gateway_api import GatewayApi
+from hermes.server.a2a.channel import A2aChannel, A2aParts
 from hermes.server.openapi import Json, openapi_document, plain_page
 from hermes.server.v1.endpoints import ENDPOINTS
+
+
+def never(_gateway_api: GatewayApi) -> A2aParts:
+    """Stand where a channel without requests makes its parts."""
+    raise AssertionError
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +29,7 @@ def document() -> Json:
         clock=SystemClock(),
         make_id=str,
     )
-    made = openapi_document([*rest.endpoints(), *ENDPOINTS])
+    made = openapi_document([*rest.endpoints(), *A2aChannel(never).endpoints(), *ENDPOINTS])
     # As it is sent, and not as it was made.
     return dict(msgspec.json.decode(msgspec.json.encode(made)))
 
@@ -51,7 +58,7 @@ def test_every_order_is_described_with_its_role_and_its_line_of_help(document: J
 def test_messages_and_the_model_apis_are_described_too(document: Json) -> None:
     paths = document["paths"]
 
-    assert {"/api/messages", "/api/messages/{id}"} <= paths.keys()
+    assert {"/api/messages", "/api/messages/{id}", "/workspaces/{id}/a2a"} <= paths.keys()
     assert {path for path in paths if path.startswith("/v1/")} == {
         "/v1/chat/completions",
         "/v1/completions",

@@ -34,12 +34,14 @@ STORED = {
 KEPT_AS_JSON = "passed on as JSON or ignored; nothing here counts with it"
 CHECKED_LATER = "checked like the settings of an agent in config.yaml, in size and depth too"
 EXEMPT = {
+    "AgentChange.adapter": CHECKED_LATER,
     "AgentChange.approvals": CHECKED_LATER,
     "AgentChange.response_schema": CHECKED_LATER,
     "AssistantMessage.reasoning_details": KEPT_AS_JSON,
     "Image.transformations": KEPT_AS_JSON,
     "MessagesBody.container": KEPT_AS_JSON,
     "MessagesBody.mcp_servers": KEPT_AS_JSON,
+    "NewAgent.adapter": CHECKED_LATER,
     "NewAgent.approvals": CHECKED_LATER,
     "NewAgent.response_schema": CHECKED_LATER,
     "OutputConfig.task_budget": KEPT_AS_JSON,

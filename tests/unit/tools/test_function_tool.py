@@ -1,5 +1,6 @@
 """A function with hints and a docstring is a tool: what the model is told, and how it is called."""
 
+import asyncio
 import threading
 from dataclasses import dataclass
 from datetime import date
@@ -353,6 +354,35 @@ async def test_failures_are_told_to_the_model() -> None:
         "the tool late crashed: TimeoutError",
         "the tool odd returned a object, which is neither text nor JSON",
     ]
+
+
+@pytest.mark.req("A17")
+async def test_what_a_tool_cancels_of_its_own_does_not_cancel_the_turn() -> None:
+    begun = asyncio.Event()
+
+    @tool
+    async def cancel() -> str:
+        """Wait for something that is cancelled."""
+        helper = asyncio.create_task(asyncio.sleep(60))
+        helper.cancel()
+        await helper
+        return "never"
+
+    @tool
+    async def wait() -> str:
+        """Wait for something that never comes."""
+        begun.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    crashed = await ran(cancel)
+    stopped = asyncio.create_task(ran(wait))
+    await begun.wait()
+    stopped.cancel()
+
+    assert (crashed.failed, crashed.text) == (True, "the tool cancel crashed: CancelledError")
+    with pytest.raises(asyncio.CancelledError):
+        await stopped
 
 
 @pytest.mark.req("A9")

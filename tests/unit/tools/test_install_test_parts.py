@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[3] / "tools" / "install_test_parts.sh"
-SERVERS = dict(re.findall(r"^(mcp_\w+|synapse)='([^']+)'$", SCRIPT.read_text(), flags=re.MULTILINE))
+SERVERS = dict(
+    re.findall(r"^(mcp_\w+|synapse|agents)='([^']+)'$", SCRIPT.read_text(), flags=re.MULTILINE)
+)
 
 
 _ROWS = re.compile(r"^parts=\(\n(.*?)\n\)", re.MULTILINE | re.DOTALL)

@@ -41,7 +41,7 @@ from hermes.message.outcome import MessageState
 from hermes.message.source import Source
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.clock import Clock
-from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
+from hermes.ports.gateway_api import ApiEndpoint, Caller, GatewayApi
 from hermes.ports.work_files import WorkFiles
 
 
@@ -164,7 +164,7 @@ class _Api:
             message = read_message(raw)
             sender = message.sender or caller.sender
             check_sender(sender, caller)
-            ticket = await self._accept(message, sender=sender, token=caller.id)
+            ticket = await self._accept(message, sender=sender, caller=caller)
         except (Refused, TryLater) as error:
             return error_response(error, refusal=await self._note(error, message))
         if wants_events(exchange.headers):
@@ -189,9 +189,16 @@ class _Api:
             )
         return json_response(status_view(status))
 
-    async def _accept(self, message: RestMessage, *, sender: str, token: str) -> Ticket:
+    async def _accept(self, message: RestMessage, *, sender: str, caller: Caller) -> Ticket:
         now, source = self._clock.now(), await self._source(message, sender=sender)
-        event = to_event(message, source=source, now=now, make_id=self._make_id, token=token)
+        event = to_event(
+            message,
+            source=source,
+            now=now,
+            make_id=self._make_id,
+            token=caller.id,
+            may_delegate=caller.may_delegate,
+        )
         accepted = await self._gateway_api.accept(event)
         return Ticket(
             id=accepted.message_id,

@@ -28,7 +28,8 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     the model by its route. If the conversation waits for an approval, a message that `denies_approval`
     denies it and is answered; another one waits for it. A `temporary` message begins a conversation that
     uses nothing of others and leaves nothing to them. Without a `sender`, the token that is shown
-    writes to the `agent`; `context_id` is another word for `conversation`.
+    writes to the `agent`; `context_id` is another word for `conversation`. A `skill` is run as if the
+    text began with its command.
     """
 
     sender: ShortText | None = None
@@ -41,6 +42,7 @@ class RestMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     task: TaskType | None = None
     denies_approval: bool = False
     temporary: bool = False
+    skill: ShortText | None = None
 
     @property
     def context(self) -> str | None:
@@ -72,8 +74,12 @@ def to_event(
     now: float,
     make_id: MakeId,
     token: str = "",
+    may_delegate: bool = False,
 ) -> MessageEvent:
-    """Return the message as an event; `token` is the id of the token that was used."""
+    """Return the message as an event; `token` is the id of the token that was used.
+
+    With a token that `may_delegate` its text may be commands that give tasks to agents.
+    """
     return MessageEvent(
         account="default",
         route="api",
@@ -87,6 +93,8 @@ def to_event(
         task=message.task,
         denies_approval=message.denies_approval,
         is_temporary=message.temporary,
+        may_delegate=may_delegate,
+        skill=message.skill,
     )
 
 

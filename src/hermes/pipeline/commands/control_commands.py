@@ -1,7 +1,6 @@
 """Control commands: rows on a lane beside the session's, so that they pass a running turn."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -16,24 +15,17 @@ from hermes.pipeline.commands.effect import Effect, said_if_sending
 from hermes.pipeline.commands.help import unknown
 from hermes.pipeline.commands.plugin_commands import run_plugged
 from hermes.pipeline.commands.table import BESIDE
+from hermes.pipeline.needs import StopTurn
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.stages.save import build_commit, commit_patiently
 from hermes.pipeline.targets import target_of
 from hermes.pipeline.tool_questions import take_answer, was_asked
 from hermes.pipeline.turn import Turn
-from hermes.ports.turns import Commit, DeliveryStop
+from hermes.ports.turns import Commit, DeliveryStop, MessageRecord
 from hermes.sessions.commands import TypedCommand
 
 # A stranger's message stands beside the lane; this one was let in while it waited there.
 _SEND_AGAIN = "You are in now. Please send that again."
-
-
-class StopTurn(Protocol):
-    """Stops a turn if it still runs."""
-
-    def __call__(self, lane: str, by: str, *, message_id: str | None) -> None:
-        """Stop the turn of `message_id` on a lane, for the sake of the message `by`."""
-        ...
 
 
 class ControlPlane(msgspec.Struct, frozen=True):
@@ -55,11 +47,21 @@ async def run_command(turn: Turn, ctx: TurnContext, plane: ControlPlane) -> tupl
     reply, commit = await _committed(turn, ctx, reply, effect=effect)
     if effect.interrupts is not None:
         plane.interrupt(lane, turn.id, message_id=effect.interrupts)
-    for record in await ctx.services.store.turns.below(lane) if effect.stops_below else ():
+    for record in await _stopped_below(lane, ctx, effect=effect):
         plane.interrupt(record.lane, turn.id, message_id=record.id)
         plane.wake(record.lane)
     plane.wake(effect.wakes or lane)
     return reply, commit
+
+
+async def _stopped_below(
+    lane: str, ctx: TurnContext, *, effect: Effect
+) -> tuple[MessageRecord, ...]:
+    """Return what a command has stopped below a lane; it may wait for a person."""
+    if effect.interrupts is None and not effect.stops_below:
+        return ()
+    below = await ctx.services.store.turns.below(lane)
+    return tuple(one for one in below if one.interrupted_by is not None)
 
 
 async def _committed(

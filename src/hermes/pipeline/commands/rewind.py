@@ -47,7 +47,8 @@ async def retry(turn: Turn, ctx: TurnContext, argument: str) -> Turn | Reply:
     if last.person_id != turn.person_id:
         # Their words would be worked on with the memory, the tools and the credits of another.
         return _refused("The last message here is somebody else's; /retry answers only your own.")
-    if ctx.services.commands.read(last.said.text) is not None:
+    written = ctx.services.commands.read(last.said.text)
+    if written is not None and not (written.spec is not None and written.spec.is_skill):
         return _refused("Your last message was a command; send it again instead.")
     ctx.journal.note("retried", messages=last.length - 1)
     parts = tuple(part for part in last.said.parts if isinstance(part, TextPart))

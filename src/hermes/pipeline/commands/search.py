@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from hermes.errors import BadRequest, HermesError
 from hermes.message.session_key import base_lane
+from hermes.pipeline.accounts import may_read_history
 from hermes.pipeline.services import TurnContext
 from hermes.pipeline.turn import Turn
 from hermes.ports.search import FoundMessage, SearchAsk, Searcher
@@ -23,7 +24,8 @@ async def tell_search(turn: Turn, ctx: TurnContext, argument: str) -> str:
         return "Search is switched off here."
     if not argument:
         return _USE
-    is_private = source.chat_type == "dm" and source.thread_id is None
+    is_direct = source.chat_type == "dm" and source.thread_id is None
+    is_private = is_direct and await may_read_history(turn, ctx.services.store)
     asker = Searcher(turn.person_id, base_lane(turn.lane), is_private)
     try:
         result = await search.find(SearchAsk(text=argument, asker=asker, limit=_MOST_SHOWN))

@@ -3,7 +3,7 @@
 import msgspec
 
 from hermes.message.outcome import MessageState
-from hermes.message.session_key import base_lane
+from hermes.message.session_key import base_lane, root_lane, turn_branch
 from hermes.pipeline.background import tasks_of, title_of
 from hermes.pipeline.commands.effect import Effect
 from hermes.pipeline.services import Services, TurnContext
@@ -25,7 +25,8 @@ async def stop(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """
     lane = base_lane(turn.lane)
     running = _under_way(await ctx.services.store.turns.view(lane))
-    tasks, is_all = await tasks_of(ctx.services, lane), argument.lower() == "all"
+    is_all = argument.lower() == "all"
+    tasks = _left(await tasks_of(ctx.services, lane), running)
     sending = await ctx.services.store.outbox.is_sending(lane, target_of(turn.event))
     stopped = bool(running or (is_all and tasks))
     effect = Effect(
@@ -95,6 +96,15 @@ async def steer(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
     """Report how it is used: with a text behind it, `/steer` is a message and never comes here."""
     del turn, ctx, argument
     return Effect(text="Write /steer and what I should know while I work.")
+
+
+def _left(tasks: tuple[MessageRecord, ...], running: str | None) -> list[MessageRecord]:
+    """Return the tasks that go on if a running turn is stopped: not those that it has delegated."""
+    return [
+        one
+        for one in tasks
+        if running is None or not one.lane.startswith(turn_branch(root_lane(one.lane), running))
+    ]
 
 
 def _task(record: MessageRecord) -> str:

@@ -1,6 +1,6 @@
 """`/background`: something to do beside the conversation."""
 
-from hermes.message.session_key import base_lane
+from hermes.message.session_key import base_lane, is_background
 from hermes.pipeline.background import lane_of, put_task, tasks_of, title_of
 from hermes.pipeline.commands.effect import Effect, refused
 from hermes.pipeline.services import TurnContext
@@ -17,7 +17,8 @@ async def start_task(turn: Turn, ctx: TurnContext, argument: str) -> Effect:
         return refused("A command cannot be done in the background; say what I should do in words.")
     most = ctx.services.settings.busy.max_background
     own = lane_of(turn)
-    others = [one for one in await tasks_of(ctx.services, base_lane(turn.lane)) if one.lane != own]
+    tasks = await tasks_of(ctx.services, base_lane(turn.lane))
+    others = [one for one in tasks if one.lane != own and is_background(one.lane)]
     if len(others) >= most:
         return refused(
             f"I am doing as much in the background as I may already: {len(others)} "

@@ -11,6 +11,7 @@ from hermes.message.parts import TextPart
 from hermes.message.reply import Reply
 from hermes.pipeline.admission import CommandAccess, refusal_of
 from hermes.pipeline.commands.plugin_commands import HasPluginCommands, run_plugged
+from hermes.pipeline.commands.prompts import HasPrompts, use_prompt
 from hermes.pipeline.commands.table import IN_LANE
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
@@ -23,7 +24,7 @@ class CommandHooks(Protocol):
     async def refusal(self, written: TypedCommand, turn: Turn, /) -> Reply | None: ...
 
 
-class CommandServices(HasCommands, HasPluginCommands, Protocol):
+class CommandServices(HasCommands, HasPluginCommands, HasPrompts, Protocol):
     """What `answer_command` uses: the commands, and who may use them."""
 
     @property
@@ -48,6 +49,9 @@ def command_stage(
         written = services.commands.read(turn.event.text)
         if written is None or written.spec is None or written.spec.beside:
             return turn
+        if written.spec.is_skill:
+            # `use_skill` decides: whose conversation it is has to be known.
+            return turn
         ctx.journal.note("command", name=written.name)
         refusal = refusal_of(written.spec, turn, services.reception)
         if refusal is None and services.hooks is not None:
@@ -55,6 +59,8 @@ def command_stage(
         if refusal is not None:
             return refusal
         act = table.get(written.name)
+        if act is None and written.name not in services.plugged:
+            return await use_prompt(turn, written, services.mcp)
         if act is None:
             return Reply(parts=(TextPart(await run_plugged(written, turn, services)),))
         return await act(turn, ctx, written.argument)

@@ -17,8 +17,10 @@ from hermes.message.reply import Reply
 from hermes.pipeline.message_notes import said_parts, told_beside
 from hermes.pipeline.needs import StageContext, TimelineWriter
 from hermes.pipeline.session_context import ENDED, PlaceServices, ProcessNews, around
+from hermes.pipeline.session_skills import SkillServices, skill_news
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
+from hermes.tools.mcp.chat_offers import ChatOffers
 
 
 class RecallsFacts(Protocol):
@@ -35,7 +37,7 @@ class KnowsFacts(Protocol):
     async def of(self, person_id: str) -> tuple[Fact, ...]: ...
 
 
-class MessageServices(PlaceServices, Protocol):
+class MessageServices(PlaceServices, SkillServices, Protocol):
     """What `build_messages` uses: the session's place, recall and facts."""
 
     @property
@@ -44,6 +46,8 @@ class MessageServices(PlaceServices, Protocol):
     def facts(self) -> KnowsFacts: ...
     @property
     def process_news(self) -> ProcessNews: ...
+    @property
+    def mcp(self) -> ChatOffers | None: ...
 
 
 _Context = StageContext[MessageServices, TimelineWriter]
@@ -55,7 +59,13 @@ async def build_messages(turn: Turn, ctx: _Context) -> Turn | Reply:
         # The message stands in the conversation already, with what was told beside it.
         return turn
     parts = said_parts(turn.event)
-    beside = (*await told_beside(turn.event, turn.history), *await _ended(turn, ctx))
+    beside = (
+        *((turn.instructions,) if turn.instructions else ()),
+        *await told_beside(turn.event, turn.history),
+        *await _ended(turn, ctx),
+        *await _attached(turn, ctx),
+        *skill_news(turn, ctx.services, notes=_notes),
+    )
     if not turn.is_personal:
         return _with_user(turn, parts, sections=(*beside, *_news(turn, ctx)))
     recalled = await ctx.services.recall.of(turn.person_id, turn.event.text)
@@ -86,6 +96,17 @@ async def _ended(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return which background processes ended since the model was last told."""
     lines = await ctx.services.process_news(turn.person_id, turn.lane, turn.id)
     return ("\n".join((ENDED, *lines)),) if lines else ()
+
+
+async def _attached(turn: Turn, ctx: _Context) -> tuple[str, ...]:
+    """Return the resources of MCP servers that the person names, read now.
+
+    Models and servers attach nothing: a server could have another one's resources read to it.
+    """
+    offers, event = ctx.services.mcp, turn.event
+    if offers is None or event.internal or turn.is_prompt:
+        return ()
+    return await offers.attached(event.text, platform=event.source.platform)
 
 
 async def _known(turn: Turn, ctx: _Context, recalled: RecalledFacts) -> tuple[str, ...]:

@@ -29,8 +29,16 @@ _Context = StageContext[GateServices, TimelineWriter]
 
 async def gate_tools(turn: Turn, ctx: _Context) -> Turn | Reply:
     """Give the turn the tools that its agent may use and its session can need."""
-    allowed, platform = turn.agent.settings.tools, turn.event.source.platform
-    offered = ctx.services.tool_sets.of(allowed, platform, has_memory=not turn.is_temporary)
+    if turn.event.delegation is not None and not turn.event.delegation.has_tools:
+        return turn
+    settings, platform = turn.agent.settings, turn.event.source.platform
+    offered = ctx.services.tool_sets.of(
+        settings.tools,
+        platform,
+        has_memory=not turn.is_temporary,
+        has_team=bool(settings.delegates),
+        has_skills=bool(turn.skills),
+    )
     if not offered.tools:
         return turn
     late = ctx.services.gate_rules

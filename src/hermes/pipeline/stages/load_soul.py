@@ -17,10 +17,13 @@ from hermes.message.parts import NotePart
 from hermes.message.reply import Reply
 from hermes.pipeline.needs import StageContext
 from hermes.pipeline.session_context import PlaceServices, around, begins_alike
+from hermes.pipeline.session_skills import SkillServices, with_skills
+from hermes.pipeline.team_block import TeamRoster, team_block
 from hermes.pipeline.turn import Turn
 from hermes.ports.dreams import Dream
 from hermes.ports.memory import SaidBefore, Soul
 from hermes.sessions.commands import CommandBook
+from hermes.skills.bindings import is_common_catalogue
 
 
 class SoulRecords(Protocol):
@@ -59,13 +62,15 @@ class HasSouls(Protocol):
     def dreams(self) -> DreamRecords: ...
 
 
-class SoulServices(PlaceServices, Protocol):
+class SoulServices(PlaceServices, SkillServices, Protocol):
     """What `load_soul` uses: the session's place, the platforms' hints, and what is known."""
 
     @property
     def store(self) -> HasSouls: ...
     @property
     def souls(self) -> PersonBlocks: ...
+    @property
+    def roster(self) -> TeamRoster: ...
     @property
     def hints(self) -> Mapping[str, str]: ...
     @property
@@ -87,9 +92,11 @@ async def load_soul(turn: Turn, ctx: _Context) -> Turn | Reply:
 
 
 async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
-    personality = soul_blocks(turn.agent.settings)
+    team = await team_block(turn, ctx.services.roster)
+    personality = (*soul_blocks(turn.agent.settings), *team)
     if turn.event.internal:
-        return msgspec.structs.replace(turn, system=personality)
+        turn, listed = with_skills(turn, ctx.services, is_private=False)
+        return msgspec.structs.replace(turn, system=(*personality, *listed))
     hint = ctx.services.hints.get(turn.event.source.platform)
     personality = (
         *personality,
@@ -100,13 +107,17 @@ async def _with_soul(turn: Turn, ctx: _Context) -> Turn:
     # A lane on which nothing was ever said needs no look.
     frozen = await ctx.services.store.souls.get(turn.lane, turn.epoch) if turn.head else None
     if frozen is not None and frozen.shared_from is not None:
+        turn, _ = with_skills(turn, ctx.services, is_private=False)
         turn = msgspec.structs.replace(turn, system=(*personality, *frozen.blocks))
         return turn.since(frozen.shared_from)
     if _is_shared(turn, frozen):
-        soul = Soul(turn.person_id, _place(turn, ctx), _shared_from(turn, frozen))
+        turn, listed = with_skills(turn, ctx.services, is_private=False)
+        blocks = (*_place(turn, ctx), *listed)
+        soul = Soul(turn.person_id, blocks, _shared_from(turn, frozen))
         turn = msgspec.structs.replace(turn, system=(*personality, *soul.blocks), soul=soul)
         return turn.since(soul.shared_from or 0)
-    soul = frozen or Soul(turn.person_id, await _begin(turn, ctx))
+    turn, listed = with_skills(turn, ctx.services, is_private=True)
+    soul = frozen or Soul(turn.person_id, (*await _begin(turn, ctx), *listed))
     return msgspec.structs.replace(
         turn,
         system=(*personality, *soul.blocks),
@@ -131,10 +142,15 @@ def _shared_from(turn: Turn, frozen: Soul | None) -> int:
     if frozen is None:
         return 0
     has_facts = turn.compaction is not None or any(map(_has_facts, turn.history))
-    if all(map(is_place, frozen.blocks)) and not has_facts:
+    if all(map(_is_everybodys, frozen.blocks)) and not has_facts:
         return 0
     # Where some messages are gone nobody can count them; the lane's head is never too small.
     return turn.head if turn.start is None else turn.start + own
+
+
+def _is_everybodys(block: str) -> bool:
+    """Return whether a frozen block is not about one person."""
+    return is_place(block) or is_common_catalogue(block)
 
 
 def _has_facts(message: ChatMessage) -> bool:

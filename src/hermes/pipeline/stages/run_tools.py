@@ -16,13 +16,15 @@ from hermes.message.chat import ChatMessage
 from hermes.message.parts import ToolCallPart, ToolResultPart
 from hermes.message.reply import Reply
 from hermes.message.session_key import is_direct
+from hermes.pipeline.accounts import HasKeys, may_read_history
 from hermes.pipeline.approval_waits import ApprovalServices, binding, find_decision, park
-from hermes.pipeline.children import ChildServices, HasStates, LaneViews, run_child
+from hermes.pipeline.children import LaneViews, run_child
 from hermes.pipeline.exchange import call_number, pending_call, pending_calls, with_claimed
 from hermes.pipeline.message_notes import joined_parts
 from hermes.pipeline.needs import HasDigest, Lookup, MediaServices, StoppableContext, ToolJournal
 from hermes.pipeline.replies import stopped_reply
 from hermes.pipeline.stages.fetch_media import fetched
+from hermes.pipeline.teams import AgentReach, TaskTurns, TeamServices, TeamStore, TurnTeam
 from hermes.pipeline.tool_questions import QuestionRecords, QuestionServices, ask_person
 from hermes.pipeline.tool_results import FinishedCall, take_result
 from hermes.pipeline.turn import Turn
@@ -38,7 +40,7 @@ _encode = msgspec.json.Encoder().encode
 _EVERY_TOOL = "*"
 
 
-class SteeringMessages(LaneViews, Protocol):
+class SteeringMessages(LaneViews, TaskTurns, Protocol):
     """Knows the messages that wait to join a turn."""
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]: ...
@@ -54,7 +56,7 @@ class ApprovalAndQuestionRecords(Lookup[Approval], QuestionRecords, Protocol):
     """Knows what people were asked."""
 
 
-class ToolStore(HasDigest, HasStates, Protocol):
+class ToolStore(HasDigest, HasKeys, TeamStore, Protocol):
     """A store that knows what tools ask of it: approvals, subagents, and whose a session is."""
 
     @property
@@ -65,7 +67,7 @@ class ToolStore(HasDigest, HasStates, Protocol):
     def approvals(self) -> ApprovalAndQuestionRecords: ...
 
 
-class ToolServices(ApprovalServices, QuestionServices, ChildServices, MediaServices, Protocol):
+class ToolServices(ApprovalServices, QuestionServices, TeamServices, MediaServices, Protocol):
     """What `run_tools` uses: tools, and what a tool may do: ask, start subagents, be steered."""
 
     @property
@@ -260,10 +262,16 @@ async def _context(
         run_child=lambda text, agent: run_child(
             turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal
         ),
+        sample=lambda text, agent: run_child(
+            turn, ctx, text=text, agent=agent, call=number, ordinal=ordinal, has_tools=False
+        ),
         call=number,
         is_private=await _is_private(turn, ctx.services.store),
+        may_read_history=await may_read_history(turn, ctx.services.store),
         approved_by=approved_by,
+        team=TurnTeam(turn, ctx, reach=AgentReach(turn), call=number, ordinal=ordinal),
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
+        skills=turn.skills,
     )
 
 

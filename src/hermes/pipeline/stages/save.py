@@ -6,6 +6,7 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from hermes.calls.context_fit import fixed_tokens
 from hermes.errors import GuardFailed, StorageFull, StoreError, StoreRejected
 from hermes.graph.records import Link
 from hermes.message.chat import UNANSWERED, ChatMessage
@@ -27,7 +28,7 @@ from hermes.pipeline.exchange import (
 )
 from hermes.pipeline.follow_ups import has_used_joined
 from hermes.pipeline.graph_notes import note_tool
-from hermes.pipeline.history_fit import sent_tokens
+from hermes.pipeline.history_fit import said_tokens, sent_tokens
 from hermes.pipeline.message_notes import said_parts
 from hermes.pipeline.needs import (
     HasClock,
@@ -51,7 +52,7 @@ from hermes.ports.transcripts import Compaction, TranscriptEntry
 from hermes.ports.turns import Commit, CutReason, Interaction, TurnResult
 from hermes.ports.upward import Progress
 from hermes.routing.plan import Candidate, candidate_named
-from hermes.sessions.compaction_rules import rules_of
+from hermes.sessions.compaction_rules import CompactionRules, rules_of
 from hermes.tools.executor import denied
 
 _RETRY_S = 0.5
@@ -394,9 +395,18 @@ def _compacting(turn: Turn, services: SaveServices) -> NewJob | None:
     # The tokens are counted only where characters alone do not show that there are too few.
     least = max(_LEAST_TOKENS, rules.due_tokens(room))
     reported = usage.tokens_in + usage.tokens_out
-    if reported < least and sent_tokens(turn, least=least) < least:
+    seen = max(reported, sent_tokens(turn, least=least))
+    if seen < least or not _is_due(turn, rules, room=room, seen=seen):
         return None
     return compaction_job(turn, at=services.clock.now())
+
+
+def _is_due(turn: Turn, rules: CompactionRules, *, room: int, seen: int) -> bool:
+    """Return whether it is the conversation that fills the context, and enough of it can go."""
+    fixed = fixed_tokens(turn.system, turn.tools)
+    if seen < rules.due_tokens(room, fixed=fixed):
+        return False
+    return rules.is_worthwhile(room, said=said_tokens(turn))
 
 
 def compaction_job(turn: Turn, *, at: float, asked: bool = False) -> NewJob:

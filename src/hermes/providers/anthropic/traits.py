@@ -22,15 +22,13 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """What a model's requests may contain.
 
     `budget` is thinking with a number of tokens, `adaptive` thinking by effort; `sampling` are
-    temperature and top_p; `schema` is a native output format; `forced_tools` are the tool choices
-    that force the model to call a tool.
+    temperature and top_p; `schema` is a native output format.
     """
 
     budget: bool
     adaptive: bool
     sampling: bool
     schema: bool
-    forced_tools: bool
 
 
 # Claude 4.6 and later refuse a final assistant turn, and other models may ignore it.
@@ -41,7 +39,7 @@ PREFILL_MODELS = (
     "claude-*-4-[015]-*",
     "claude-*-4-20*",
 )
-_COMPATIBLE = Traits(budget=True, adaptive=False, sampling=True, schema=False, forced_tools=True)
+_COMPATIBLE = Traits(budget=True, adaptive=False, sampling=True, schema=False)
 
 
 @lru_cache(maxsize=256)
@@ -55,7 +53,6 @@ def traits_of(model: str) -> Traits:
         adaptive=version >= (4, 6),
         sampling=version < (4, 7),
         schema=version >= (4, 5),
-        forced_tools=version < (5, 1),
     )
 
 

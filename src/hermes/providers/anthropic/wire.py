@@ -18,6 +18,7 @@ from hermes.providers.anthropic.settings import API_VERSION, AnthropicSettings
 from hermes.providers.anthropic.traits import Traits, traits_of
 
 _EPHEMERAL = {"type": "ephemeral"}
+_OFF: Json = {"type": "disabled"}
 _LEAST_BUDGET = 1024
 _BUDGETS: dict[Effort, int] = {"low": 2048, "medium": 8192, "high": 16_384}
 # If no limit is set: what every model can write, and more if thinking counts by default.
@@ -50,20 +51,26 @@ def build_body(
     """Return the request's JSON; `answer` is the result of `answer_tool` for the same request."""
     traits = traits_of(request.model or settings.model)
     turns = build_turns(request.messages, images=images, vision=settings.vision)
-    choice = _one_call(request, _choice(request, traits, answer=answer))
+    choice = _one_call(request, _choice(request, settings, answer=answer))
     limit = settings.output_limit(request)
-    thinking = None if _is_forced(choice) else _thinking(request, traits, turns=turns, limit=limit)
+    thinking = (
+        _told_not_to(request, settings)
+        if request.reasoning == 0 or _is_forced(choice)
+        else _thinking(request, traits, turns=turns, limit=limit)
+    )
     body: Json = {
         "model": request.model or settings.model,
         "max_tokens": limit or _default_limit(request, settings, thinking=thinking),
         "messages": turns,
         "stream": True,
-        "system": _system(request, traits, answer=answer),
+        "system": _system(request, settings, answer=answer),
         "tools": _tools(request, settings, answer=answer),
         "tool_choice": choice,
         "stop_sequences": [text for text in request.stop if text.strip()],
         "thinking": thinking,
-        "output_config": _output_config(request, settings, traits=traits, answer=answer),
+        "output_config": _output_config(
+            request, settings, traits=traits, answer=answer, thinks=thinking != _OFF
+        ),
         **_sampling(request, settings, traits=traits, thinking=thinking),
     }
     if request.cache_prefix:
@@ -108,10 +115,12 @@ def _fitted(schema: bytes) -> msgspec.Raw | None:
         return None
 
 
-def _system(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> list[Json]:
+def _system(
+    request: ModelRequest, settings: AnthropicSettings, *, answer: AnswerTool | None
+) -> list[Json]:
     inside = (message.text for message in request.messages if message.role == "system")
     blocks = [text_block(text) for text in (*request.system, *inside) if text.strip()]
-    if answer is not None and not traits.forced_tools:
+    if answer is not None and not settings.has_option("forced_tools", request):
         blocks.append(text_block(f"Give the final answer by calling the tool {answer.name}."))
     return blocks
 
@@ -145,12 +154,14 @@ def _input_schema(parameters: bytes) -> msgspec.Raw:
     return msgspec.Raw(parameters)
 
 
-def _choice(request: ModelRequest, traits: Traits, *, answer: AnswerTool | None) -> Json | None:
+def _choice(
+    request: ModelRequest, settings: AnthropicSettings, *, answer: AnswerTool | None
+) -> Json | None:
     asked = request.tool_choice
     if request.tools and asked.name is not None:
         return {"type": "tool", "name": asked.name}
     if answer is not None:
-        if not traits.forced_tools:
+        if not settings.has_option("forced_tools", request):
             return None
         if request.tools and asked.mode != "none":
             return {"type": "any"}
@@ -184,6 +195,13 @@ def _default_limit(
     return budget + (_OUTPUT_WITH_THINKING if traits_of(model).adaptive else _OUTPUT)
 
 
+def _told_not_to(request: ModelRequest, settings: AnthropicSettings) -> Json | None:
+    """Return how a model that would otherwise think is told not to."""
+    if settings.has_option("reasons_only_if_asked", request):
+        return None
+    return _OFF if settings.has_option("reasoning_off", request) else None
+
+
 def _thinking(
     request: ModelRequest, traits: Traits, *, turns: list[Json], limit: int | None
 ) -> Json | None:
@@ -211,10 +229,16 @@ def _goes_on_without_thinking(turns: list[Json]) -> bool:
 
 
 def _output_config(
-    request: ModelRequest, settings: AnthropicSettings, *, traits: Traits, answer: AnswerTool | None
+    request: ModelRequest,
+    settings: AnthropicSettings,
+    *,
+    traits: Traits,
+    answer: AnswerTool | None,
+    thinks: bool,
 ) -> Json:
+    """Return the effort and the format; the highest efforts are refused without thoughts."""
     config: Json = {}
-    asked = request.reasoning
+    asked = request.reasoning if thinks else None
     if asked and traits.adaptive and (isinstance(asked, str) or not traits.budget):
         has = settings.options.of(request.model or settings.model)
         config["effort"] = sent_effort(asked, request.extras, has=has)

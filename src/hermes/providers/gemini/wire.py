@@ -39,6 +39,13 @@ FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 _SEEDS = 2**31
 # Google's own mapping of efforts for the models that count tokens.
 _BUDGETS = {"low": 1024, "medium": 8192, "high": 24_576}
+# The budgets that a model takes, by a part of its name.
+_BUDGET_RANGES = (("flash-lite", (512, 24_576)), ("pro", (128, 32_768)), ("", (1, 24_576)))
+# Models with levels refuse a budget of 0, and do not think at the lowest level.
+_THINKING_OFF: dict[Thinking, Json] = {
+    "budget": {"thinkingBudget": 0},
+    "level": {"thinkingLevel": "MINIMAL"},
+}
 
 
 class _Object(msgspec.Struct):
@@ -269,25 +276,18 @@ def _extras(extras: Extras, *, has: frozenset[Option]) -> Json:
 
 def _thinking_of(request: ModelRequest, settings: GeminiSettings, *, kind: Thinking) -> Json | None:
     """Return how to think; None for a model that cannot be told."""
-    effort = request.reasoning
+    model, effort = request.model or settings.model, request.reasoning
     if not effort:
         can_stop = effort == 0 and settings.has_option("reasoning_off", request)
-        return {"thinkingBudget": 0} if can_stop else None
+        return _THINKING_OFF[kind] if can_stop else None
     if not settings.has_option("reasoning", request):
         return None
-    exact = None if request.extras is None else request.extras.effort
-    if exact is None or kind != "level":
-        return _thinking(effort, kind=kind)
-    has = settings.options.of(request.model or settings.model)
-    return _thinking(sent_effort(effort, request.extras, has=has), kind=kind)
-
-
-def _thinking(effort: str | int, *, kind: Thinking) -> Json:
-    if isinstance(effort, int):
-        return {"includeThoughts": True, "thinkingBudget": effort}
     if kind == "level":
-        return {"includeThoughts": True, "thinkingLevel": effort.upper()}
-    return {"includeThoughts": True, "thinkingBudget": _BUDGETS[effort]}
+        level = sent_effort(effort, request.extras, has=settings.options.of(model))
+        return {"includeThoughts": True, "thinkingLevel": level.upper()}
+    budget = effort if isinstance(effort, int) else _BUDGETS[effort]
+    least, most = next(range_ for part, range_ in _BUDGET_RANGES if part in model)
+    return {"includeThoughts": True, "thinkingBudget": min(max(budget, least), most)}
 
 
 _REF = b'"$ref"'

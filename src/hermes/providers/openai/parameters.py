@@ -3,21 +3,30 @@
 What a service does not support is refused by name here, never dropped silently.
 """
 
+from collections.abc import Mapping
+
 from hermes.errors import ProviderRejected
 from hermes.ports.effort import sent_effort
 from hermes.ports.options import NO_EXTRAS
 from hermes.ports.provider import ModelRequest, ToolChoice
-from hermes.provider_kit.request_json import Json, function_tool, is_strict, usual_sampling
+from hermes.provider_kit.request_json import (
+    Json,
+    function_tool,
+    is_strict,
+    sent_reasoning,
+    usual_sampling,
+)
 from hermes.providers.openai.settings import OpenAISettings
 
 _STREAM_OPTIONS = {"include_usage": True}
+_THINKING_ON: Json = {"thinking": {"type": "enabled"}}
 _THINKING_OFF: Json = {"thinking": {"type": "disabled"}}
+# What no prediction goes beside, where that is refused; nor do tools and an output limit.
+_NOT_PREDICTED = frozenset({"frequency_penalty", "presence_penalty", "logprobs"})
 # How a model is told not to reason, by the service's way to ask for reasoning.
 _OFF: dict[str, Json] = {
     "effort": {"reasoning_effort": "none"},
-    "high_effort": {"reasoning_effort": "none"},
     "thinking_effort": _THINKING_OFF,
-    "thinking": _THINKING_OFF,
     "enable_thinking": {"enable_thinking": False},
     "reasoning_object": {"reasoning": {"enabled": False}},
 }
@@ -39,7 +48,7 @@ def build_parameters(request: ModelRequest, settings: OpenAISettings) -> Json:
         body.update(_tools(request, settings))
     if request.schema is not None:
         body["response_format"] = _format(request, settings)
-    if request.reasoning is not None:
+    if request.reasoning is not None or request.tools:
         body.update(_reasoning(request, settings))
     if request.seed is not None or request.extras is not None:
         body.update(_options(request, settings))
@@ -54,7 +63,7 @@ def _options(request: ModelRequest, settings: OpenAISettings) -> Json:
         "seed": request.seed,
         "frequency_penalty": extras.frequency_penalty,
         "presence_penalty": extras.presence_penalty,
-        "logit_bias": extras.logit_bias,
+        "logit_bias": None if extras.logit_bias is None else _whole(extras.logit_bias),
         "logprobs": None if extras.top_logprobs is None else True,
         "top_k": extras.top_k,
         "min_p": extras.min_p,
@@ -68,8 +77,15 @@ def _options(request: ModelRequest, settings: OpenAISettings) -> Json:
     if "logprobs" in body and extras.top_logprobs:
         body["top_logprobs"] = extras.top_logprobs
     if extras.prediction is not None and "prediction" in has:
-        body["prediction"] = {"type": "content", "content": extras.prediction}
+        is_alone = not (request.tools or request.max_output_tokens or body.keys() & _NOT_PREDICTED)
+        if is_alone or "prediction_beside_options" in has:
+            body["prediction"] = {"type": "content", "content": extras.prediction}
     return body
+
+
+def _whole(biases: Mapping[str, float]) -> dict[str, float]:
+    """Return biases with whole numbers where they are: OpenAI's are integers."""
+    return {token: int(one) if one == int(one) else one for token, one in biases.items()}
 
 
 def _tools(request: ModelRequest, settings: OpenAISettings) -> Json:
@@ -115,7 +131,7 @@ def _format(request: ModelRequest, settings: OpenAISettings) -> Json:
 
 
 def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
-    wanted, way = request.reasoning, settings.rules.reasoning
+    wanted, way = sent_reasoning(request, settings), settings.rules.reasoning
     if wanted is None or way == "none":
         # A preference, not a requirement: a service without an option for it decides itself how
         # much to think.
@@ -131,12 +147,11 @@ def _reasoning(request: ModelRequest, settings: OpenAISettings) -> Json:
     if way == "enable_thinking":
         found: Json = {"enable_thinking": True}
         return found | ({"thinking_budget": wanted} if isinstance(wanted, int) else {})
-    if way == "thinking":
-        return {"thinking": {"type": "enabled"}}
-    if way == "high_effort":
-        return {"reasoning_effort": "high"}
     effort: Json = {"reasoning_effort": _effort(request, settings)}
-    return {"thinking": {"type": "enabled"}, **effort} if way == "thinking_effort" else effort
+    if way == "thinking_effort":
+        # Models that can only be switched on and off have no lower levels.
+        return _THINKING_ON | (effort if settings.has_option("low_effort", request) else {})
+    return effort
 
 
 def _effort(request: ModelRequest, settings: OpenAISettings) -> str:

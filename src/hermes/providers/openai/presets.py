@@ -19,7 +19,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `output_limit` is the name of the output limit. Without `stream_options` the service refuses
     that field; without `tools`, `schema` or `required_tools` it does not support them. `reasoning`
-    is how effort is requested ("high_effort": there is one, and it is high); `reasoning_back` is the field in which the service wants its
+    is how effort is requested; `reasoning_back` is the field in which the service wants its
     reasoning back. `tool_ids` "nine" means that it refuses ids other than nine letters and digits.
     `one_system_message` is for servers whose templates accept only one. `cache_marks` are explicit
     marks for a prompt cache; `extra` goes into every body. `any_embedding_model` means that it
@@ -36,9 +36,7 @@ class Quirks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     schema: bool = True
     reasoning: Literal[
         "effort",
-        "high_effort",
         "thinking_effort",
-        "thinking",
         "enable_thinking",
         "reasoning_object",
         "none",

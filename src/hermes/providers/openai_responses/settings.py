@@ -7,7 +7,6 @@ from hermes.provider_kit.settings import WireSettings
 OFFICIAL_URL = "https://api.openai.com/v1"
 _OFFICIAL_HOST = "api.openai.com"
 _FOR_CHAT = "-chat"
-# OpenAI's models that refuse `parallel_tool_calls`.
 
 
 class ResponsesSettings(WireSettings, frozen=True, kw_only=True):

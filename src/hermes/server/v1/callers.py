@@ -11,13 +11,15 @@ import msgspec
 
 from hermes.calls.budgets import Payer
 from hermes.control.keys import KEY_PREFIX, OPERATOR, key_digest
-from hermes.errors import BadRequest, Forbidden, RateLimited, Unauthenticated
+from hermes.errors import BadRequest, Forbidden, RateLimited, Refused, Unauthenticated
 from hermes.ports.clock import Clock
 from hermes.ports.gateway_api import GatewayApi
 from hermes.ports.keys import CallerKey, KeyStore
 from hermes.ports.spend import PLATFORM, Account
 from hermes.server.v1.rate_headers import KeyRate
+from hermes.tools.programs.run_keys import RUN_KEY, RunKey, RunKeys
 
+_AGENT = "agent:"
 _MINUTE_S = 60.0
 _MOST_BUCKETS = 10_000
 _UNKNOWN = "Unknown key: copy it again, or create one with `hermes keys create`."
@@ -26,15 +28,23 @@ _UNKNOWN = "Unknown key: copy it again, or create one with `hermes keys create`.
 class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
     """The caller; without a key it is the operator, who has no limits.
 
-    `rate` is what is left of the key's own request rate, if it has one.
+    `rate` is what is left of the key's own request rate, if it has one. `credential` is the id of the
+    key or of the token that was shown; `token` is that of the token alone.
     """
 
     user: str
+    credential: str = ""
+    token: str = ""
     key: CallerKey | None = None
+    may_delegate: bool = False
     rate: KeyRate | None = None
+    # Set if the caller is a program that answers for an agent.
+    run: RunKey | None = None
 
     def payer(self, agent: str = "") -> Payer:
         """Return who pays for the caller's calls."""
+        if self.run is not None:
+            return _payer_of(self.run)
         person = PLATFORM if self.key is None else self.key.person_id
         key_id = "" if self.key is None else self.key.id
         account = Account(person_id=person, agent=agent, channel="v1", key=key_id)
@@ -44,6 +54,9 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
 
     def may_use(self, *names: str) -> bool:
         """Return whether the key allows a model, given all names of the model."""
+        if self.run is not None:
+            # Another agent is not for a program to call: it has rules of its own.
+            return not any(name.startswith(_AGENT) for name in names)
         patterns = () if self.key is None else self.key.models
         if not patterns:
             return True
@@ -53,8 +66,11 @@ class ApiCaller(msgspec.Struct, frozen=True, kw_only=True):
 class Callers:
     """Checks credentials, and the request rate of each key."""
 
-    def __init__(self, keys: KeyStore, *, gateway_api: GatewayApi, clock: Clock) -> None:
+    def __init__(
+        self, keys: KeyStore, *, gateway_api: GatewayApi, clock: Clock, runs: RunKeys | None = None
+    ) -> None:
         self._keys = keys
+        self._runs = runs or RunKeys()
         self._gateway_api = gateway_api
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
@@ -62,17 +78,43 @@ class Callers:
     async def check(self, headers: Mapping[str, str]) -> ApiCaller:
         """Return the caller; raise `Unauthenticated`, or `RateLimited` above the key's rate."""
         secret = _secret_in(headers)
+        if secret.startswith(RUN_KEY):
+            return self._program(secret)
         if not secret.startswith(KEY_PREFIX):
             try:
-                await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
+                own = await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
             except Unauthenticated:
                 raise Unauthenticated(_UNKNOWN) from None
-            return ApiCaller(user=OPERATOR)
+            may = own.may_delegate
+            return ApiCaller(user=OPERATOR, credential=own.sender, token=own.id, may_delegate=may)
         key = await self._keys.find(key_digest(secret))
         if key is None:
             raise Unauthenticated(_UNKNOWN)
         self._check_life(key)
-        return ApiCaller(user=key.user, key=key, rate=self._check_rate(key))
+        rate = self._check_rate(key)
+        may = key.may_delegate
+        return ApiCaller(user=key.user, credential=key.id, key=key, rate=rate, may_delegate=may)
+
+    async def is_valid(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a credential is valid, without taking from the rate of its key."""
+        secret = _secret_in(headers)
+        try:
+            if not secret.startswith(KEY_PREFIX):
+                await self._gateway_api.authenticate({"authorization": f"Bearer {secret}"})
+                return True
+            key = await self._keys.find(key_digest(secret))
+            if key is None:
+                return False
+            self._check_life(key)
+        except Refused:
+            return False
+        return True
+
+    def _program(self, secret: str) -> ApiCaller:
+        run = self._runs.find(secret)
+        if run is None:
+            raise Unauthenticated("The program with this key has ended.")
+        return ApiCaller(user=run.person_id, key=_key_of(run, self._clock.now()), run=run)
 
     def _check_life(self, key: CallerKey) -> None:
         if key.revoked_at is not None:
@@ -115,10 +157,30 @@ class Callers:
         return KeyRate(most, int(left), reset_s, self._clock.now())
 
 
+def _key_of(run: RunKey, now: float) -> CallerKey:
+    """Return the key of a program; what it has stored is its agent's, and no other caller's."""
+    return CallerKey(
+        id=f"program:{run.agent}:{run.person_id}",
+        label=run.agent,
+        user=run.person_id,
+        person_id=run.person_id,
+        hint="",
+        created_at=now,
+        tier=run.tier,
+    )
+
+
+def _payer_of(run: RunKey) -> Payer:
+    account = Account(person_id=run.person_id, agent=run.agent, channel=run.platform)
+    return Payer(account=account, tier=run.tier, agent_day_usd=run.budget_day_usd)
+
+
 def check_model(caller: ApiCaller, *names: str) -> None:
     """Raise `Forbidden` if the caller's key does not allow a model."""
     if not caller.may_use(*names):
         assert caller.key is not None
+        if caller.run is not None:
+            raise Forbidden(f"A program may not call {names[0][:80]!r}.")
         allowed = ", ".join(caller.key.models)
         raise Forbidden(f"This key may not use {names[0][:80]!r}; it may use: {allowed}.")
 

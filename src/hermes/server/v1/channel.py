@@ -1,4 +1,7 @@
-"""`/v1` as a channel: its routes, and the channel of the turns that `agent:NAME` runs."""
+"""`/v1` as a channel: its routes, and the channel of the turns that `agent:NAME` runs.
+
+`/mcp` is another door to it: the same keys, the same people, the same conversations.
+"""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +17,8 @@ from hermes.lazy import lazy
 from hermes.ports.channel import Accept, Capabilities, HttpResponse
 from hermes.ports.gateway_api import ApiEndpoint, GatewayApi
 from hermes.routing.plan import CallNeeds
+from hermes.server.mcp.endpoint import PATH as MCP_PATH
+from hermes.server.mcp.endpoint import McpEndpoint
 from hermes.server.v1.anthropic_errors import anthropic_refusal
 from hermes.server.v1.callers import ApiCaller
 from hermes.server.v1.embeddings import demands_of, read_embeddings, write_embeddings
@@ -51,6 +56,7 @@ _BODY_S = 60.0
 _MOST_AGENTS = 1_000
 
 MakeParts = Callable[[GatewayApi], V1Parts]
+MakeMcp = Callable[[V1Parts, GatewayApi], McpEndpoint]
 
 
 class V1Channel:
@@ -59,55 +65,69 @@ class V1Channel:
     name = "v1"
     capabilities = Capabilities(delivery="pull", busy="queue", max_chars=1_000_000, answers=False)
 
-    def __init__(self, make_parts: MakeParts) -> None:
+    def __init__(self, make_parts: MakeParts, make_mcp: MakeMcp | None = None) -> None:
         self._make_parts = make_parts
+        self._make_mcp = make_mcp
+        self._mcp: McpEndpoint | None = None
 
     async def connect(self, accept: Accept) -> None:
         """Nothing to start: the server brings the requests."""
 
     async def disconnect(self) -> None:
-        """Nothing to release."""
+        """End what still runs over MCP."""
+        if self._mcp is not None:
+            await self._mcp.close()
 
     def routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
         """Return the routes to mount."""
         parts = self._make_parts(gateway_api)
-        messages = cache(MessagesDialect)
-        other = _Other(parts, messages)
-        by_id = _ById(parts)
-        return (
-            Route(
-                "/v1/chat/completions",
-                Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
-            ),
-            Route(
-                "/v1/completions",
-                Endpoint({"POST": handler_of(cache(CompletionsDialect), parts)}),
-            ),
-            Route(
-                "/v1/responses",
-                Endpoint(
-                    {
-                        "POST": handler_of(
-                            cache(ResponsesDialect), parts, load_storage=by_id.load_stored
-                        )
-                    }
-                ),
-            ),
-            Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
-            Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
-            Route(
-                "/v1/messages",
-                Endpoint({"POST": handler_of(messages, parts, rates=anthropic_rate)}),
-            ),
-            Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
-            Route("/v1/embeddings", Endpoint({"POST": other.embed})),
-            Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
-            Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
-        )
+        return (*_model_routes(parts), *self._mcp_routes(parts, gateway_api))
+
+    def model_routes(self, gateway_api: GatewayApi) -> Sequence[Route]:
+        """Return the routes under `/v1` alone, for programs that may call models and nothing else."""
+        return _model_routes(self._make_parts(gateway_api))
+
+    def _mcp_routes(self, parts: V1Parts, gateway_api: GatewayApi) -> Sequence[Route]:
+        if self._make_mcp is None:
+            return ()
+        self._mcp = self._make_mcp(parts, gateway_api)
+        return (Route(MCP_PATH, self._mcp),)
 
     def endpoints(self) -> Sequence[ApiEndpoint]:
         """Return the endpoints, for OpenAPI; only then are their shapes imported."""
         return v1_endpoints()
+
+
+def _model_routes(parts: V1Parts) -> Sequence[Route]:
+    messages = cache(MessagesDialect)
+    other = _Other(parts, messages)
+    by_id = _ById(parts)
+    return (
+        Route(
+            "/v1/chat/completions",
+            Endpoint({"POST": handler_of(cache(ChatDialect), parts)}),
+        ),
+        Route(
+            "/v1/completions",
+            Endpoint({"POST": handler_of(cache(CompletionsDialect), parts)}),
+        ),
+        Route(
+            "/v1/responses",
+            Endpoint(
+                {"POST": handler_of(cache(ResponsesDialect), parts, load_storage=by_id.load_stored)}
+            ),
+        ),
+        Route("/v1/responses/{id}", Endpoint({"GET": by_id.get, "DELETE": by_id.delete})),
+        Route("/v1/responses/{id}/input_items", Endpoint({"GET": by_id.input_items})),
+        Route(
+            "/v1/messages",
+            Endpoint({"POST": handler_of(messages, parts, rates=anthropic_rate)}),
+        ),
+        Route("/v1/messages/count_tokens", Endpoint({"POST": other.count})),
+        Route("/v1/embeddings", Endpoint({"POST": other.embed})),
+        Route("/v1/models", Endpoint({"GET": other.models}, head=True)),
+        Route("/v1/models/{id:path}", Endpoint({"GET": other.model})),
+    )
 
 
 class _ById:

@@ -5,7 +5,7 @@ after it is reported in the stream.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import cached_property, partial
 
@@ -13,7 +13,7 @@ import msgspec
 
 from hermes.agents.roster import Roster
 from hermes.calls.context_fit import request_tokens
-from hermes.calls.demands import demands_of, sampling_hints
+from hermes.calls.demands import conflict_hints, demands_of, sampling_hints
 from hermes.calls.embedder import Embeddings
 from hermes.calls.events import CallEvent, CallFailure, CallStart, FullAnswer, Piece, SlotWait
 from hermes.calls.ledger import CallLedger
@@ -30,6 +30,7 @@ from hermes.message.ids import MakeId
 from hermes.message.parts import AudioPart, FilePart, ImagePart, TextPart
 from hermes.ports.channel import HttpResponse
 from hermes.ports.clock import Clock
+from hermes.ports.options import Option
 from hermes.ports.provider import ModelName, ModelRequest, TextDelta
 from hermes.ports.responses import ResponseStore
 from hermes.routing.plan import CallNeeds, Candidate, Plan
@@ -50,6 +51,7 @@ _STOP_RETRY_S = 5.0
 _LONG_CHARS = 20_000
 _BEFORE_OUTPUT = (SlotWait, CallStart, CallFailure, ModelName)
 _FILES = (ImagePart, FilePart, AudioPart)
+_File = ImagePart | FilePart | AudioPart
 _LEFT = 499  # nobody reads it: the caller has disconnected
 
 
@@ -131,7 +133,11 @@ class WireEndpoint:
             raise BadRequest("The model's name contains invalid characters.")
         if call.request.schema is not None:
             check_schema(call.request.schema)
-        await self._check_files(call.request)
+        files = _files_of(call.request)
+        if caller.run is not None and not all(map(_is_by_value, files)):
+            # Whoever fetches it would be the network of a program that has none.
+            raise Forbidden("A program may not send the address of a file: send its bytes.")
+        await self._check_files([one for one in files if _is_by_value(one)])
         if call.model.startswith(AGENT):
             refuse_for_agents(call)
             ignored = (*call.ignored, *ignored_by_agents(call.request))
@@ -145,13 +151,7 @@ class WireEndpoint:
             record.write()
             return HttpResponse(status=_LEFT)
 
-    async def _check_files(self, request: ModelRequest) -> None:
-        files = [
-            part
-            for message in request.messages
-            for part in message.parts
-            if isinstance(part, _FILES) and part.media.url and is_inline(part.media.url)
-        ]
+    async def _check_files(self, files: Sequence[_File]) -> None:
         if files:
             media = self._parts.settings.media
             limits = FileLimits(max_bytes=media.max_bytes, max_pixels=media.max_pixels)
@@ -237,7 +237,7 @@ class WireEndpoint:
 
     def _with_vain_hints(self, call: WireCall, candidate: Candidate | None) -> WireCall:
         """Return the call; hints that its model does not have are listed as without effect."""
-        hints = (*call.hints, *sampling_hints(call.request))
+        hints = (*call.hints, *_conflicts(call), *sampling_hints(call.request))
         if not hints:
             return call
         has = frozenset() if candidate is None else self._parts.planner.options_of(candidate)
@@ -245,7 +245,7 @@ class WireEndpoint:
         return msgspec.structs.replace(call, ignored=tuple(dict.fromkeys((*call.ignored, *vain))))
 
 
-def _check_by_value(files: list[ImagePart | FilePart | AudioPart], limits: FileLimits) -> None:
+def _check_by_value(files: Sequence[_File], limits: FileLimits) -> None:
     check_by_value([one.media.url or "" for one in files if isinstance(one, ImagePart)], limits)
     check_files_by_value([one.media for one in files if not isinstance(one, ImagePart)], limits)
 
@@ -277,6 +277,16 @@ def handler_of(
 ) -> Handler:
     """Return the handler of one wire; `rates` names a key's request rate as its clients do."""
     return WireEndpoint(load, parts, rates=rates, load_storage=load_storage).post
+
+
+def _files_of(request: ModelRequest) -> Sequence[_File]:
+    """Return the files of a request that have an address, which may be a data URL."""
+    parts = (part for message in request.messages for part in message.parts)
+    return [part for part in parts if isinstance(part, _FILES) and part.media.url]
+
+
+def _is_by_value(file: _File) -> bool:
+    return file.media.url is not None and is_inline(file.media.url)
 
 
 def ask_of(call: WireCall, *, fetches: bool = True) -> CallNeeds:
@@ -330,6 +340,15 @@ def _limited(request: ModelRequest, caller: ApiCaller) -> ModelRequest:
     return msgspec.structs.replace(
         request, max_output_tokens=most if wanted is None else min(wanted, most)
     )
+
+
+def _conflicts(call: WireCall) -> Iterator[tuple[Option, str]]:
+    """Yield what a model needs to heed the hints of a call together, with their fields."""
+    fields = dict(call.hints)
+    if fields:
+        for option, hint in conflict_hints(call.request):
+            if hint in fields:
+                yield option, fields[hint]
 
 
 def headers_of(

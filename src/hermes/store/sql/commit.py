@@ -119,6 +119,7 @@ class CommitUnit:
                 tx.put(_SESSIONS["move_waiting"], commit.reset_lane, epoch)
         if commit.interrupts is not None:
             tx.put(_SQL["interrupt"], commit.interrupts, commit.message_id)
+            await tx.rows(_SQL["interrupt_branch"], commit.interrupts, commit.message_id)
         if commit.stops_below is not None:
             tx.put(_SQL["interrupt_below"], commit.stops_below, commit.message_id)
         if commit.stops_sending is not None:
@@ -135,6 +136,7 @@ class CommitUnit:
         """Advance the session, if the turn has said anything."""
         commit = self._commit
         if commit.rewind is not None:
+            tx.put(_SQL["forget_session"], self._lease.lane)
             return await self._transcripts.rewind(tx, self._lease.lane, commit, head=head)
         if not commit.entries:
             return None

@@ -8,7 +8,7 @@ from hermes.errors import LeaseLost
 from hermes.message.choices import NO_CHOICES, SessionChoices
 from hermes.message.event import MessageEvent
 from hermes.message.outcome import BusyPolicy, MessageState, Outcome
-from hermes.message.session_key import depth_of
+from hermes.message.session_key import depth_of, is_task
 from hermes.ports.clock import Clock
 from hermes.ports.shares import Share, ShareCounts
 from hermes.ports.steps import Lease, TimelineEvent
@@ -89,7 +89,7 @@ class Engine:
         self.shares = OpenShares()
         for message_id, person_id, lane, way in open_messages:
             self.waiting += 1
-            if not depth_of(lane):
+            if is_task(lane) or not depth_of(lane):
                 self.shares.add(message_id, Share(way, person_id), lane=lane)
 
     def add_events(self, tx: Tx, message_id: str, events: tuple[TimelineEvent, ...]) -> None:

@@ -110,6 +110,7 @@ class SqlInbox:
             make_id=self._make_id,
             at=message.received_at,
             name=source.user_name,
+            key=event.key,
         )
         name = (event.account, source.platform, event.route, event.external_id)
         again = await _accepted_before(tx, event, digest)

@@ -105,6 +105,8 @@ def _columns(key: CallerKey) -> tuple[Any, ...]:
         key.expires_at,
         key.revoked_at,
         key.store_responses,
+        key.may_delegate,
+        key.read_history,
     )
 
 
@@ -125,5 +127,7 @@ def _key(row: tuple[Any, ...]) -> CallerKey:
         expires_at=row[12],
         revoked_at=row[13],
         store_responses=bool(row[14]),
-        tier=row[15],
+        may_delegate=bool(row[15]),
+        read_history=bool(row[16]),
+        tier=row[17],
     )

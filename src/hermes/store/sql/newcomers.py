@@ -23,14 +23,21 @@ async def find_or_add_person(
     make_id: MakeId,
     at: float,
     name: str | None = None,
+    key: str | None = None,
 ) -> str:
     """Return the person behind a platform's user id, creating it if unknown.
 
-    `name` is the platform's display name; it is stored to be shown, and identifies nobody.
+    `name` is the platform's display name; it is stored to be shown, and identifies nobody. Who is
+    unknown and writes with a `key` is the person whose key it is.
     """
     row = await tx.row(_SQL["find"], platform, user_id)
     if row is None:
-        person_id, known = await add_person(tx, sealer=sealer, make_id=make_id, at=at), None
+        owner = None if key is None else await tx.row(_SQL["owner_of_key"], key)
+        known = None
+        if owner is None:
+            person_id = await add_person(tx, sealer=sealer, make_id=make_id, at=at)
+        else:
+            person_id = str(owner[0])
         tx.put(_SQL["add_channel"], platform, user_id, person_id, at)
     else:
         person_id, known = str(row[0]), row[1]

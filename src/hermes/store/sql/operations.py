@@ -145,6 +145,11 @@ class SqlOpenSessions:
         rows = await self._engine.reads.rows(_SQL["sessions"], platform, limit)
         return tuple(map(_session, rows))
 
+    async def of_person(self, person_id: str, *, limit: int) -> tuple[OpenSession, ...]:
+        """Return the sessions of a person, most recently used first."""
+        rows = await self._engine.reads.rows(_SQL["sessions_of_person"], person_id, limit)
+        return tuple(map(_session, rows))
+
     async def get(self, key: str) -> OpenSession | None:
         """Return the session of a key."""
         row = await self._engine.reads.row(_SQL["session"], key)

@@ -15,6 +15,7 @@ from hermes.store.sql.group_context import forget_overheard
 from hermes.store.sql.ids import SqlIds
 from hermes.store.sql.queries import load
 from hermes.store.sql.responses import erase_responses
+from hermes.store.sql.tasks import erase_pushes
 from hermes.store.sql.tx import Result, Tx, Unit
 from hermes.store.sql.users import forget_codes
 from hermes.store.sql.wallet import forget_code
@@ -113,6 +114,7 @@ class SqlPeople:
             await forget_summaries(tx, person_id, sealer=self._engine.sealer)
             await drop_answers(tx, await tx.rows(_ANSWERS["of_person"], person_id))
             erase_responses(tx, person_id)
+            erase_pushes(tx, person_id)
             tx.put(_SQL["mark_erased"], person_id, at)
             self._engine.feed.put(tx, "erasure", person_id)
 
@@ -143,6 +145,7 @@ class SqlAccess:
         expires_at: float | None,
         role: Role = "owner",
         parent: bytes | None = None,
+        may_delegate: bool = False,
     ) -> None:
         """Store a credential's hash; `parent` is the hash of the token or session that made it.
 
@@ -157,6 +160,7 @@ class SqlAccess:
             expires_at=expires_at,
             digest=digest,
             parent=parent,
+            may_delegate=may_delegate,
         )
 
         async def unit(tx: Tx) -> None:
@@ -292,7 +296,8 @@ async def _add(tx: Tx, kind: str, new: Credential) -> None:
     known = [one for one in (new.expires_at, *limits) if one is not None]
     ends_at = min(known, default=None)
     await _trim(tx, now)
-    tx.put(_ACCESS["add"], kind, new.digest, new.label, now, ends_at, new.role, parent)
+    given = (kind, new.digest, new.label, now, ends_at, new.role, parent, new.may_delegate)
+    tx.put(_ACCESS["add"], *given)
 
 
 async def _digests(tx: Tx, kind: str) -> list[bytes]:
@@ -336,6 +341,7 @@ def _credential(row: tuple[Any, ...]) -> Credential:
         expires_at=row[4],
         token="" if row[5] is None else credential_id(row[5]),
         seen_at=row[6],
+        may_delegate=bool(row[7]),
         digest=bytes(row[0]),
         parent=None if row[5] is None else bytes(row[5]),
     )

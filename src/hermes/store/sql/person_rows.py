@@ -82,6 +82,7 @@ LEFT_OUT: Mapping[str, str] = {
     "paused_channels": "platforms",
     "secrets": "API keys and passwords of the gateway and of its agents",
     "channel_state": "what a platform's connection remembers",
+    "task_pushes": "where programs are notified of the person's tasks; it has their credentials",
     "bot_turns": "how often bots answered each other in a chat",
     "nodes": "processes",
     "claims": "processes",
@@ -208,7 +209,7 @@ _KINDS = (
         name="key",
         columns=(
             *("label", "user_id", "hint", "created_at", "models", "budget_usd", "budget_tokens"),
-            *("expires_at", "revoked_at"),
+            *("expires_at", "revoked_at", "read_history"),
         ),
     ),
     _Kind(

@@ -72,6 +72,11 @@ def state_place(platform: str, key: str) -> Place:
     return ("state", platform, key)
 
 
+def push_place(task_id: str, push_id: str) -> Place:
+    """Return the place of where a caller is notified of a task."""
+    return ("push", task_id, push_id)
+
+
 def agent_place(agent_id: str, version: int) -> Place:
     """Return the place of a version of an agent."""
     return ("agent", agent_id, version)

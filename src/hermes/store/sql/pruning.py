@@ -28,6 +28,7 @@ _OF_A_MESSAGE = (
     "drop_outbox_more",
     "drop_outbox",
     "drop_approvals",
+    "drop_pushes",
     "drop_message",
 )
 _OF_A_GRAPH = (

@@ -20,6 +20,7 @@ from hermes.store.sql.places import (
     job_place,
     name_place,
     page_place,
+    push_place,
     result_place,
     soul_place,
     state_place,
@@ -55,6 +56,7 @@ _TABLES = (
     _Table("chats", "set_chats", ("", ""), chat_place),
     _Table("states", "set_states", ("", ""), state_place),
     _Table("agents", "set_agents", ("", -1), agent_place),
+    _Table("pushes", "set_pushes", ("", ""), push_place),
 )
 
 

@@ -43,6 +43,7 @@ from hermes.store.sql.sends import SqlSends
 from hermes.store.sql.sessions import SqlSessions
 from hermes.store.sql.souls import SqlSouls
 from hermes.store.sql.spend import SqlSpend
+from hermes.store.sql.tasks import SqlTasks
 from hermes.store.sql.transcripts import OnCommit, SqlTranscripts
 from hermes.store.sql.turns import SqlTurns
 from hermes.store.sql.tx import Tx
@@ -129,6 +130,7 @@ class SqlStore:
         self.ids = SqlIds(engine)
         self.interactions = SqlInteractions(engine)
         self.agents = SqlAgents(engine, secrets=self.secrets)
+        self.tasks = SqlTasks(engine)
 
     async def rotate_keys(
         self, key_file: bytes | None = None, *, tell: Callable[[int], None] | None = None

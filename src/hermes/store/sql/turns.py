@@ -7,10 +7,11 @@ from hermes.message.chat import ChatMessage
 from hermes.message.ids import MakeId
 from hermes.message.outcome import Outcome
 from hermes.message.reply import Usage
-from hermes.ports.steps import Lease, Step, StepFacts, StepWrite
-from hermes.ports.turns import Begin, Commit, LaneView, MessageRecord
+from hermes.message.session_key import turn_branch
+from hermes.ports.steps import KeptSession, Lease, Step, StepFacts, StepWrite, TimelineEvent
+from hermes.ports.turns import Begin, BranchTurn, Commit, LaneView, MessageRecord
 from hermes.store.sql.commit import CommitUnit
-from hermes.store.sql.engine import Engine, read_choices
+from hermes.store.sql.engine import Engine, encode, read_choices
 from hermes.store.sql.mirrors import DeliveredMessage, Mirrors
 from hermes.store.sql.queries import load
 from hermes.store.sql.souls import SqlSouls
@@ -25,6 +26,7 @@ _INBOX = load("inbox")
 _OUTBOX = load("outbox")
 _APPROVALS = load("approvals")
 _decode_facts = msgspec.json.Decoder(StepFacts).decode
+_decode_session = msgspec.json.Decoder(KeptSession).decode
 
 
 class SqlTurns:
@@ -154,8 +156,15 @@ class SqlTurns:
             self._engine, tx, write.message_id, person_id=write.person_id, steps=write.started
         )
         _claim(tx, write.claims, host=write.message_id)
+        if write.session is not None:
+            tx.put(_SQL["keep_session"], lease.lane, encode(write.session).decode())
         add_spent(tx, write.spent)
         self._engine.add_events(tx, write.message_id, write.events)
+
+    async def kept_session(self, lane: str) -> KeptSession | None:
+        """Return the session that an adapter has for the conversation of a lane."""
+        row = await self._engine.reads.row(_SQL["kept_session"], lane)
+        return None if row is None or row[0] is None else _decode_session(row[0])
 
     async def commit(self, lease: Lease, commit: Commit) -> None:
         """End the turn and release the lane."""
@@ -206,6 +215,26 @@ class SqlTurns:
 
         await self._engine.writer.run("abandon", unit, after=after)
 
+    async def interrupt(self, message_id: str, *, by: str) -> tuple[tuple[str, str], ...]:
+        """Write that a message has to end, with everything that its turn has started.
+
+        Returns the lanes and the ids, its own first; nothing if it has ended already.
+        """
+
+        async def unit(tx: Tx) -> tuple[tuple[str, str], ...]:
+            is_first = await tx.changed(_SQL["interrupt"], message_id, by) == 1
+            row = await tx.row(_SQL["interrupted_lane"], message_id)
+            if row is None:
+                return ()
+            if is_first:
+                stop = TimelineEvent("stopped", self._engine.clock.now(), {"by": by})
+                self._engine.add_events(tx, message_id, (stop,))
+            below = await tx.rows(_SQL["interrupt_branch"], message_id, by)
+            return (str(row[0]), message_id), *((str(lane), str(name)) for lane, name in below)
+
+        fresh = self._engine.fresh
+        return await self._engine.writer.run("interrupt", unit, after=lambda _: fresh.clear())
+
     async def waiting(self, lane: str) -> tuple[MessageRecord, ...]:
         """Return messages that wait on a lane, oldest first."""
         rows = await self._engine.reads.rows(_SQL["waiting"], lane)
@@ -215,6 +244,31 @@ class SqlTurns:
         """Return unfinished messages on lanes below one, oldest first."""
         rows = await self._engine.reads.rows(_SQL["below"], lane)
         return tuple([await self._engine.message(row) for row in rows])
+
+    async def count_below(self, lane: str) -> int:
+        """Return how many unfinished messages are on lanes below one."""
+        return int(await self._engine.reads.one(_SQL["count_below"], lane))
+
+    async def first(self, lane: str) -> MessageRecord | None:
+        """Return the first message of a lane, which may have ended."""
+        row = await self._engine.reads.row(_SQL["first"], lane)
+        return None if row is None else await self._engine.message(row)
+
+    async def branch(self, lane: str, message_id: str, *, limit: int) -> tuple[BranchTurn, ...]:
+        """Return what the turn of a message has started, at any depth, oldest first."""
+        begins = turn_branch(lane, message_id).removesuffix(".")
+        rows = await self._engine.reads.rows(_SQL["branch"], begins, limit)
+        return tuple([await self.used(await self._engine.message(row)) for row in rows])
+
+    async def used(self, message: MessageRecord) -> BranchTurn:
+        """Return a message with what its model calls took so far."""
+        rows = await self._engine.reads.rows(_SQL["used"], message.id)
+        used = {row[0]: Usage(*row[1:]) for row in rows}
+        return BranchTurn(
+            message=message,
+            usage=used.get("person", Usage()),
+            platform_usage=used.get("platform", Usage()),
+        )
 
     async def steering(self, lane: str, person_id: str) -> tuple[MessageRecord, ...]:
         """Return waiting messages of the person that want to join their running turn."""

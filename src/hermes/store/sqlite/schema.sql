@@ -218,9 +218,11 @@ CREATE TABLE lanes (
     cost_usd REAL NOT NULL DEFAULT 0,
     unpriced INTEGER NOT NULL DEFAULT 0,
     restarts INTEGER NOT NULL DEFAULT 0,
-    temporary INTEGER NOT NULL DEFAULT 0
+    temporary INTEGER NOT NULL DEFAULT 0,
+    adapter TEXT
 ) WITHOUT ROWID;
 CREATE INDEX lanes_used ON lanes (platform, used_at);
+CREATE INDEX lanes_person ON lanes (person_id);
 
 -- Sessions of REST from the time when everybody who used the name of a conversation was in it: the
 -- senders who may have written all that is in one, '' where several people wrote. It never grows.
@@ -410,6 +412,7 @@ CREATE TABLE credentials (
     role TEXT NOT NULL DEFAULT 'owner',
     parent BLOB,
     seen_at REAL,
+    may_delegate INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (kind, digest)
 ) WITHOUT ROWID;
 CREATE INDEX credentials_parent ON credentials (parent) WHERE parent IS NOT NULL;
@@ -461,7 +464,9 @@ CREATE TABLE caller_keys (
     max_output_tokens INTEGER,
     expires_at REAL,
     revoked_at REAL,
-    store_responses INTEGER NOT NULL DEFAULT 0
+    store_responses INTEGER NOT NULL DEFAULT 0,
+    may_delegate INTEGER NOT NULL DEFAULT 0,
+    read_history INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- Answers that may be given again to the person they were given to, bounded.
@@ -720,3 +725,18 @@ CREATE TABLE secrets (
     set_by TEXT NOT NULL,
     PRIMARY KEY (agent, name)
 ) WITHOUT ROWID;
+
+-- Where callers over A2A want to be notified of their tasks; sealed for their person. What was told last
+-- is the outcome or the state of the message; it is due again when that differs.
+CREATE TABLE task_pushes (
+    task_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    sealed BLOB NOT NULL,
+    told TEXT NOT NULL DEFAULT '',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    due_at REAL NOT NULL,
+    ended_at REAL,
+    PRIMARY KEY (task_id, id)
+) WITHOUT ROWID;
+CREATE INDEX task_pushes_open ON task_pushes (person_id, due_at) WHERE ended_at IS NULL;

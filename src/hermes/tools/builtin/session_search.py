@@ -74,9 +74,10 @@ class SessionSearch:
         """Return what the turn's person and this agent said to each other before."""
         asked = _read(arguments)
         here = read_session_key(root_lane(context.lane))
+        is_private = context.is_private and context.may_read_history
         ask = SearchAsk(
             text=asked.words,
-            asker=Searcher(context.person_id, context.lane, context.is_private),
+            asker=Searcher(context.person_id, context.lane, is_private),
             limit=min(asked.limit, _MOST),
             # What another agent was told is shown only to that agent's models.
             agent=here.agent,

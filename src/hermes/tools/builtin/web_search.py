@@ -5,12 +5,14 @@ forge, because strangers wrote them. It must not know sockets.
 """
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib import resources
+from itertools import islice
 from typing import Annotated, Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Meta
@@ -27,6 +29,8 @@ _MOST_QUERY: Final = 400
 _TITLE: Final = 200
 _TEXT: Final = 500
 _URL: Final = 1_000
+# In one line: a line break in an address could pass as the next result.
+_ADDRESS: Final = re.compile(r"https?://[^\s/?#\[\]]++(?:[/?#]\S*+)?\Z", re.IGNORECASE)
 
 
 class SearchEngine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,7 +106,8 @@ class WebSearch:
             raise ToolError(f"web_search: {error}") from error
         if answer.status != 200 or answer.body is None:
             raise ToolError(_refused(self._settings.engine, answer.status))
-        hits = list(hits_in(answer.body, self._engine))[: self._settings.results]
+        # Not more: each is read as a page, and an engine may return thousands.
+        hits = list(islice(hits_in(answer.body, self._engine), self._settings.results))
         return _marked(query, hits)
 
 
@@ -160,10 +165,10 @@ def hits_in(body: bytes, engine: SearchEngine) -> Iterator[WebHit]:
         )
     for one in found:
         url = one.get("url") if isinstance(one, dict) else None
-        if isinstance(url, str) and urlsplit(url).scheme in ("http", "https"):
+        if isinstance(url, str) and _ADDRESS.match(url):
             yield WebHit(
                 title=_plain(one.get("title"), _TITLE),
-                url=visible(url)[:_URL],
+                url=visible(url[:_URL]),
                 text=_plain(one.get(engine.text), _TEXT),
             )
 

@@ -9,8 +9,10 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import structlog
 
+from hermes.errors import ToolError
 from hermes.ports.tool import ToolContext
 from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.questions import AskPerson, Schema, fits
@@ -20,6 +22,18 @@ _PROGRESS_CHARS = 200
 _PROGRESS_EVERY_S = 0.5
 MAX_QUESTIONS = 5
 _log = structlog.get_logger(__name__)
+
+
+class SamplingLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server may ask of a model: of which agent, how often in one call, and how much."""
+
+    agent: str
+    most: int
+    chars: int
+
+
+class SampleRefused(Exception):
+    """A server gets no answer of a model; the text says why, for the server."""
 
 
 class RunningCall:
@@ -33,6 +47,7 @@ class RunningCall:
         ask: AskPerson | None = None,
         ask_timeout_s: float = 300.0,
         tell: Tell | None = None,
+        sampling: SamplingLimits | None = None,
     ) -> None:
         self.context = context
         self.not_taken = False
@@ -43,6 +58,8 @@ class RunningCall:
         self._ask = ask
         self._ask_timeout_s = ask_timeout_s
         self._tell = tell
+        self._sampling = sampling
+        self._samples = 0
         self._limit: asyncio.Timeout | None = None
         self._ended = asyncio.Event()
         self._asking = asyncio.Lock()
@@ -80,6 +97,51 @@ class RunningCall:
             _log.warning("mcp_answer_unfit", server=self._server, message_id=self.context.turn_id)
             return None
         return answer
+
+    async def sample(self, text: str) -> str:
+        """Return what a model answers the server; raises `SampleRefused`.
+
+        It is a subagent of the turn: its cost is the person's, its depth is limited, and it is in the
+        journal. One answers at a time; the time limit of the call is paused meanwhile.
+        """
+        allowed = self._sampling
+        if allowed is None or self.context.sample is None:
+            raise SampleRefused("the settings of this server name no agent for sampling")
+        self._samples += 1
+        if self._samples > allowed.most:
+            raise SampleRefused(f"it may ask for a model {allowed.most} times in one call")
+        if len(text) > allowed.chars:
+            raise SampleRefused(
+                f"the request has {len(text):,} characters, at most {allowed.chars:,} are allowed"
+            )
+        async with self._asking:
+            left = self._hold()
+            try:
+                answer = await self._subagent(text, allowed.agent)
+            finally:
+                self._resume(left)
+        return answer[: allowed.chars]
+
+    async def _subagent(self, text: str, agent: str) -> str:
+        """Wait for the subagent or the end of the call, whichever is first."""
+        assert self.context.sample is not None
+        working = asyncio.ensure_future(self.context.sample(text, agent))
+        ended = asyncio.ensure_future(self._ended.wait())
+        try:
+            await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            if not working.done():
+                working.cancel()
+            await asyncio.wait({working, ended})
+        if working.cancelled():
+            raise SampleRefused("the call has ended")
+        failure = working.exception()
+        if isinstance(failure, ToolError):
+            raise SampleRefused(str(failure)) from failure
+        if failure is not None:
+            raise failure
+        return working.result()
 
     async def _answer(
         self, ask: AskPerson, text: str, *, schema: Schema

@@ -89,7 +89,9 @@ def make_catalogue(
 def secrets_of(settings: McpServerSettings, *, mask: Callable[[str], str] = str) -> Scrubber:
     """Return the scrubber of the secrets that a server is given, and of those that `mask` masks."""
     tables = (settings.env, settings.headers)
-    given = (secret.get_secret_value() for table in tables for secret in table.values())
+    given = [secret.get_secret_value() for table in tables for secret in table.values()]
+    if settings.oauth.client_secret is not None:
+        given.append(settings.oauth.client_secret.get_secret_value())
     return Scrubber(given, mask=mask)
 
 

@@ -36,10 +36,15 @@ class Scrubber:
 
     def __init__(self, secrets: Iterable[str], *, mask: Callable[[str], str] = str) -> None:
         self._mask = mask
+        self._secrets: list[str] = []
+        self.add(*secrets)
+
+    def add(self, *secrets: str) -> None:
+        """Mask these, too."""
         # `Bearer abc` is two words: the server knows the second alone.
         words = {word for secret in secrets for word in (secret, *secret.split())}
-        kept = [word for word in words if len(word) >= _SHORTEST_SECRET]
-        self._secrets = sorted(kept, key=len, reverse=True)
+        kept = {word for word in words if len(word) >= _SHORTEST_SECRET}
+        self._secrets = sorted(kept.union(self._secrets), key=len, reverse=True)
 
     def scrub(self, text: str) -> str:
         """Return text with every secret masked."""

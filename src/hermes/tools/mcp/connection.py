@@ -3,7 +3,7 @@
 `sdk_link` is the real implementation; tests use a twin.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +13,8 @@ import msgspec
 from hermes.config import McpServerSettings
 from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.catalogue import ListedTool
+from hermes.tools.mcp.grants import GrantStore
+from hermes.tools.mcp.prompts import ListedPrompt, ListedResource
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 # Any: the JSON arguments of a call.
@@ -56,6 +58,7 @@ class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
     home: Path | None = None
     ca_bundle: Path | None = None
     probes: bool = True
+    grants: GrantStore | None = None
     mask: Callable[[str], str] = str
 
 
@@ -81,6 +84,22 @@ class McpConnection(Protocol):
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
         """Return everything the server lists, bounded; raises `LinkLost` or `CallRefused`."""
+        ...
+
+    async def list_prompts(self) -> tuple[ListedPrompt, ...]:
+        """Return the prompts that the server lists, bounded; raises as `list_tools` does."""
+        ...
+
+    async def list_resources(self) -> tuple[ListedResource, ...]:
+        """Return the resources that the server lists, and its templates; raises as `list_tools`."""
+        ...
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return a prompt as one text; raises `LinkLost` or `CallRefused`."""
+        ...
+
+    async def read(self, uri: str) -> str:
+        """Return a resource as text; the address is the server's affair, nobody else opens it."""
         ...
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:

@@ -21,6 +21,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from hermes.tools.mcp.calls import RunningCall
 from hermes.tools.mcp.clean_text import one_line
+from hermes.tools.mcp.oauth_wire import OAuthTokens
 from hermes.tools.mcp.streams import Streams
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
@@ -55,6 +56,16 @@ class HttpServerAddress(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: Path | None = None
 
 
+def make_transport(place: HttpServerAddress) -> httpx2.AsyncHTTPTransport:
+    """Return what opens connections, as the network settings say."""
+    return httpx2.AsyncHTTPTransport(
+        verify=_TLS if place.ca_bundle is None else _trusting(place.ca_bundle),
+        trust_env=False,
+        proxy=place.proxy,
+        local_address="0.0.0.0" if place.ipv4_only else None,
+    )
+
+
 class HttpWire:
     """One server over HTTP, and its last refusal; `lost` is called when it is gone."""
 
@@ -64,6 +75,8 @@ class HttpWire:
         self._place = place
         self._pace = pace
         self._lost = lost
+        # Sends tokens of OAuth, where the settings of the server say so.
+        self.tokens: OAuthTokens | None = None
         self.refusal: str | None = None
 
     def epitaph(self) -> str:
@@ -99,16 +112,10 @@ class HttpWire:
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        place = self._place
-        inner = httpx2.AsyncHTTPTransport(
-            verify=_TLS if place.ca_bundle is None else _trusting(place.ca_bundle),
-            trust_env=False,
-            proxy=place.proxy,
-            local_address="0.0.0.0" if place.ipv4_only else None,
-        )
+        place, inner = self._place, make_transport(self._place)
         return httpx2.AsyncClient(
             headers=headers,
-            auth=auth,
+            auth=auth or self.tokens,
             # Streams stay open while there is nothing to send; calls have their own limits.
             timeout=httpx2.Timeout(
                 connect=place.connect_timeout_s, read=None, write=_WRITE_S, pool=_WRITE_S

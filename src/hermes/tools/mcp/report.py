@@ -17,6 +17,14 @@ class ToolLine(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool
 
 
+class PromptLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One prompt: the command that people write, the server's own name, and its arguments."""
+
+    command: str
+    original: str
+    use: str = ""
+
+
 class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one server; `problem` is why it is, or last was, not connected."""
 
@@ -32,6 +40,8 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
     calls_failed: int = 0
     tools: tuple[ToolLine, ...] = ()
     notes: tuple[str, ...] = ()
+    prompts: tuple[PromptLine, ...] = ()
+    resources: tuple[str, ...] = ()
 
 
 class McpReport(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,7 +21,9 @@ from hermes.config.named_variables import names_in
 from hermes.tools.mcp.catalogue import secrets_of
 from hermes.tools.mcp.clean_text import Scrubber, one_line
 from hermes.tools.mcp.connection import Connect, LinkEvents, LinkLost, LinkPlan, McpConnection
-from hermes.tools.mcp.http_wire import HttpServerAddress, HttpWire
+from hermes.tools.mcp.grants import oauth_origins
+from hermes.tools.mcp.http_wire import HttpServerAddress, HttpWire, make_transport
+from hermes.tools.mcp.oauth_wire import OAuthTokens, fenced_client
 from hermes.tools.mcp.sdk_session import SdkLink
 from hermes.tools.mcp.stdio_wire import Program, StdioWire
 from hermes.tools.mcp.streams import PacedStream
@@ -47,6 +49,7 @@ async def open_link(plan: LinkPlan, events: LinkEvents) -> AsyncIterator[McpConn
     try:
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(plan.settings.connect_timeout_s):
+                await _with_tokens(wire, plan, scrubber=scrubber, lost=ending.tell)
                 link = await _linked(stack, plan, wire=wire, ending=ending, events=events)
             yield link
     # Boundary to the SDK: whatever it raises becomes one of our errors.
@@ -100,7 +103,12 @@ async def _linked(
         closed=lambda: ending.mark(wire.epitaph()),
     )
     link = ending.link = SdkLink(
-        plan.name, paced, outgoing, scrubber=ending.scrubber, changed=events.changed
+        plan.name,
+        paced,
+        outgoing,
+        scrubber=ending.scrubber,
+        changed=events.changed,
+        samples=plan.settings.sampling is not None,
     )
     await stack.enter_async_context(link.session)
     await _agree(link.session, plan)
@@ -153,6 +161,31 @@ async def _follow(session: ClientSession, changed: Callable[[], None]) -> None:
         await asyncio.sleep(_LISTEN_AGAIN_S)
 
 
+async def _with_tokens(
+    wire: StdioWire | HttpWire,
+    plan: LinkPlan,
+    *,
+    scrubber: Scrubber,
+    lost: Callable[[str], None],
+) -> None:
+    """Have a token of OAuth, if the settings ask for it; raises `LinkLost`."""
+    oauth, url, grants = plan.settings.oauth, plan.settings.url, plan.grants
+    if oauth.issuer is None or url is None or isinstance(wire, StdioWire):
+        return
+    if grants is None:
+        raise LinkLost("its tokens are kept by the gateway, which does not run here")
+    wire.tokens = OAuthTokens(
+        plan.name,
+        oauth,
+        url=url,
+        grants=grants,
+        client=lambda: fenced_client(make_transport(_place(plan)), oauth_origins(plan.settings)),
+        scrubber=scrubber,
+        lost=lost,
+    )
+    await wire.tokens.prepare()
+
+
 def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWire:
     settings = plan.settings
     if settings.url is None:
@@ -165,8 +198,13 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
             max_message_bytes=settings.max_message_bytes,
         )
         return StdioWire(program, plan.pace, secrets_of(settings, mask=plan.mask))
-    place = HttpServerAddress(
-        url=settings.url,
+    return HttpWire(_place(plan), plan.pace, lost=lost)
+
+
+def _place(plan: LinkPlan) -> HttpServerAddress:
+    settings = plan.settings
+    return HttpServerAddress(
+        url=settings.url or "",
         transport=settings.transport,
         headers={name: value.get_secret_value() for name, value in settings.headers.items()},
         connect_timeout_s=settings.connect_timeout_s,
@@ -175,7 +213,6 @@ def _wire(plan: LinkPlan, *, lost: Callable[[str], None]) -> StdioWire | HttpWir
         ipv4_only=plan.ipv4_only,
         ca_bundle=plan.ca_bundle,
     )
-    return HttpWire(place, plan.pace, lost=lost)
 
 
 _CHARS = 500

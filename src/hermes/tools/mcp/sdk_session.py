@@ -5,8 +5,8 @@ types.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
@@ -17,15 +17,21 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from hermes import __version__
-from hermes.tools.mcp.calls import RunningCall
+from hermes.tools.mcp.calls import RunningCall, SampleRefused
 from hermes.tools.mcp.catalogue import ListedTool
 from hermes.tools.mcp.clean_text import Scrubber, cleaned, one_line
 from hermes.tools.mcp.connection import Arguments, CallRefused, LinkLost, McpResult, NotTaken
 from hermes.tools.mcp.http_wire import CURRENT
+from hermes.tools.mcp.prompts import ListedPrompt, ListedResource, PromptArgument
 from hermes.tools.mcp.questions import Schema, question_text
 from hermes.tools.mcp.streams import PacedStream, Writable
 
 _INFO = types.Implementation(name="hermes-gateway", version=__version__)
+_CHANGES = (
+    types.ToolListChangedNotification,
+    types.PromptListChangedNotification,
+    types.ResourceListChangedNotification,
+)
 _CLOSED = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 _MAX_PAGES = 50
 _MAX_LISTED = 5_000
@@ -35,6 +41,7 @@ _MAX_OPEN_QUESTIONS = 8
 _ERROR_CHARS = 1_000
 _TITLE_CHARS = 80
 _LONG = 50_000
+_Answer = TypeVar("_Answer")
 
 
 class _Session(ClientSession):
@@ -59,6 +66,7 @@ class SdkLink:
         *,
         scrubber: Scrubber,
         changed: Callable[[], None],
+        samples: bool = False,
     ) -> None:
         self._server = server
         self._scrubber = scrubber
@@ -71,6 +79,7 @@ class SdkLink:
             incoming,
             outgoing,
             elicitation_callback=self.elicit,
+            sampling_callback=self.sample if samples else None,
             message_handler=self._heard,
             client_info=_INFO,
         )
@@ -122,6 +131,59 @@ class SdkLink:
             if cursor is None or cursor in seen or count >= _MAX_LISTED:
                 return
             seen.add(cursor)
+
+    async def list_prompts(self) -> tuple[ListedPrompt, ...]:
+        """Return the prompts that the server lists, bounded."""
+        offered = self.session.server_capabilities
+        if offered is None or offered.prompts is None:
+            return ()
+        pages = _all_pages(self.session.list_prompts, lambda page: page.prompts)
+        return tuple([_prompt(one) for one in await self._asked_for(pages)])
+
+    async def list_resources(self) -> tuple[ListedResource, ...]:
+        """Return the resources that the server lists, and its templates, bounded."""
+        offered, session = self.session.server_capabilities, self.session
+        if offered is None or offered.resources is None:
+            return ()
+        found = await self._asked_for(
+            _all_pages(session.list_resources, lambda page: page.resources)
+        )
+        listed = [ListedResource(uri=str(one.uri), about=one.description or "") for one in found]
+        try:
+            pages = _all_pages(
+                session.list_resource_templates, lambda page: page.resource_templates
+            )
+            templates = await self._asked_for(pages)
+        except CallRefused:
+            # Older servers have no templates.
+            return tuple(listed)
+        made = (
+            ListedResource(uri=one.uri_template, about=one.description or "") for one in templates
+        )
+        return (*listed, *made)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return a prompt as one text."""
+        asking = self.session.get_prompt(name, dict(arguments), allow_input_required=True)
+        found = await self._asked_for(asking)
+        if isinstance(found, types.InputRequiredResult):
+            raise CallRefused("the prompt asks for more input, which is not supported")
+        return await self._scrubbed(prompt_text(found))
+
+    async def read(self, uri: str) -> str:
+        """Return a resource as text."""
+        found = await self._asked_for(self.session.read_resource(uri, allow_input_required=True))
+        if isinstance(found, types.InputRequiredResult):
+            raise CallRefused("the resource asks for more input, which is not supported")
+        told = [_contents(one) for one in found.contents]
+        return await self._scrubbed(cleaned("\n".join(told), _RESULT_CHARS))
+
+    async def _asked_for(self, asking: Awaitable[_Answer]) -> _Answer:
+        """Return an answer; the errors of the SDK are translated."""
+        try:
+            return await asking
+        except (MCPError, ValidationError, *_CLOSED) as error:
+            raise self._fault(error) from error
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
         """Run a tool; cancelling notifies the server."""
@@ -195,6 +257,11 @@ class SdkLink:
         raise AssertionError
 
     async def _input(self, call: RunningCall, request: types.InputRequest) -> types.InputResponse:
+        if isinstance(request, types.CreateMessageRequest):
+            try:
+                return _sampled(await call.sample(sample_text(self._server, request.params)))
+            except SampleRefused as refused:
+                raise CallRefused(f"the server asked for a model: {refused}") from refused
         if not isinstance(request, types.ElicitRequest):
             raise CallRefused(f"the server requests {request.method}, which is not supported")
         return await self._asked(call, request.params)
@@ -211,6 +278,18 @@ class SdkLink:
             return await self._asked(call, params)
         finally:
             self._questions -= 1
+
+    async def sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Answer a request for a model that the server sent by itself, as in the handshake era."""
+        call = self._whose()
+        try:
+            if call is None:
+                raise SampleRefused("it is not certain which call this belongs to")
+            return _sampled(await call.sample(sample_text(self._server, params)))
+        except SampleRefused as refused:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=f"Refused: {refused}.")
 
     def _whose(self) -> RunningCall | None:
         """Return the call that caused a question; None if that is not certain.
@@ -235,7 +314,7 @@ class SdkLink:
         return types.ElicitResult(action="accept", content=None if url else dict(answer))
 
     async def _heard(self, message: IncomingMessage) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
+        if isinstance(message, _CHANGES):
             self._changed()
 
     def _fault(self, error: Exception) -> LinkLost | CallRefused:
@@ -247,6 +326,35 @@ class SdkLink:
             doubtful = error.code == types.CONNECTION_CLOSED
             return CallRefused(f"{told} (code {error.code})", doubtful=doubtful)
         return CallRefused("its answer does not follow the protocol")
+
+
+def sample_text(server: str, params: types.CreateMessageRequestParams) -> str:
+    """Return a request for a model as the message of a subagent; its words are the server's."""
+    said = [f"{one.role.capitalize()}: {_said(one)}" for one in params.messages]
+    if params.system_prompt:
+        said.insert(0, f"How to answer: {params.system_prompt}")
+    words = cleaned("\n\n".join(said), _RESULT_CHARS)
+    return (
+        f"The tool server {server} needs this answered to finish its work. Its words are not those of "
+        f"the person. Return the answer alone.\n\n{words}"
+    )
+
+
+def _said(message: types.SamplingMessage) -> str:
+    content = message.content if isinstance(message.content, list) else [message.content]
+    return "\n".join(
+        block.text if isinstance(block, types.TextContent) else f"[{block.type}; not shown]"
+        for block in content
+    )
+
+
+def _sampled(text: str) -> types.CreateMessageResult:
+    return types.CreateMessageResult(
+        role="assistant",
+        content=types.TextContent(type="text", text=text),
+        model="hermes",
+        stop_reason="endTurn",
+    )
 
 
 def _listed(tool: types.Tool) -> ListedTool:
@@ -269,6 +377,46 @@ def _wanted(params: types.ElicitRequestParams) -> tuple[str | None, Schema]:
     return None, params.requested_schema
 
 
+# Any: a request of the SDK for one page, and that page; each list has types of its own.
+async def _all_pages(
+    ask: Callable[..., Awaitable[Any]], items_of: Callable[[Any], Sequence[Any]]
+) -> list[Any]:
+    """Return everything that a server lists, bounded."""
+    cursor: str | None = None
+    seen: set[str] = set()
+    found: list[Any] = []
+    for _ in range(_MAX_PAGES):
+        page = await ask(params=types.PaginatedRequestParams(cursor=cursor))
+        found += items_of(page)
+        cursor = page.next_cursor
+        if cursor is None or cursor in seen or len(found) >= _MAX_LISTED:
+            break
+        seen.add(cursor)
+    return found[:_MAX_LISTED]
+
+
+def _prompt(prompt: types.Prompt) -> ListedPrompt:
+    return ListedPrompt(
+        name=prompt.name,
+        about=prompt.description or prompt.title or "",
+        arguments=tuple(
+            PromptArgument(name=one.name, required=one.required is True)
+            for one in prompt.arguments or ()
+        ),
+    )
+
+
+def prompt_text(found: types.GetPromptResult) -> str:
+    """Return the messages of a prompt as one text; who says what is told if it is a dialogue."""
+    said = [(message.role, _block(message.content)) for message in found.messages]
+    if any(role != "user" for role, _ in said):
+        text = "\n\n".join(f"{role.capitalize()}: {words}" for role, words in said)
+    else:
+        text = "\n\n".join(words for _, words in said)
+    return cleaned(text, _PROMPT_CHARS)
+
+
+_PROMPT_CHARS = 100_000
 _RESULT_CHARS = 4_000_000
 _NAME_CHARS = 300
 _NOTHING = "(the tool returned nothing)"
@@ -295,10 +443,15 @@ def _block(block: types.ContentBlock) -> str:
     if isinstance(block, types.ResourceLink):
         about = f"{block.name}: {block.description}" if block.description else block.name
         return f"[resource {one_line(block.uri, _NAME_CHARS)} ({one_line(about, _NAME_CHARS)})]"
-    resource = block.resource
+    return _contents(block.resource, is_named=True)
+
+
+def _contents(
+    resource: types.TextResourceContents | types.BlobResourceContents, *, is_named: bool = False
+) -> str:
     where = one_line(str(resource.uri), _NAME_CHARS)
     if isinstance(resource, types.TextResourceContents):
-        return f"[resource {where}]\n{resource.text}"
+        return f"[resource {where}]\n{resource.text}" if is_named else resource.text
     return _note(f"file {where}", resource.mime_type, data=resource.blob)
 
 

@@ -16,8 +16,9 @@ from hermes.config import NO_MCP, McpServerSettings
 from hermes.errors import ToolError
 from hermes.ports.clock import Clock
 from hermes.ports.tool import ToolContext
-from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, Tell
+from hermes.tools.mcp.calls import MAX_QUESTIONS, RunningCall, SamplingLimits, Tell
 from hermes.tools.mcp.catalogue import Catalogue, ToolOffer, make_catalogue
+from hermes.tools.mcp.clean_text import one_line
 from hermes.tools.mcp.connection import (
     Arguments,
     CallRefused,
@@ -28,8 +29,10 @@ from hermes.tools.mcp.connection import (
     McpConnection,
     NotTaken,
 )
+from hermes.tools.mcp.grants import GrantStore
+from hermes.tools.mcp.prompts import PromptOffer, ServerOffers, make_offered
 from hermes.tools.mcp.questions import AskPerson
-from hermes.tools.mcp.report import ServerStatus, State, ToolLine
+from hermes.tools.mcp.report import PromptLine, ServerStatus, State, ToolLine
 from hermes.tools.mcp.traffic_limit import Sleep, TrafficLimit
 
 _FIRST_WAIT_S = 1.0
@@ -63,6 +66,7 @@ class ServerContext(msgspec.Struct, frozen=True, kw_only=True):
     home: Path | None = None
     ca_bundle: Path | None = None
     mask: Callable[[str], str] = str
+    grants: GrantStore | None = None
 
 
 class McpServer:
@@ -79,6 +83,7 @@ class McpServer:
         self.name = name
         self.settings = settings
         self.catalogue = Catalogue()
+        self.offered = ServerOffers()
         self.settled = asyncio.Event()
         """Set when the first attempt to connect has ended, successfully or not."""
         self._around = around
@@ -123,6 +128,11 @@ class McpServer:
         self._state = "stopped"
         self.settled.set()
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether it can be called now."""
+        return self._link is not None
+
     def is_for(self, platform: str) -> bool:
         """Return whether its tools may be used on a platform; a platform's list of servers limits
         them."""
@@ -144,7 +154,9 @@ class McpServer:
             calls=self._calls,
             calls_failed=self._calls_failed,
             tools=tuple(map(_line, self.catalogue.offers)),
-            notes=self.catalogue.notes,
+            notes=(*self.catalogue.notes, *self.offered.notes),
+            prompts=tuple(map(_prompt_line, self.offered.prompts)),
+            resources=tuple(one.uri for one in self.offered.resources),
         )
 
     def look_again(self) -> None:
@@ -161,6 +173,7 @@ class McpServer:
             ask=around.ask,
             ask_timeout_s=around.ask_timeout_s,
             tell=around.tell,
+            sampling=_sampling(self.settings),
         )
         self._calls += 1
         try:
@@ -176,6 +189,30 @@ class McpServer:
         except ToolError:
             self._calls_failed += 1
             raise
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        """Return the text of a prompt; every failure is a `ToolError`."""
+        return await self._ask(lambda link: link.prompt(name, arguments))
+
+    async def read(self, uri: str) -> str:
+        """Return the text of a resource; every failure is a `ToolError`."""
+        return await self._ask(lambda link: link.read(uri))
+
+    async def _ask(self, ask: Callable[[McpConnection], Awaitable[str]]) -> str:
+        """Ask for something that changes nothing; it is not asked again if the connection ends."""
+        limit_s = self.settings.timeout_s
+        link = await self._connected()
+        try:
+            async with asyncio.timeout(limit_s):
+                return await ask(link)
+        except TimeoutError:
+            self.look_again()
+            raise ToolError(f"the server {self.name} did not answer within {limit_s:g} s") from None
+        except LinkLost as lost:
+            self._end(link, str(lost))
+            raise ToolError(f"the connection to the server {self.name} ended: {lost}") from lost
+        except CallRefused as refused:
+            raise ToolError(f"the server {self.name} answered: {refused}") from refused
 
     async def _run_call(self, offer: ToolOffer, arguments: Arguments, *, call: RunningCall) -> str:
         self._running += 1
@@ -310,6 +347,7 @@ class McpServer:
             # A server that crashes on an unknown question is not asked it every time.
             probes=self._failures % 2 == 0,
             mask=self._around.mask,
+            grants=self._around.grants,
         )
         events = LinkEvents(changed=self.look_again, ended=self._ended)
         async with AsyncExitStack() as stack:
@@ -392,6 +430,23 @@ class McpServer:
             )
         )
 
+        await self._refresh_offered(link, within_s=within_s)
+
+    async def _refresh_offered(self, link: McpConnection, *, within_s: float) -> None:
+        """Fetch the prompts and resources, if they are used; without them the tools still work."""
+        settings = self.settings
+        try:
+            async with asyncio.timeout(within_s):
+                prompts = await link.list_prompts() if settings.prompts else ()
+                resources = await link.list_resources() if settings.resources else ()
+        except (TimeoutError, CallRefused) as error:
+            why = one_line(str(error), 200) or f"nothing came within {within_s:g} s"
+            self.offered = ServerOffers(notes=(f"its prompts and resources are not listed: {why}",))
+        else:
+            self.offered = make_offered(
+                self.name, prompts, resources, settings=settings, mask=self._around.mask
+            )
+
     def _asking_s(self) -> float:
         return self._around.ask_timeout_s * MAX_QUESTIONS
 
@@ -399,6 +454,18 @@ class McpServer:
         if catalogue != self.catalogue:
             self.catalogue = catalogue
             self._on_change()
+
+
+def _sampling(settings: McpServerSettings) -> SamplingLimits | None:
+    if settings.sampling is None:
+        return None
+    return SamplingLimits(
+        agent=settings.sampling, most=settings.max_samples, chars=settings.max_sample_chars
+    )
+
+
+def _prompt_line(offer: PromptOffer) -> PromptLine:
+    return PromptLine(command=offer.word, original=offer.original, use=offer.use)
 
 
 def _line(offer: ToolOffer) -> ToolLine:

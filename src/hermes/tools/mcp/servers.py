@@ -16,6 +16,7 @@ from hermes.ports.clock import Clock
 from hermes.ports.tool import Tool
 from hermes.tools.mcp.calls import Tell
 from hermes.tools.mcp.connection import Connect, LinkLost
+from hermes.tools.mcp.grants import GrantStore
 from hermes.tools.mcp.questions import AskPerson
 from hermes.tools.mcp.report import Diff, McpReport
 from hermes.tools.mcp.server import McpServer, ServerContext
@@ -106,14 +107,35 @@ class McpServers:
         """Return the tools by name; the mapping is live."""
         return self._tools
 
+    def running(self, name: str) -> McpServer | None:
+        """Return a server by its name, connected or not; None if it is not used."""
+        return self._servers.get(name)
+
+    def all_running(self) -> tuple[McpServer, ...]:
+        """Return the servers that are used, in the order of the configuration."""
+        return tuple(self._servers[name] for name in self.settings.servers if name in self._servers)
+
     def on_change(self, callback: OnChange) -> None:
         """Register a callback for tools that come, go or change."""
         self._listeners.append(callback)
 
     def status(self) -> McpReport:
         """Return the state of every server, in the order of the configuration."""
-        servers = (self._servers[name] for name in self.settings.servers if name in self._servers)
-        return McpReport(servers=tuple(server.status() for server in servers))
+        return McpReport(servers=tuple(server.status() for server in self.all_running()))
+
+    def use_grants(self, grants: GrantStore) -> None:
+        """Keep the tokens of OAuth here; before the start."""
+        self._around = msgspec.structs.replace(self._around, grants=grants)
+
+    async def renew(self, name: str) -> None:
+        """Connect a server anew, with the tokens that it has now."""
+        async with self._changing:
+            settings = self.settings.servers.get(name)
+            if self._is_stopped or settings is None or name not in self._servers:
+                return
+            await self._drop([name])
+            self._begin(name, settings)
+            await self._settle([self._servers[name]], within_s=_RELOAD_WAIT_S)
 
     def prepare(self, settings: McpSettings) -> None:
         """Use other settings for the start."""

@@ -13,12 +13,14 @@ from mcp_types import JSONRPCNotification
 from hermes.tools.mcp.traffic_limit import TrafficLimit
 
 Incoming = SessionMessage | Exception
-# The notifications that are used; a server's logs, resources and prompts are ignored, because each
+# The notifications that are used; a server's logs and single resources are ignored, because each
 # notification that is passed on costs a task.
 _FOLLOWED = frozenset(
     {
         "notifications/cancelled",
         "notifications/progress",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
         "notifications/subscriptions/acknowledged",
         "notifications/tools/list_changed",
     }

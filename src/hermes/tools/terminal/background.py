@@ -24,6 +24,8 @@ _log = structlog.get_logger(__name__)
 _RECORDS: Final = "processes"
 _CHECK_S: Final = 2.0
 _SHOWN: Final = 200
+# Outputs are not part of the working folder, so its limit does not count them.
+_KEPT: Final = 20
 Why = Literal["", "exited", "stopped", "session", "gateway", "time", "full"]
 _TOLD: Final[dict[Why, str]] = {
     "": "it is running",
@@ -138,17 +140,25 @@ class BackgroundProcesses:
         self._starting = asyncio.Lock()
 
     async def start(
-        self, work: WorkFolder, program: Sequence[str], *, command: str
+        self,
+        work: WorkFolder,
+        program: Sequence[str],
+        *,
+        command: str,
+        sandbox: Sandbox | None = None,
     ) -> ProcessRecord:
-        """Start a process; its record is on the disk before it."""
+        """Start a process, in a sandbox of its own if one is given; its record is on the disk before it."""
         # Whoever is stopped meanwhile leaves no process without a record.
-        return await asyncio.shield(self._start(work, program, command))
+        inside = sandbox or self._sandbox
+        return await asyncio.shield(self._start(work, program, command=command, sandbox=inside))
 
-    async def _start(self, work: WorkFolder, program: Sequence[str], command: str) -> ProcessRecord:
+    async def _start(
+        self, work: WorkFolder, program: Sequence[str], *, command: str, sandbox: Sandbox
+    ) -> ProcessRecord:
         async with self._starting:
             record = await self._new_record(work, command)
             try:
-                started = await start(self._sandbox, program, folder=work.files)
+                started = await start(sandbox, program, folder=work.files)
             except ToolError:
                 await _save(work, self._ended(record, "stopped"))
                 raise
@@ -169,8 +179,10 @@ class BackgroundProcesses:
                 f"{len(running)} background processes run in this session, and that is the limit; "
                 f"stop one with terminal_stop: {', '.join(running)}"
             )
+        known = await self.records(work)
+        await asyncio.to_thread(_forget, work, known)
         record = ProcessRecord(
-            id=f"b{len(await self.records(work)) + 1}",
+            id=f"b{int(known[-1].id[1:]) + 1 if known else 1}",
             command=command,
             epoch=await self._epoch_of(work.lane),
             run=self._run,
@@ -326,6 +338,14 @@ async def _save(work: WorkFolder, record: ProcessRecord) -> None:
 def _saved(work: WorkFolder) -> list[ProcessRecord]:
     paths = (work.records / _RECORDS).glob("b*.json")
     return [_decode(one.read_bytes()) for one in sorted(paths, key=lambda one: int(one.stem[1:]))]
+
+
+def _forget(work: WorkFolder, known: Sequence[ProcessRecord]) -> None:
+    """Remove the oldest records of processes that have ended, with their output."""
+    ended = [one for one in known if one.why]
+    for one in ended[: max(0, len(ended) - _KEPT)]:
+        _path(work, one.id, "out").unlink(missing_ok=True)
+        _path(work, one.id, "json").unlink(missing_ok=True)
 
 
 def _bytes_of(path: Path) -> bytes:

@@ -1,16 +1,19 @@
 """Runs the commands of models: in the session's folder, by the policy, within the limits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from hermes.config import TerminalSettings
-from hermes.errors import ToolError
+from hermes.errors import TooLarge, ToolError
 from hermes.message.session_key import root_lane
 from hermes.ports.tool import Approver, ToolContext
 from hermes.tools.terminal.background import BackgroundProcesses, ProcessRecord
 from hermes.tools.terminal.command_shapes import fits
+from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.program import ProgramResult, run
 from hermes.tools.terminal.sandbox import Sandbox
 from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
@@ -19,6 +22,13 @@ _MB: Final = 1_000_000
 _GRANT: Final = "approved"
 _SHELLS: Final = ("/bin/bash", "/bin/sh")
 EpochOf = Callable[[str], Awaitable[int]]
+# Returns the folders of skills, by name; it reads the disk.
+SkillFolders = Callable[[Iterable[str]], Mapping[str, Path]]
+
+
+def no_skill_folders(_names: Iterable[str]) -> Mapping[str, Path]:
+    """Return no folders; used without skills."""
+    return {}
 
 
 class Commands:
@@ -32,7 +42,9 @@ class Commands:
         folders: WorkFolders,
         processes: BackgroundProcesses,
         epoch_of: EpochOf,
+        skills: SkillFolders = no_skill_folders,
     ) -> None:
+        self._skills = skills
         self._settings = settings
         self._sandbox = sandbox
         self._folders = folders
@@ -51,15 +63,14 @@ class Commands:
     async def run(self, command: str, context: ToolContext, *, timeout_s: float) -> str:
         """Run a command to its end and return its exit code and output."""
         work = await self._begin(command, context)
-        full_bytes = self._settings.folder_mb * _MB
         # What is too large already may be made smaller.
-        most = max(full_bytes, await self._used(work))
+        most = max(self._settings.folder_mb * _MB, await self._used(work))
 
         async def is_full() -> bool:
-            return await self._used(work) > most
+            return await asyncio.to_thread(self._folders.is_full, work, most)
 
         ended = await run(
-            self._sandbox,
+            await self._sandbox_of(context),
             shell_program(command),
             folder=work.files,
             timeout_s=min(timeout_s, self._settings.timeout_s),
@@ -73,7 +84,12 @@ class Commands:
         if not self._settings.background_processes:
             raise ToolError("background processes are off here (terminal.background_processes)")
         work = await self._begin(command, context)
-        record = await self._processes.start(work, shell_program(command), command=command)
+        record = await self._processes.start(
+            work,
+            shell_program(command),
+            command=command,
+            sandbox=await self._sandbox_of(context),
+        )
         return (
             f"started as {record.id}; it runs until it ends, terminal_stop ends it, or this "
             f"conversation ends. terminal_output shows what it writes."
@@ -115,10 +131,21 @@ class Commands:
         if not agreed and await self.approver(command, context) != "nobody":
             raise ToolError("nobody has approved this command yet; call the tool again")
         work = await asyncio.to_thread(self._folders.open, context.person_id, context.lane)
+        try:
+            self._folders.check_disk(work)
+        except TooLarge as error:
+            raise ToolError(str(error)) from error
         if agreed and self._settings.approval == "once":
             epoch = await self._epoch_of(work.lane)
             await asyncio.to_thread((work.records / _GRANT).write_text, str(epoch))
         return work
+
+    async def _sandbox_of(self, context: ToolContext) -> Sandbox:
+        """Return the sandbox with the skills of the turn, and no others."""
+        if not context.skills:
+            return self._sandbox
+        folders = await asyncio.to_thread(self._skills, context.skills)
+        return msgspec.structs.replace(self._sandbox, skills=folders)
 
     async def _is_granted(self, context: ToolContext) -> bool:
         """Return whether a command was approved since the session began."""
@@ -127,7 +154,10 @@ class Commands:
         return granted == str(await self._epoch_of(work.lane))
 
     async def _used(self, work: WorkFolder) -> int:
-        return await asyncio.to_thread(self._folders.files(work).used_bytes)
+        try:
+            return await asyncio.to_thread(used_bytes, work.files)
+        except TooLarge as error:
+            raise ToolError(str(error)) from error
 
 
 def shell_program(command: str) -> tuple[str, ...]:
@@ -138,7 +168,7 @@ def shell_program(command: str) -> tuple[str, ...]:
 
 def _told(ended: ProgramResult, folder_mb: int) -> str:
     if ended.was_full:
-        how = f"ended after {ended.seconds:.1f} s: the working folder exceeds {folder_mb} MB"
+        how = f"ended after {ended.seconds:.1f} s: the working folder exceeds {folder_mb} MB, or the disk is nearly full"
     elif ended.code is None:
         how = f"ended after {ended.seconds:.1f} s: its time was over; it may have taken effect in part"
     elif ended.code < 0:

@@ -22,7 +22,6 @@ MOST_ENTRIES: Final = 2_000
 _MOST_WALKED: Final = 100_000
 _MOST_DEPTH: Final = 40
 _MOST_PATH: Final = 1_000
-_BLOCK: Final = 512
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -107,15 +106,6 @@ class FilesBeneath:
                 yield one, _content(descriptor, limit)
             finally:
                 os.close(descriptor)
-
-    def used_bytes(self) -> int:
-        """Return how much the files take on the disk, folders not counted."""
-        total = 0
-        for _, _, names, folder in os.fwalk(self._root, follow_symlinks=False):
-            for name in names:
-                status = _status(folder, name)
-                total += 0 if status is None else status.st_blocks * _BLOCK
-        return total
 
     def _walk(self, path: str) -> Iterator[tuple[WorkFile, int]]:
         """Yield regular files with the descriptor of their folder; bounded in number and depth."""

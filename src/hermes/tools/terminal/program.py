@@ -22,10 +22,12 @@ from hermes.errors import ToolError
 from hermes.tools.terminal.sandbox import Sandbox, tools_problem
 
 _MARK: Final = "HERMES_PROGRAM"
+_OWNER: Final = "HERMES_PROGRAM_OF"
 _PROCESSES: Final = Path("/proc")
 _POLL_S: Final = 0.02
 _PIPE_S: Final = 1.0
 _LOOK_S: Final = 2.0
+_SHARE: Final = 10
 _PIECE: Final = 65_536
 _KILL_ROUNDS: Final = 50
 _STOP_ROUNDS: Final = 500
@@ -77,9 +79,10 @@ class KeptOutput:
 class SandboxedProgram:
     """A running program with its streams; whoever starts one awaits its `end`."""
 
-    def __init__(self, process: Process, *, mark: str) -> None:
+    def __init__(self, process: Process, *, mark: str, lifeline: int) -> None:
         self._process = process
         self._mark = mark
+        self._lifeline: int | None = lifeline
 
     @property
     def streams(self) -> Process:
@@ -99,9 +102,13 @@ class SandboxedProgram:
         """Wait for the program; return None as soon as its folder is full."""
         exited = asyncio.create_task(self.exited(), name="program exit")
         try:
-            while not (await asyncio.wait({exited}, timeout=_LOOK_S))[0]:
+            pause = _LOOK_S
+            while not (await asyncio.wait({exited}, timeout=pause))[0]:
+                began = asyncio.get_running_loop().time()
                 if await is_full():
                     return None
+                # A folder of many files takes time to measure, which the gateway needs for others.
+                pause = max(_LOOK_S, _SHARE * (asyncio.get_running_loop().time() - began))
             return exited.result()
         finally:
             exited.cancel()
@@ -123,6 +130,9 @@ class SandboxedProgram:
 
     def close(self) -> None:
         """Close the pipes, also if somebody else holds them; there is no public API for this."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
         transport = getattr(self._process, "_transport", None)
         if transport is not None:
             transport.close()
@@ -141,20 +151,26 @@ async def start(
     is_safe = sandbox.kind == "bubblewrap"
     mark = "" if is_safe else secrets.token_hex(16)
     variables = sandbox.environment(folder)
+    # Our end is not inherited, so it closes when this process ends, however it does.
+    theirs, lifeline = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *sandbox.command(program, folder=folder),
+            *sandbox.command(program, folder=folder, lifeline=theirs),
             stdin=PIPE if with_input else DEVNULL,
             stdout=PIPE,
             stderr=STDOUT if joins_errors else PIPE,
-            env={**variables, _MARK: mark} if mark else variables,
+            env={**variables, _MARK: mark, _OWNER: sandbox.owner} if mark else variables,
             cwd="/" if is_safe else folder,
             start_new_session=True,
+            pass_fds=(theirs,) if is_safe else (),
         )
     except (OSError, ValueError) as error:
+        os.close(lifeline)
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise ToolError(f"the program {program[0]!r} cannot be started: {reason}") from error
-    return SandboxedProgram(process, mark=mark)
+    finally:
+        os.close(theirs)
+    return SandboxedProgram(process, mark=mark, lifeline=lifeline)
 
 
 async def run(
@@ -169,7 +185,7 @@ async def run(
     """Run a program to its end, or to the end of its time; nothing that it started is left."""
     loop = asyncio.get_running_loop()
     began = loop.time()
-    started = await _started(sandbox, program, folder)
+    started = await start_or_end(sandbox, program, folder=folder)
     kept = KeptOutput(output_bytes)
     reading = asyncio.create_task(started.read(kept.add), name="program output")
     code, was_full = None, False
@@ -186,9 +202,18 @@ async def run(
     )
 
 
-async def _started(sandbox: Sandbox, program: Sequence[str], folder: Path) -> SandboxedProgram:
+async def start_or_end(
+    sandbox: Sandbox,
+    program: Sequence[str],
+    *,
+    folder: Path,
+    with_input: bool = False,
+    joins_errors: bool = True,
+) -> SandboxedProgram:
     """Start a program; if that is cancelled, nothing is left of it."""
-    starting = asyncio.ensure_future(start(sandbox, program, folder=folder))
+    starting = asyncio.ensure_future(
+        start(sandbox, program, folder=folder, with_input=with_input, joins_errors=joins_errors)
+    )
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
@@ -261,6 +286,22 @@ def _state_and_parent(pid: int) -> tuple[str, int]:
     # The name before may have any letters, parentheses too.
     state, parent = status.rpartition(b")")[2].split()[:2]
     return state.decode(), int(parent)
+
+
+def end_leftovers(owner: str) -> int:
+    """Kill what unsafe programs of an owner have left behind; return how many processes there were.
+
+    Under bubblewrap nothing outlives the process that started it.
+    """
+    ended, wanted = 0, f"{_OWNER}={owner}".encode()
+    for _ in range(_KILL_ROUNDS):
+        found = [pid for pid in _marked(wanted) if pid != os.getpid()]
+        for pid in found:
+            _signal(partial(os.kill, pid, signal.SIGKILL))
+        ended += len(found)
+        if not found:
+            break
+    return ended
 
 
 def _kill_marked(leader: int, mark: str) -> None:

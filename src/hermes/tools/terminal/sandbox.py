@@ -16,6 +16,8 @@ import msgspec
 SandboxKind = Literal["bubblewrap", "unsafe"]
 # Where a sandboxed program finds its working folder.
 WORK: Final = "/files"
+# Where it finds the folders of skills, each by its name.
+SKILLS: Final = "/skills"
 # A gateway that runs as root gives its programs away to "nobody".
 NOBODY_ID: Final = 65534
 _MB: Final = 1_000_000
@@ -29,11 +31,26 @@ _ETC: Final = (
     *("nsswitch.conf", "passwd", "pki/tls/certs", "protocols", "services", "ssl/certs"),
     *("ssl/openssl.cnf", "terminfo", "timezone"),
 )
+_ETC_NETWORK: Final = ("resolv.conf", "host.conf", "gai.conf")
 _UNINSTALLED: Final = (
     "the sandbox needs {names}, which {verb} not installed: `apt install bubblewrap util-linux`, or set "
     "terminal.sandbox to unsafe"
 )
 _OPEN_FILES: Final = 1_024
+# A user namespace of its own, so that processes are counted for each sandbox, and none below it, in
+# which a program would be root. Where the kernel gives none to "nobody", none is needed for the second.
+_OWN_USERS: Final = (
+    'unshare --user true 2>/dev/null || exec "$@"; '
+    "exec unshare --user --map-current-user --keep-caps /bin/sh -c "
+    "'echo 0 2>/dev/null > /proc/sys/user/max_user_namespaces; exec \"$@\"' sh "
+    'setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all -- "$@"'
+)
+
+
+# Ends a program with the gateway, however early that dies: bubblewrap does so by itself only once it
+# runs. Of the pipe the gateway holds the other end, so reading ends with it.
+_LIFELINE: Final = 'fd=$0; { read -r -u "$fd" _; kill -KILL -1; } & exec "$@" {fd}<&-'
+_BASH: Final = "/bin/bash"
 
 
 class ProgramLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,15 +65,22 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
     """How programs are started: in a sandbox, or as they are.
 
     `readable` are folders beside the system's that a program may read, `hidden` those that it
-    never sees. As root programs are given to the user "nobody".
+    never sees. `skills` are folders by name that it may read under /skills. As root programs are given
+    to the user "nobody". With `has_network` a program has the network of this machine.
     """
 
     kind: SandboxKind = "bubblewrap"
     limits: ProgramLimits = ProgramLimits()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    skills: Mapping[str, Path] = {}
     variables: Mapping[str, str] = {}
     is_root: bool = False
+    # Folders that a program may read at another place, each with this place.
+    doors: tuple[tuple[Path, str], ...] = ()
+    has_network: bool = False
+    # Whose unsafe programs these are: by that they are found after a crash.
+    owner: str = ""
 
     @property
     def owner_id(self) -> int | None:
@@ -67,12 +91,17 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         """Return the path at which a program sees its working folder."""
         return WORK if self.kind == "bubblewrap" else str(folder)
 
-    def command(self, program: Sequence[str], *, folder: Path) -> tuple[str, ...]:
-        """Return the whole command line of a program."""
+    def command(
+        self, program: Sequence[str], *, folder: Path, lifeline: int | None = None
+    ) -> tuple[str, ...]:
+        """Return the whole command line of a program.
+
+        It ends when no process holds the other end of the pipe `lifeline` any more.
+        """
         if self.kind == "unsafe":
             return (*_with_parent(), *self._limited(), *program)
-        given = (*self._as_nobody(), *self._limited(), *program)
-        return (_tool("bwrap"), *self._walls(folder), "--", *given)
+        given = (*self._as_nobody(), *_held_by(lifeline), *self._limited(), *program)
+        return (*_first_to_die(), _tool("bwrap"), *self._walls(folder), "--", *given)
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return all environment variables of a program: none of the gateway's own."""
@@ -85,14 +114,18 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         }
 
     def _walls(self, folder: Path) -> Iterator[str]:
-        yield from ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-net")
+        yield from ("--die-with-parent", "--new-session", "--unshare-pid")
+        yield from () if self.has_network else ("--unshare-net",)
         yield from ("--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
         yield from self._identity()
         size = str(self.limits.file_mb * _MB)
         yield from ("--perms", "1777", "--size", size, "--tmpfs", "/tmp")
-        shown = (*_SYSTEM, *(f"/etc/{name}" for name in _ETC), *map(str, self.readable))
+        etc = (*_ETC, *(_ETC_NETWORK if self.has_network else ()))
+        shown = (*_SYSTEM, *(f"/etc/{name}" for name in etc), *map(str, self.readable))
         for path in _parents(shown):
             yield from ("--perms", "0755", "--dir", path)
+        if self.skills:
+            yield from ("--perms", "0755", "--dir", SKILLS)
         for path in shown:
             yield from ("--ro-bind-try", path, path)
         for hidden in self._seen(shown):
@@ -108,19 +141,24 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
             "--remount-ro",
             "/dev",
         )
+        for door, place in self.doors:
+            yield from ("--ro-bind", str(door), place)
+        for name, skill in self.skills.items():
+            yield from ("--ro-bind", str(skill), f"{SKILLS}/{name}")
         yield from ("--bind", str(folder), WORK, "--chdir", WORK, "--hostname", "sandbox")
         yield from ("--remount-ro", "/")
 
     def _identity(self) -> tuple[str, ...]:
         if self.is_root:
             return ("--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
-        return ("--unshare-user",)
+        return ("--unshare-user", "--disable-userns")
 
     def _as_nobody(self) -> tuple[str, ...]:
         if not self.is_root:
             return ()
         ids = (f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups")
-        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--")
+        own_users = ("/bin/sh", "-c", _OWN_USERS, "sh")
+        return (_tool("setpriv"), *ids, "--inh-caps=-all", "--", *own_users)
 
     def _limited(self) -> tuple[str, ...]:
         prlimit, limits = _found("prlimit"), self.limits
@@ -175,3 +213,14 @@ def _with_parent() -> tuple[str, ...]:
     """Return what ends an unsafe program with the gateway, where there is such a program."""
     setpriv = _found("setpriv")
     return () if setpriv is None else (setpriv, "--pdeathsig", "KILL", "--")
+
+
+def _held_by(lifeline: int | None) -> tuple[str, ...]:
+    is_held = lifeline is not None and Path(_BASH).exists()
+    return (_BASH, "-c", _LIFELINE, str(lifeline)) if is_held else ()
+
+
+def _first_to_die() -> tuple[str, ...]:
+    """Return what lets a program die before others if the machine has no memory left."""
+    choom = _found("choom")
+    return () if choom is None else (choom, "-n", "1000", "--")

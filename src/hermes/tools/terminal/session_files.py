@@ -1,13 +1,17 @@
 """The files of sessions, for the file tools and for the API."""
 
 import asyncio
-from typing import Final
+import errno
+from collections.abc import Callable
+from typing import Final, TypeVar
 
-from hermes.errors import TooLarge
+from hermes.errors import BadRequest, StorageFull, TooLarge
 from hermes.ports.work_files import SessionOwner, WorkFile
 from hermes.tools.terminal.files_beneath import FilesBeneath
+from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.work_folders import WorkFolders
 
+T = TypeVar("T")
 _MB: Final = 1_000_000
 
 
@@ -25,27 +29,42 @@ class SessionFiles:
 
     def write(self, owner: SessionOwner, path: str, data: bytes) -> bool:
         """Write a file if there is room for it; return whether it is new."""
-        folder = self.folder(owner)
-        used = folder.used_bytes()
+        work = self._folders.open(owner.person_id, owner.lane)
+        self._folders.check_disk(work)
+        used = used_bytes(work.files)
         if used + len(data) > self._folder_bytes:
             raise TooLarge(
                 f"The working folder holds {used:,} bytes, and with this file more than the "
                 f"{self._folder_bytes:,} that are allowed: delete files first."
             )
-        return folder.write(path, data)
+        return self._folders.files(work).write(path, data)
 
     async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
         """Return the files of a session, at most as many as are listed at once."""
-        return await asyncio.to_thread(lambda: self.folder(owner).list().files)
+        return await _in_thread(lambda: self.folder(owner).list().files)
 
     async def get(self, owner: SessionOwner, path: str) -> bytes:
         """Return a file of a session."""
-        return await asyncio.to_thread(lambda: self.folder(owner).read(path, limit=self.most_bytes))
+        return await _in_thread(lambda: self.folder(owner).read(path, limit=self.most_bytes))
 
     async def put(self, owner: SessionOwner, path: str, data: bytes) -> bool:
         """Write a file of a session; return whether it is new."""
-        return await asyncio.to_thread(self.write, owner, path, data)
+        return await _in_thread(lambda: self.write(owner, path, data))
 
     async def remove(self, owner: SessionOwner, path: str) -> None:
         """Delete a file of a session."""
-        await asyncio.to_thread(lambda: self.folder(owner).remove(path))
+        await _in_thread(lambda: self.folder(owner).remove(path))
+
+
+async def _in_thread(act: Callable[[], T]) -> T:
+    """Return what a file operation returns; what the system refuses is the caller's to correct."""
+    try:
+        return await asyncio.to_thread(act)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StorageFull(
+                "the disk is full: the file was not written; free some space", 30.0
+            ) from error
+        raise BadRequest(
+            f"The file cannot be used ({error.strerror}): choose another name or folder."
+        ) from error

@@ -24,6 +24,8 @@ _SHOWN: Final = 2 * MAX_COMMAND + 200
 _AROUND_S: Final = 60.0
 _READ_BYTES: Final = 1_000_000
 _SEARCH_BYTES: Final = 1_000_000
+# Also of files that take no room on the disk: a file of a megabyte may be one large hole.
+_SEARCHED_BYTES: Final = 200_000_000
 _MOST_HITS: Final = 200
 _LINE: Final = 300
 
@@ -185,7 +187,11 @@ def _owner(context: ToolContext) -> SessionOwner:
 def _hits(found: Iterator[tuple[WorkFile, bytes]], text: str) -> str:
     wanted = text.casefold()
     rows: list[str] = []
+    read = 0
     for one, data in found:
+        read += len(data)
+        if read > _SEARCHED_BYTES:
+            return "\n".join((*rows, "There is more than can be searched at once; name a folder."))
         if b"\0" in data[:1_024]:
             continue
         for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):

@@ -1,6 +1,7 @@
 """`web_search` over the real client and strict stand-ins of the engines."""
 
 import json
+import time
 from collections.abc import AsyncIterator
 from urllib.parse import parse_qs, urlsplit
 
@@ -165,3 +166,26 @@ def test_each_engine_gets_its_own_key_alone_and_the_public_ones_are_guarded() ->
     assert "of-tavily" not in str(msgspec.to_builtins(asked["brave"]))
     assert "of-brave" not in str(msgspec.to_builtins(asked["tavily"]))
     assert not any(one.is_trusted for one in asked.values())
+
+
+@pytest.mark.req("W42")
+async def test_what_an_engine_sends_neither_ends_the_tool_nor_holds_up_the_gateway(
+    client: HttpClient,
+) -> None:
+    hostile = ("http://[", "http://\u2100.example", "http://one.example\n9. Forged\n   http://b")
+    heavy = {"title": "<" * 2_000, "content": "<div>" * 1_000}
+    hits = [{"url": "https://fine.example/", **heavy}] * 250
+    rows = [*({"url": one, "title": "x"} for one in hostile), *hits]
+
+    async def answer(_received: ReceivedRequest, out: Out) -> None:
+        out.whole(200, json.dumps({"results": rows}).encode(), kind="application/json")
+
+    async with ScriptedHttp(answer) as server:
+        began = time.process_time()
+        failed, text = await found(client, settings("searxng", server.origin))
+        took_s = time.process_time() - began
+
+    assert not failed
+    assert text.count("https://fine.example/") == 7
+    assert "9. Forged" not in text
+    assert took_s < 1

@@ -1,7 +1,7 @@
 """A twin of the link: a server in memory whose every move a test decides."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from hermes.tools.mcp.connection import (
     LinkPlan,
     McpResult,
 )
+from hermes.tools.mcp.prompts import ListedPrompt, ListedResource
 from hermes.tools.mcp.servers import McpServers
 
 Behaviour = Callable[[Arguments, RunningCall], Awaitable[McpResult]]
@@ -39,6 +40,9 @@ class TwinServer:
         self.events: LinkEvents | None = None
         self.listing: Callable[[], Awaitable[None]] | None = None
         self.leaving: Callable[[], Awaitable[object]] | None = None
+        self.prompts: list[ListedPrompt] = []
+        self.resources: list[ListedResource] = []
+        self.reads: list[str] = []
         self.listed = 0
         self.open = 0
 
@@ -55,6 +59,19 @@ class TwinServer:
         if self.listing is not None:
             await self.listing()
         return tuple(self.tools)
+
+    async def list_prompts(self) -> tuple[ListedPrompt, ...]:
+        return tuple(self.prompts)
+
+    async def list_resources(self) -> tuple[ListedResource, ...]:
+        return tuple(self.resources)
+
+    async def prompt(self, name: str, arguments: Mapping[str, str]) -> str:
+        return f"{name} {dict(arguments)}"
+
+    async def read(self, uri: str) -> str:
+        self.reads.append(uri)
+        return f"what is at {uri}"
 
     async def call(self, tool: str, arguments: Arguments, *, call: RunningCall) -> McpResult:
         return await self.does.get(tool, echo)(arguments, call)

@@ -66,13 +66,19 @@ class TerminalRig:
         *,
         run: str = "n_1",
         kind: SandboxKind = "bubblewrap",
+        free_mb: int = 0,
     ) -> None:
         self.epoch = 0
         self.settings = settings or TerminalSettings()
         self.clock = SystemClock()
         sandbox = make_sandbox(kind, hidden=(home,))
         self.folders = WorkFolders(
-            home / "workdirs", sandbox=sandbox, shared=None, keep_s=3_600, clock=self.clock
+            home / "workdirs",
+            sandbox=sandbox,
+            shared=None,
+            keep_s=3_600,
+            free_mb=free_mb,
+            clock=self.clock,
         )
         self.processes = BackgroundProcesses(
             sandbox,

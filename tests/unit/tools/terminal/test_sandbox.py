@@ -247,6 +247,42 @@ async def test_a_sandbox_dies_with_the_process_that_started_it(
     await end_of(mark)
 
 
+STARTER = """
+import asyncio, sys
+from pathlib import Path
+from hermes.tools.terminal.program import start
+from hermes.tools.terminal.sandbox import Sandbox, runs_as_root
+
+async def main():
+    print("starts", flush=True)
+    for number in range(4):
+        sleep = ("/bin/sleep", f"{sys.argv[1]}{number}")
+        await start(Sandbox(is_root=runs_as_root()), sleep, folder=Path(sys.argv[2]))
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.req("W42", "J9")
+async def test_no_program_outlives_a_process_that_is_killed_while_it_starts_them(
+    folder: Path,
+) -> None:
+    mark = f"983{os.getpid()}"
+    for number in range(8):
+        parent = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", STARTER, f"{mark}{number}", str(folder), stdout=PIPE
+        )
+        assert parent.stdout is not None
+        await parent.stdout.readline()
+        # Each at another moment of a start.
+        await asyncio.sleep(number * 0.02)
+        parent.kill()
+        await parent.wait()
+
+    await end_of(mark)
+
+
 @pytest.mark.req("W42")
 @pytest.mark.skipif(not runs_as_root(), reason="only root can become another user")
 async def test_a_gateway_of_a_normal_user_has_the_same_walls(open_place: Path) -> None:
@@ -297,3 +333,43 @@ def test_an_output_keeps_its_two_ends() -> None:
         kept.add(piece)
 
     assert kept.text == "01234\n[411 bytes are left out here]\nend!!"
+
+
+@pytest.mark.req("W42")
+async def test_a_fork_bomb_takes_no_processes_of_another_sandbox(
+    sandbox: Sandbox, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = work_folder(tmp_path / "other", sandbox)
+    bomb = "touch began; bomb() { bomb | bomb & }; bomb; exec -a bomb-other sleep 60"
+    bombing = asyncio.create_task(shell(sandbox, bomb, folder, timeout_s=15))
+    await until((folder / "began").exists)
+    await asyncio.sleep(1)
+    ended = await shell(sandbox, "for i in $(seq 20); do /bin/true & done; wait; echo fine", other)
+    was_bombing = not bombing.done()
+    bombing.cancel()
+    await asyncio.wait({bombing})
+
+    assert was_bombing
+    assert (ended.code, ended.output) == (0, "fine\n")
+
+
+@pytest.mark.req("W42")
+async def test_nobody_becomes_root_in_a_namespace_of_their_own(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    ended = await shell(
+        sandbox,
+        "unshare --user --map-root-user --mount mount -t tmpfs none /tmp && echo MOUNTED",
+        folder,
+    )
+
+    assert ended.code != 0
+    assert "MOUNTED" not in ended.output
+
+
+@pytest.mark.req("W42")
+async def test_commands_die_first_without_memory(sandbox: Sandbox, folder: Path) -> None:
+    ended = await shell(sandbox, "cat /proc/self/oom_score_adj", folder)
+
+    assert ended.output == "1000\n"

@@ -3,11 +3,15 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hermes.config import TerminalSettings
+from hermes.errors import TooLarge
+from hermes.ports.work_files import SessionOwner
+from hermes.tools.terminal.background import ProcessRecord
 from hermes.tools.terminal.sandbox import missing_tools
-from tests.unit.tools.terminal.rigs import TerminalRig, context, until
+from tests.unit.tools.terminal.rigs import LANE, TerminalRig, context, until
 
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason="bubblewrap is not installed")
 
@@ -84,10 +88,10 @@ async def test_a_command_cannot_approve_itself(tmp_path: Path) -> None:
 
 @pytest.mark.req("W42")
 async def test_time_ends_a_command(tmp_path: Path) -> None:
-    rig = TerminalRig(tmp_path, TerminalSettings(timeout_s=1))
+    rig = TerminalRig(tmp_path, TerminalSettings(timeout_s=4))
     said = (await rig.call("terminal", command="echo begun; sleep 60", timeout_s=500)).text
 
-    assert said.startswith("ended after 1.")
+    assert said.startswith("ended after 4.")
     assert "its time was over" in said
     assert said.endswith("begun\n")
 
@@ -230,3 +234,86 @@ def test_the_whole_command_is_shown_to_who_approves_it(tmp_path: Path) -> None:
     assert rig.terminal.traits.shown_chars >= 2 * 3_000
     assert not rig.terminal.traits.idempotent
     assert context().approved_by == "nobody"
+
+
+@pytest.mark.req("W42")
+async def test_a_disk_that_is_nearly_full_ends_commands_and_takes_no_uploads(
+    tmp_path: Path,
+) -> None:
+    disk = os.statvfs(tmp_path)
+    free_mb = disk.f_bavail * disk.f_frsize // 1_000_000
+    rig = TerminalRig(tmp_path, free_mb=free_mb + 10_000)
+    owner = SessionOwner(person_id="p_ann", lane=LANE)
+
+    ran = await rig.call("terminal", command="echo ran")
+    wrote = await rig.call("write_file", path="note", text="kept")
+    with pytest.raises(TooLarge):
+        await rig.files.put(owner, "note", b"kept")
+
+    assert (ran.failed, wrote.failed) == (True, True)
+    assert "nearly full" in ran.text
+    assert rig.folders.is_full(rig.work(), 1_000_000_000)
+
+
+@pytest.mark.req("W42")
+async def test_a_very_deep_folder_ends_no_tool_and_is_erased(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    deep = "import os\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')"
+    await rig.call("terminal", command=f'python3 -c "{deep}"')
+
+    after = await rig.call("terminal", command="echo fine")
+    wrote = await rig.call("write_file", path="note", text="kept")
+    rig.folders.erase("p_ann")
+
+    assert (after.text.endswith("fine\n"), wrote.failed) == (True, False)
+    assert not rig.work().records.exists()
+
+
+@pytest.mark.req("W42", "J24")
+async def test_a_command_ends_when_its_person_is_erased(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    work = rig.folders.open("p_ann", LANE)
+
+    before = rig.folders.is_full(work, 1_000_000)
+    rig.folders.close("p_ann")
+    closing = rig.folders.is_full(work, 1_000_000)
+    rig.folders.erase("p_ann")
+
+    assert (before, closing, rig.folders.is_full(work, 1_000_000)) == (False, True, True)
+    assert rig.folders.people() == ()
+
+
+@pytest.mark.req("W42")
+async def test_what_ended_long_ago_is_forgotten_and_no_id_means_two_processes(
+    tmp_path: Path,
+) -> None:
+    rig = TerminalRig(tmp_path)
+    folder = rig.folders.open("p_ann", LANE).records / "processes"
+    folder.mkdir()
+    for number in range(1, 31):
+        ended = ProcessRecord(
+            id=f"b{number}", command="true", epoch=0, run="n_0", started_at=1.0, why="exited"
+        )
+        (folder / f"b{number}.json").write_bytes(msgspec.json.encode(ended))
+        (folder / f"b{number}.out").write_bytes(b"x" * 1_000)
+
+    said = (await rig.call("terminal", command="sleep 60", background=True)).text
+    kept = [one.id for one in await rig.processes.records(rig.work())]
+    await rig.processes.close()
+
+    assert "started as b31" in said
+    assert kept == [f"b{number}" for number in range(11, 32)]
+    assert sorted(one.name for one in folder.glob("*.out"))[0] == "b11.out"
+
+
+@pytest.mark.req("W42")
+async def test_a_search_reads_no_more_than_a_limit_of_files_that_are_holes(tmp_path: Path) -> None:
+    rig = TerminalRig(tmp_path)
+    files = rig.folders.open("p_ann", LANE).files
+    for number in range(250):
+        with (files / f"hole{number}").open("wb") as file:
+            file.truncate(1_000_000)
+
+    said = (await rig.call("search_files", text="x")).text
+
+    assert said == "There is more than can be searched at once; name a folder."

@@ -1,11 +1,11 @@
 -- name: add
 -- Keep a credential's hash.
-INSERT INTO credentials (kind, digest, label, created_at, expires_at, role, parent)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+INSERT INTO credentials (kind, digest, label, created_at, expires_at, role, parent, may_delegate)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
 
 -- name: find
 -- A credential that is known, unused and not expired.
-SELECT digest, label, role, created_at, expires_at, parent, seen_at FROM credentials
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate FROM credentials
 WHERE kind = ?1 AND digest = ?2 AND used_at IS NULL AND (expires_at IS NULL OR expires_at > ?3);
 
 -- name: use_once
@@ -27,7 +27,7 @@ DELETE FROM credentials WHERE expires_at <= ?1 OR (used_at IS NOT NULL AND used_
 
 -- name: list
 -- Every credential of a kind, the newest first.
-SELECT digest, label, role, created_at, expires_at, parent, seen_at FROM credentials
+SELECT digest, label, role, created_at, expires_at, parent, seen_at, may_delegate FROM credentials
 WHERE kind = ?1 ORDER BY created_at DESC, digest;
 
 -- name: maker

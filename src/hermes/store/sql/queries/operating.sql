@@ -101,6 +101,16 @@ WHERE (?1 = '' OR platform = ?1) AND ended_at IS NULL AND head > 0
     AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
 ORDER BY used_at DESC LIMIT ?2;
 
+-- name: sessions_of_person
+-- Those of a person.
+SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL OR EXISTS (
+    SELECT 1 FROM inbox INDEXED BY inbox_open WHERE lane = lanes.key AND state <> 'done'
+)
+FROM lanes INDEXED BY lanes_person
+WHERE person_id = ?1 AND ended_at IS NULL AND head > 0
+    AND key NOT LIKE '%/%' AND key NOT LIKE '%#%'
+ORDER BY used_at DESC LIMIT ?2;
+
 -- name: session
 -- One of them.
 SELECT key, epoch, platform, person_id, turns, used_at, waiting_on IS NOT NULL OR EXISTS (

@@ -2,6 +2,10 @@
 -- The person behind a platform's user id.
 SELECT person_id, name_digest FROM user_channels WHERE platform = ?1 AND user_id = ?2;
 
+-- name: owner_of_key
+-- The person whose key it is.
+SELECT person_id FROM caller_keys WHERE id = ?1;
+
 -- name: add_person
 -- A new person.
 INSERT INTO people (id, created_at) VALUES (?1, ?2);

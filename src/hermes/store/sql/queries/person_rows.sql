@@ -93,7 +93,8 @@ SELECT rowid_of, day, agent, channel, key_id, model, calls, tokens_in, tokens_ou
 
 -- name: key
 -- A person's keys for /v1, without their secrets.
-SELECT id, label, user_id, hint, created_at, models, budget_usd, budget_tokens, expires_at, revoked_at
+SELECT id, label, user_id, hint, created_at, models, budget_usd, budget_tokens, expires_at,
+    revoked_at, read_history
 FROM caller_keys WHERE person_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3;
 
 -- name: response

@@ -98,3 +98,12 @@ ORDER BY agent_id, number LIMIT ?3;
 -- name: set_agents
 -- The same version, bound to its place.
 UPDATE agent_versions SET sealed = ?3 WHERE agent_id = ?1 AND number = ?2 AND sealed = ?4;
+
+-- name: pushes
+-- The next places that are told of tasks.
+SELECT task_id, id, person_id, sealed FROM task_pushes WHERE (task_id, id) > (?1, ?2)
+ORDER BY task_id, id LIMIT ?3;
+
+-- name: set_pushes
+-- The same place, bound to its place.
+UPDATE task_pushes SET sealed = ?3 WHERE task_id = ?1 AND id = ?2 AND sealed = ?4;

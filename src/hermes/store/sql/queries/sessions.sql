@@ -13,7 +13,7 @@ FROM lanes WHERE key = ?1;
 -- name: end
 -- A session ends, if it is still the one that was looked at and nothing is under way in it.
 UPDATE lanes SET epoch = epoch + 1, fence = fence + 1, ended_at = ?3, end_reason = ?4,
-    restarts = 0, choices = NULL, turns = 0, tokens_in = 0, tokens_out = 0, cached_in = 0, cache_written = 0,
+    restarts = 0, choices = NULL, adapter = NULL, turns = 0, tokens_in = 0, tokens_out = 0, cached_in = 0, cache_written = 0,
     cost_usd = 0, unpriced = 0
 WHERE key = ?1 AND epoch = ?2 AND ended_at IS NULL AND waiting_on IS NULL
     AND NOT EXISTS (

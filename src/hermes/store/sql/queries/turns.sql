@@ -42,6 +42,21 @@ SELECT restarts FROM lanes WHERE key = ?1;
 UPDATE inbox SET interrupted_by = ?2
 WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NULL;
 
+-- name: interrupted_lane
+-- The lane of a message that has to end and has not ended.
+SELECT lane FROM inbox
+WHERE id = ?1 AND state IN ('new', 'running', 'parked') AND interrupted_by IS NOT NULL;
+
+-- name: interrupt_branch
+-- Everything that a turn has started ends with it, at any depth, if it has to end and has not ended.
+UPDATE inbox SET interrupted_by = ?2
+WHERE lane > (SELECT stopped.lane || '/' || stopped.id || '.' FROM inbox AS stopped
+        WHERE stopped.id = ?1 AND stopped.state <> 'done' AND stopped.interrupted_by IS NOT NULL)
+    AND lane < (SELECT stopped.lane || '/' || stopped.id || '/' FROM inbox AS stopped
+        WHERE stopped.id = ?1)
+    AND state <> 'done' AND interrupted_by IS NULL
+RETURNING lane, id;
+
 -- name: interrupt_below
 -- Everything that has not ended below a lane has to end.
 UPDATE inbox SET interrupted_by = ?2
@@ -54,6 +69,31 @@ SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attemp
 FROM inbox INDEXED BY inbox_open
 WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done'
 ORDER BY seq LIMIT 100;
+
+-- name: count_below
+-- How many messages have not ended below a lane.
+SELECT count(*) FROM inbox INDEXED BY inbox_open
+WHERE lane > ?1 || '/' AND lane < ?1 || '0' AND state <> 'done';
+
+-- name: first
+-- The first message of a lane.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_lane WHERE lane = ?1 ORDER BY seq LIMIT 1;
+
+-- name: branch
+-- The messages on all lanes that begin alike: '/' is the character after '.'.
+SELECT seq, id, lane, person_id, body, state, busy, control, received_at, attempts, external_id,
+    platform, outcome, done_at, merged_into, interrupted_by
+FROM inbox INDEXED BY inbox_lane
+WHERE lane > ?1 || '.' AND lane < ?1 || '/'
+ORDER BY seq LIMIT ?2;
+
+-- name: used
+-- What the model calls of a message took, by who pays for them.
+SELECT payer, sum(tokens_in), sum(tokens_out), sum(cached_in), sum(reasoning_out), sum(cost_usd),
+    sum(unpriced)
+FROM steps WHERE message_id = ?1 GROUP BY payer;
 
 -- name: steering
 -- Waiting messages of one person that want to join their running turn.
@@ -147,10 +187,22 @@ UPDATE inbox SET state = 'new', merged_into = NULL WHERE merged_into = ?1 AND st
 -- name: reset_lane
 -- The session starts again, with a new fence unless a turn holds the lane, which adds nothing to it.
 UPDATE lanes SET epoch = epoch + 1, fence = fence + CASE WHEN owner IS NULL THEN 1 ELSE 0 END,
-    restarts = 0, choices = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
+    restarts = 0, choices = NULL, adapter = NULL, turns = 0, tokens_in = 0, tokens_out = 0,
     cached_in = 0, cache_written = 0, cost_usd = 0, unpriced = 0, end_reason = ?2,
     ended_at = CASE WHEN CAST(?2 AS TEXT) IS NULL THEN NULL ELSE CAST(?3 AS DOUBLE PRECISION) END
 WHERE key = ?1 RETURNING epoch;
+
+-- name: keep_session
+-- The session that an adapter has for the conversation of a lane.
+UPDATE lanes SET adapter = ?2 WHERE key = ?1;
+
+-- name: forget_session
+-- An adapter's session knows what was taken back; the next turn begins another one.
+UPDATE lanes SET adapter = NULL WHERE key = ?1;
+
+-- name: kept_session
+-- The session that an adapter has for the conversation of a lane.
+SELECT adapter FROM lanes WHERE key = ?1;
 
 -- name: start_step
 -- A step, before its effect.

@@ -32,6 +32,10 @@ DELETE FROM events WHERE id IN (
 -- Forget a message.
 DELETE FROM inbox WHERE id = ?1 AND state = 'done';
 
+-- name: drop_pushes
+-- Forget where to notify of a message.
+DELETE FROM task_pushes WHERE task_id = ?1;
+
 -- name: drop_steps
 -- Forget the steps of a message.
 DELETE FROM steps WHERE message_id = ?1;

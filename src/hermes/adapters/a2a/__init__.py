@@ -1,0 +1,1 @@
+"""Agents of other systems, called over A2A."""

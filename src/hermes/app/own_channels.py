@@ -1,0 +1,142 @@
+"""Builds the channels whose requests come through the gateway's own server: REST, web, /v1, /mcp, A2A."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from hermes import __version__
+from hermes.app.gateway_parts import GatewayContext, Storage
+from hermes.app.make_a2a import make_a2a_parts
+from hermes.app.make_agents import make_roster
+from hermes.app.make_terminal import Terminal
+from hermes.channels.rest.channel import RestChannel, RestSettings
+from hermes.channels.web.channel import WebChannel, WebSettings
+from hermes.control.sessions import session_id
+from hermes.control.why import WhyReport, explain
+from hermes.http.same_origin import Origins
+from hermes.message.ids import make_id
+from hermes.net.client import HttpClient
+from hermes.plugins.manifest import load_capabilities
+from hermes.ports.clock import Clock
+from hermes.ports.gateway_api import GatewayApi
+from hermes.server.a2a.channel import A2aChannel, A2aParts
+from hermes.server.mcp.endpoint import McpEndpoint
+from hermes.server.mcp.tools import McpParts, McpTools
+from hermes.server.v1.agent_turns import AgentTurns
+from hermes.server.v1.callers import Callers
+from hermes.server.v1.channel import V1Channel
+from hermes.server.v1.serve import V1Parts
+
+
+# Any: each of them also has routes of its own kind.
+def own_channels(
+    context: GatewayContext,
+    storage: Storage,
+    *,
+    origins: Origins,
+    terminal: Terminal,
+    client: HttpClient,
+) -> dict[str, Any]:
+    """Return the channels whose requests come through the gateway's own server."""
+    limit, clock = context.settings.server.max_body_bytes, context.clock
+
+    # One for all doors: what is left of a key's rate is kept there.
+    shared: list[Callers] = []
+
+    def callers(gateway_api: GatewayApi) -> Callers:
+        if not shared:
+            keys, runs = storage.store.keys, context.run_keys
+            shared.append(Callers(keys, gateway_api=gateway_api, clock=clock, runs=runs))
+        return shared[0]
+
+    def v1_parts(gateway_api: GatewayApi) -> V1Parts:
+        return _v1_parts(context, storage, callers=callers(gateway_api), gateway_api=gateway_api)
+
+    def a2a_parts(gateway_api: GatewayApi) -> A2aParts:
+        return make_a2a_parts(
+            storage.store,
+            context.settings,
+            clock=clock,
+            client=client,
+            gateway_api=gateway_api,
+            callers=callers(gateway_api),
+        )
+
+    def mcp(parts: V1Parts, gateway_api: GatewayApi) -> McpEndpoint:
+        tools = _mcp_tools(storage, parts, gateway_api=gateway_api, clock=clock)
+        return McpEndpoint(tools, parts.callers, origins=origins, body_bytes=limit)
+
+    return {
+        "rest": RestChannel(
+            RestSettings(body_bytes=limit),
+            capabilities=load_capabilities("hermes.channels.rest"),
+            origins=origins,
+            clock=clock,
+            make_id=make_id,
+            files=terminal.files,
+        ),
+        "web": _web(context, storage, origins=origins),
+        "v1": V1Channel(v1_parts, mcp),
+        "a2a": A2aChannel(a2a_parts),
+    }
+
+
+def _web(context: GatewayContext, storage: Storage, *, origins: Origins) -> WebChannel:
+    clock = context.clock
+
+    async def info() -> Mapping[str, Any]:
+        model, is_demonstration = await storage.model_reports.who_answers()
+        earlier = context.settings.memory.earlier_messages
+        own = {"version": __version__, "earlier_messages": earlier}
+        return {"model": model, "demo": is_demonstration, **own}
+
+    async def story(message_id: str) -> WhyReport:
+        return await explain(storage.store, message_id, now=clock.now(), include_text=True)
+
+    return WebChannel(
+        WebSettings(body_bytes=context.settings.server.max_body_bytes),
+        capabilities=load_capabilities("hermes.channels.web"),
+        access=storage.access,
+        info=info,
+        story=story,
+        origins=origins,
+        clock=clock,
+        make_id=make_id,
+    )
+
+
+def _mcp_tools(
+    storage: Storage, parts: V1Parts, *, gateway_api: GatewayApi, clock: Clock
+) -> McpTools:
+    return McpTools(
+        McpParts(
+            gateway_api=gateway_api,
+            roster=parts.roster,
+            users=storage.store.users,
+            sessions=storage.store.open_sessions,
+            search=storage.search,
+            session_id=partial(session_id, storage.store),
+            clock=clock,
+            make_id=make_id,
+        )
+    )
+
+
+def _v1_parts(
+    context: GatewayContext, storage: Storage, *, callers: Callers, gateway_api: GatewayApi
+) -> V1Parts:
+    """Return the dependencies of the endpoints under /v1."""
+    store, models = storage.store, storage.models
+    return V1Parts(
+        callers=callers,
+        planner=models.planner,
+        calls=models.calls,
+        embeddings=models.embeddings,
+        ledger=models.ledger,
+        turns=AgentTurns(gateway_api, clock=context.clock, make_id=make_id),
+        settings=context.settings,
+        clock=context.clock,
+        make_id=make_id,
+        responses=store.responses,
+        roster=make_roster(store, context.settings),
+    )

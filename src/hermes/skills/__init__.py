@@ -1,0 +1,1 @@
+"""Skills: folders with instructions that agents and people use by name."""

@@ -1,0 +1,207 @@
+"""Agents that a program answers, in a running gateway: its models, its questions, swaps, and kill -9."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.system.live import live_gateway, model_server, run_command, with_model
+from tests.system.program_parts import SANDBOX, Desk, costs_of, sessions_in, write_home
+from tests.unit.tools.terminal.rigs import until
+
+pytestmark = pytest.mark.req("A25")
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    home = write_home(tmp_path / "home")
+    async with (
+        model_server() as url,
+        live_gateway(home, with_model(url)) as live,
+        aiohttp.ClientSession() as session,
+    ):
+        yield Desk(live, session)
+
+
+async def test_a_program_calls_its_model_through_the_gateway_on_the_persons_account(
+    desk: Desk,
+) -> None:
+    assert await desk.make("one") == "ready"
+
+    reply = await desk.say("model hello")
+    by_agent = await costs_of(desk.live.home, "agent")
+    by_person = await costs_of(desk.live.home, "person")
+
+    assert (reply["outcome"], reply["model"]) == ("answered", "one:script-1")
+    assert reply["reply"] == "said: #1 model hello"
+    assert "w_" in by_agent
+    assert "p_" in by_person
+    assert "platform" not in by_person
+
+
+async def test_its_key_is_for_models_only_and_ends_with_it(desk: Desk) -> None:
+    await desk.make("one")
+
+    agent = await desk.say("agent main")
+    key = str((await desk.say("leak SCRIPTED_KEY"))["reply"]).removeprefix("said: ")
+    headers, url = {"authorization": f"Bearer {key}"}, f"{desk.live.url}/v1/models"
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as answer:
+        status = answer.status
+
+    assert agent["reply"] == "said: 403"
+    assert key.startswith("hermes-run-")
+    assert status == 401
+
+
+async def test_a_program_reaches_nothing_of_the_gateway_but_models(desk: Desk) -> None:
+    await desk.make("one")
+
+    told = [await desk.say(f"post {path}") for path in ("/mcp", "/api/messages", "/control")]
+
+    # Without a sandbox it has the network of this machine, and its key opens nothing there.
+    expected = "404 404 404" if SANDBOX == "bubblewrap" else "403 401 404"
+    assert " ".join(one["reply"].removeprefix("said: ") for one in told) == expected
+
+
+async def test_a_program_cannot_have_an_address_fetched(desk: Desk) -> None:
+    await desk.make("one")
+
+    reply = await desk.say("picture https://example.com/what-it-has-read.png")
+
+    assert reply["reply"] == "said: 403"
+
+
+async def test_what_a_program_is_given_to_know_is_not_repeated(tmp_path: Path) -> None:
+    given = {"SERVICE_API_KEY": "tulips-of-the-operator", "PLACE": "a plain place"}
+    home = write_home(tmp_path / "home", variables=given)
+    async with (
+        model_server() as url,
+        live_gateway(home, with_model(url)) as live,
+        aiohttp.ClientSession() as session,
+    ):
+        desk = Desk(live, session)
+        await desk.make("one")
+        key, place = [await desk.say(f"leak {name}") for name in given]
+
+    assert (key["reply"], place["reply"]) == (
+        "said: [secret SERVICE_API_KEY]",
+        "said: a plain place",
+    )
+
+
+async def test_a_program_cannot_be_used_by_others(desk: Desk) -> None:
+    await desk.make("one")
+
+    reply = await desk.say("hello", sender="bob")
+
+    assert (reply["outcome"], reply["reply"]) == (
+        "failed",
+        "This agent works only for people whom its operator has named.",
+    )
+    assert sessions_in(desk.live.home) == []
+
+
+async def test_what_it_asks_waits_for_the_person(desk: Desk) -> None:
+    await desk.make("one")
+
+    asked = await desk.say("ask me")
+    approved = await desk.say("/approve")
+    reply = await desk.reply(asked["id"])
+
+    assert "coder (one) wants to do this:\n```\ndo ask me\n```" in asked["reply"]
+    assert approved["outcome"] == "answered"
+    assert (reply["outcome"], reply["reply"]) == ("answered", "said: allowed")
+
+
+async def test_a_swap_counts_for_the_next_turn_and_may_keep_the_folder(desk: Desk) -> None:
+    await desk.make("one")
+    home = desk.live.home
+    await desk.say("first")
+
+    asked = await desk.say("ask me")
+    kept = await run_command(home, "agents", "swap", "coder", "two", "--preserve-cwd")
+    await desk.say("/approve")
+    ended = await desk.reply(asked["id"])
+    second = await desk.say("second")
+    fresh = await run_command(home, "agents", "swap", "coder", "one")
+    third = await desk.say("third")
+
+    assert kept.stdout == "coder is answered by two from its next turn on (version 2).\n"
+    assert fresh.returncode == 0, fresh.stderr
+    assert [one["model"] for one in (ended, second, third)] == [
+        "one:script-1",
+        "two:script-1",
+        "one:script-1",
+    ]
+    first, then, last = sessions_in(home)
+    assert (first, then[0].split("\n")[-1]) == (["first", "ask me"], "second")
+    assert "assistant: said: first" in then[0]
+    assert last[0].endswith("third")
+    folders = {path.parent for path in home.glob("workdirs/p_*/*/files/sessions/*")}
+    assert sorted(len(list(one.iterdir())) for one in folders) == [1, 2]
+
+
+async def test_a_swap_to_a_program_that_does_not_start_changes_nothing(desk: Desk) -> None:
+    await desk.make("one")
+
+    status, refused = await desk.ask("POST", "/workspaces/coder/swap", runtime="broken")
+    _, agent = await desk.ask("GET", "/workspaces/coder")
+    reply = await desk.say("hello")
+
+    assert (status, refused["error"]["code"]) == (409, "conflict")
+    assert "'coder' stays with one, because broken cannot be called" in refused["error"]["message"]
+    assert "ended with 7" in refused["error"]["message"]
+    assert (agent["runtime"], agent["version"], reply["reply"]) == ("one", 1, "said: hello")
+
+
+async def test_an_agent_whose_program_does_not_start_says_so(desk: Desk) -> None:
+    assert await desk.make("broken") == "failed"
+
+    _, agent = await desk.ask("GET", "/workspaces/coder")
+
+    assert "ended with 7" in agent["reason"]
+
+
+@pytest.mark.req("J1", "A25")
+@pytest.mark.parametrize("sandbox", sorted({SANDBOX, "unsafe"}))
+async def test_after_kill_9_the_program_is_gone_and_the_turn_goes_on_in_its_session(
+    tmp_path: Path, sandbox: str
+) -> None:
+    home = write_home(tmp_path / "home", sandbox=sandbox)
+    async with aiohttp.ClientSession() as session:
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            await desk.make("one")
+            hanging = asyncio.create_task(desk.say("nest here"))
+            await until(lambda: sessions_in(home) and len(_of(home)) > (sandbox == "unsafe"))
+            await live.stop(signal.SIGKILL)
+            hanging.cancel()
+
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            await until(lambda: len(sessions_in(home)[0]) == 2)
+            await desk.say("/stop")
+            reply = await desk.say("and then?")
+        await until(lambda: not _of(home))
+
+    (asked,) = sessions_in(home)
+    assert asked[0] == "nest here"
+    assert asked[1].startswith("[A restart cut you off")
+    assert asked[1].endswith("nest here")
+    assert (asked[2], reply["reply"]) == ("and then?", "said: and then?")
+
+
+def _of(home: Path) -> list[int]:
+    """Return the programs of a home, and what they have started without a sandbox."""
+    found, program = [], str(home.parent / "tools" / "program.py")
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            folder, line = (entry / "cwd").readlink(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if program.encode() in line or folder.is_relative_to(home / "workdirs"):
+            found.append(int(entry.name))
+    return found
