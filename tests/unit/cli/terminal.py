@@ -51,6 +51,15 @@ class Terminal:
     def plain(self) -> str:
         return _CODES.sub("", self.seen)
 
+    def interrupt(self) -> int:
+        """Press Ctrl-C and return the exit code; press it again if the line editor dropped the first."""
+        self.type("\x03")
+        try:
+            return self.end()
+        except subprocess.TimeoutExpired:
+            self.type("\x03")
+            return self.end()
+
     def end(self) -> int:
         """Return the exit code once the command has ended."""
         while self._read():
