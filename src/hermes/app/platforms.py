@@ -141,6 +141,7 @@ def make_one(
                 state=state,
                 webhook_url=_webhook_url(settings, name),
                 returned=returned,
+                rows=platform.manifest.rows,
                 ca_bundle=str(settings.net.ca_bundle or ""),
                 ipv4_only=settings.ipv4_only,
             )

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.errors import ConfigurationError
 from hermes.ports.channel import Capabilities
+from hermes.ports.channel_rows import ChannelRows, MediaRow, RateRow, RefusalRow, WebhookRow
 
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True}
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -77,6 +78,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
     needs: str = ""
     setup: tuple[str, ...] = ()
+    webhook: WebhookRow | None = None
+    refusal: tuple[RefusalRow, ...] = ()
+    rate: tuple[RateRow, ...] = ()
+    media: Mapping[str, MediaRow] = {}
+
+    @property
+    def rows(self) -> ChannelRows:
+        """The rows that the parts of `channel_kit` read."""
+        return ChannelRows(
+            webhook=self.webhook, refusal=self.refusal, rate=self.rate, media=self.media
+        )
 
 
 def load_capabilities(package: str) -> Capabilities:

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.message.parts import Media
 from hermes.ports.channel import Capabilities, Channel, TellReturned
+from hermes.ports.channel_rows import ChannelRows
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
 
@@ -39,6 +40,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     A channel that opens connections without `client` trusts the certificates in `ca_bundle`, if it
     is set, and connects over IPv4 only if `ipv4_only` says so.
     `returned` is told of what comes back after it was sent; it is durable once it returns.
+    `rows` are what the manifest says of the wire, for the parts of `channel_kit`.
     """
 
     name: str
@@ -55,6 +57,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: str = ""
     ipv4_only: bool = False
     returned: TellReturned | None = None
+    rows: ChannelRows = ChannelRows()
 
 
 class Suggestion(msgspec.Struct, frozen=True):

@@ -1,0 +1,132 @@
+"""What a channel's manifest says of its wire, as rows: proofs, webhooks, refusals, attachments.
+
+The manifest is checked once, and the parts of `channel_kit` read its rows. A platform differs from
+another by its rows wherever it can, and by code only where it must.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from hermes.errors import FailureClass
+
+Handshake = Literal[
+    "none", "meta_get", "json_challenge", "echo_query", "wechat_echostr", "qq_op13", "discord_ping"
+]
+
+
+class ProofRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a call proves who sent it.
+
+    `at`, `time` and the entries of `signs` name a place in the call: `header:NAME`, `query:NAME`,
+    `field:NAME` (of a JSON or XML body), `body`, `url` (the public one), `sorted_form`, `secret`. Any
+    other entry of `signs` stands for itself.
+
+    `secret` is the setting that holds the key, and `key` says how it is read: as it stands, as base64
+    (`whsec`: after that prefix), or as hex. `prefix` stands before the signature; with `many`, several
+    signatures are separated by it, and one must fit. `time` is where the call says when it was signed,
+    in seconds or milliseconds, and `window_s` how far that may be from now. `sorted` sorts what is
+    signed before it is joined; `seeded` makes an Ed25519 key of a secret, repeated up to 32 bytes.
+    """
+
+    kind: Literal["hmac", "digest", "ed25519", "shared"]
+    at: str
+    secret: str
+    algorithm: Literal["sha256", "sha1"] = "sha256"
+    code: Literal["hex", "base64"] = "hex"
+    key: Literal["text", "whsec", "base64", "hex"] = "text"
+    signs: tuple[str, ...] = ("body",)
+    prefix: str = ""
+    many: str = ""
+    time: str = ""
+    time_in: Literal["s", "ms"] = "s"
+    window_s: float = 0.0
+    sorted: bool = False
+    seeded: bool = False
+
+
+class TokenRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a call proves who sent it by a JWT (RS256) in its `Authorization` header.
+
+    `audience` is the setting that names for whom it must be. `keys` is the address of the key set, or
+    of the OpenID document that names it. `skew_s` is how far the clocks may be apart.
+    """
+
+    issuers: tuple[str, ...]
+    audience: str
+    keys: str
+    skew_s: float = 300.0
+
+
+class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a platform calls its webhook.
+
+    `proof` or `token` says how a call is proven. `handshake` is how the platform tries the address
+    out; `word` is the setting with the word that it must know (`meta_get`), `echo` the parameter that
+    is sent back (`echo_query`).
+
+    `answer_s` is how long the platform waits for an answer; a message that is not stored by then is
+    answered with 503, and it sends it again. `accepted` is the status for a message that is stored,
+    `refused` the one for a message that is refused for good (0: that of the error).
+    """
+
+    proof: ProofRow | None = None
+    token: TokenRow | None = None
+    handshake: Handshake = "none"
+    word: str = ""
+    echo: str = ""
+    methods: tuple[str, ...] = ("POST",)
+    answer_s: float = 2.5
+    accepted: int = 200
+    refused: int = 0
+
+
+class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a refused call means; the first row that fits counts, and without one the status.
+
+    A row fits if each of `status`, `code` and `says` that is set does: the HTTP status, the platform's
+    own code, a piece of its sentence (in small letters). `then` is what follows: `retry` (it did not
+    arrive and is sent again), `reject` (it never will arrive), `unknown` (it may have arrived), `done`
+    (it is as it should be). `hint` says what to do, `wide` that the whole platform must wait, `wait_s`
+    for how long if the platform does not say.
+    """
+
+    failure: FailureClass = FailureClass.REJECTED
+    then: Literal["retry", "reject", "unknown", "done"] = "reject"
+    status: int = 0
+    code: str = ""
+    says: str = ""
+    credential: bool = False
+    wide: bool = False
+    wait_s: float = 0.0
+    hint: str = ""
+
+
+class RateRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """At most `most` messages within `within_s`, on the whole platform or to one chat."""
+
+    scope: Literal["platform", "chat"]
+    most: int
+    within_s: float
+
+
+class MediaRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What can be attached as one kind: its types (`image/*` fits all of them) and its size.
+
+    `otherwise` is what becomes of an attachment that does not fit: another kind, or `name`, the words
+    that name it.
+    """
+
+    mimes: tuple[str, ...]
+    bytes: int
+    otherwise: Literal["image", "audio", "video", "file", "name"] = "name"
+
+
+class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of one manifest."""
+
+    webhook: WebhookRow | None = None
+    refusal: tuple[RefusalRow, ...] = ()
+    rate: tuple[RateRow, ...] = ()
+    media: Mapping[str, MediaRow] = {}
