@@ -169,18 +169,26 @@ def _attend(asked: "Array", spans: Sequence[slice]) -> "Array":
 
 
 def _gelu(x: "Array") -> "Array":
-    """Return x times the normal distribution's share below x."""
+    """Return x times the normal distribution's share below x, in place of x.
+
+    That is max(x, 0) less |x| times the share above |x|. Every step writes into an array that is
+    there already: new ones of this size cost twice the arithmetic.
+    """
     size = np.abs(x)
-    size *= np.float32(math.sqrt(0.5))
-    t = np.float32(1) / (np.float32(_ERF_P) * size + np.float32(1))
-    above = np.full_like(x, _ERF[0])
+    above = size * np.float32(math.sqrt(0.5))
+    t = above * np.float32(_ERF_P)
+    t += np.float32(1)
+    np.reciprocal(t, out=t)
+    np.square(above, out=above)
+    np.negative(above, out=above)
+    np.exp(above, out=above)
+    share = t * np.float32(_ERF[0])
     for factor in _ERF[1:]:
-        above *= t
-        above += np.float32(factor)
-    above *= t
-    np.square(size, out=size)
-    np.negative(size, out=size)
-    above *= np.exp(size, out=size)
-    above *= np.float32(0.5)  # now the share above |x|
-    above *= x
-    return np.where(x < 0, above, x - above)
+        share += np.float32(factor)
+        share *= t
+    share *= above
+    share *= np.float32(0.5)
+    share *= size
+    np.maximum(x, np.float32(0), out=x)
+    x -= share
+    return x
