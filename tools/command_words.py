@@ -12,7 +12,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from hermes.cli.command_table import WORDS
 from hermes.cli.commands import CommandGroup, choices_of, first_clause, root, value_name
 from hermes.cli.complete import WORDS_FILE
-from hermes.plugins.manifest import load_manifest
+from hermes.plugins.manifest import ManifestFile, load_manifest, manifests_in
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "hermes"
 FILE = SOURCE / "cli" / WORDS_FILE
@@ -54,15 +54,14 @@ def _value(parameter: TyperArgument | TyperOption) -> list[str]:
 
 
 def _platforms() -> dict[str, dict[str, list[str]]]:
-    """Return the platforms that come along: every folder with a channel, with its settings."""
-    files = [*SOURCE.glob("channels/*/channel.py"), *SOURCE.glob("contrib/*/channel.py")]
-    folders = sorted((file.parent for file in files), key=lambda folder: folder.name)
-    return {folder.name: _settings(folder) for folder in folders}
+    """Return the platforms that come along, each with its settings."""
+    found = {**manifests_in("hermes.channels"), **manifests_in("hermes.contrib")}
+    return {name: _settings(one) for name, one in sorted(found.items())}
 
 
-def _settings(folder: Path) -> dict[str, list[str]]:
+def _settings(file: ManifestFile) -> dict[str, list[str]]:
     """Return the settings that config.yaml may have of a platform, with the words each takes."""
-    manifest = load_manifest(".".join(("hermes", *folder.relative_to(SOURCE).parts)))
+    manifest = load_manifest(file.package, file.file)
     return {
         name: ["true", "false"] if one.type == "flag" else list(one.choices)
         for name, one in manifest.settings.items()

@@ -15,15 +15,17 @@ ROOT = Path(__file__).resolve().parent.parent
 FAMILIES = ("channels", "contrib")
 # Doors of the gateway's own server: always open, proven by tests of the server.
 OWN_DOORS = frozenset({"rest", "web"})
+ONLY = "manifest.toml"
 SHAPE = (
     "__init__.py",
-    "manifest.toml",
     "channel.py",
     "inbound.py",
     "outbound.py",
     "format.py",
     "client.py",
 )
+# A platform that is described together with another one, and that one.
+TOLD_WITH = {"messenger": "instagram"}
 # What a channel may do without, and why.
 EXCUSED = {
     ("webhook", "format.py"): "machines read Markdown as it is written",
@@ -32,22 +34,33 @@ EXCUSED = {
 
 
 class Channel(NamedTuple):
-    """One channel: its name, its folder and its package."""
+    """One channel: its name, its folder and its package, and its manifest there."""
 
     name: str
     folder: Path
     package: str
+    manifest: str = ONLY
 
 
 def channels(root: Path) -> list[Channel]:
-    """Return every channel that can be switched on."""
+    """Return every channel that can be switched on; a folder may offer several."""
     found = [
-        Channel(folder.name, folder, f"hermes.{family}.{folder.name}")
+        Channel(name, folder, f"hermes.{family}.{folder.name}", manifest)
         for family in FAMILIES
         for folder in sorted((root / "src" / "hermes" / family).glob("*"))
-        if (folder / "channel.py").is_file() or (folder / "manifest.toml").is_file()
+        if (folder / "channel.py").is_file() or (folder / ONLY).is_file()
+        for name, manifest in _manifests_of(folder)
     ]
     return [one for one in found if one.name not in OWN_DOORS]
+
+
+def _manifests_of(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the platforms of a folder, each with the file of its manifest."""
+    several = sorted(folder.glob("*.toml"))
+    if (folder / ONLY).is_file() or not several:
+        yield folder.name, ONLY
+    else:
+        yield from ((file.stem, file.name) for file in several)
 
 
 def words_in(files: Iterable[Path]) -> frozenset[str]:
@@ -94,13 +107,14 @@ def problems(root: Path, verified: dict[str, tuple[str, ...]]) -> Iterator[str]:
 
 
 def _missing_parts(root: Path, channel: Channel) -> Iterator[str]:
-    name = channel.name
-    for file in SHAPE:
-        if not (channel.folder / file).is_file() and (name, file) not in EXCUSED:
+    name, folder = channel.name, channel.folder.name
+    for file in (channel.manifest, *SHAPE):
+        if not (channel.folder / file).is_file() and (folder, file) not in EXCUSED:
             yield f"{name}: {channel.folder.relative_to(root)}/{file} is missing; every channel has one"
-    if not (root / "docs" / "channels" / f"{name}.md").is_file():
-        yield f"{name}: docs/channels/{name}.md is missing; write how it is set up"
-    stand_in = Path("src") / "hermes" / "testing" / name / "__main__.py"
+    page = TOLD_WITH.get(name, name)
+    if not (root / "docs" / "channels" / f"{page}.md").is_file():
+        yield f"{name}: docs/channels/{page}.md is missing; write how it is set up"
+    stand_in = Path("src") / "hermes" / "testing" / folder / "__main__.py"
     if not (root / stand_in).is_file():
         yield f"{name}: {stand_in} is missing; every channel has a stand-in that runs by itself"
 
@@ -115,7 +129,7 @@ def manifests(root: Path) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     wrong: list[str] = []
     for channel in channels(root):
         try:
-            manifest = load_manifest(channel.package)
+            manifest = load_manifest(channel.package, channel.manifest)
         except (HermesError, ModuleNotFoundError) as error:
             wrong.append(f"{channel.name}: the manifest does not load: {error}")
             continue

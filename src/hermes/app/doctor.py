@@ -342,7 +342,9 @@ def _channel_checks(loaded: LoadedConfig, states: tuple[ChannelStatus, ...]) -> 
     problems = unusable_platforms(loaded.settings, registry, clock=SystemClock())
     yield from channel_checks(loaded.settings, known, states, problems=problems)
     on = [name for name, one in loaded.settings.platforms.items() if one.enabled]
-    own = {name: load_manifest(f"hermes.channels.{name}") for name in on if name in built_in()}
+    own = {
+        name: load_manifest(one.package, one.file) for name, one in built_in().items() if name in on
+    }
     others = {name: registry.platforms[name].manifest for name in on if name in registry.platforms}
     yield from risk_checks(loaded.settings, {**own, **others})
     yield from plugin_checks(loaded.settings.plugins, installed_plugins())

@@ -16,7 +16,6 @@ from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
 from hermes.app.make_skills import make_skill_folder, make_skill_operations
 from hermes.app.media import forgetting_files
-from hermes.app.platforms import built_in
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
@@ -30,7 +29,7 @@ from hermes.memory.sanitiser import TextLimits
 from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
-from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.manifest import load_capabilities, manifests_in
 from hermes.ports.adapter import NATIVE
 from hermes.ports.clock import SystemClock
 from hermes.ports.person_rows import HomeReader
@@ -136,8 +135,8 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         handles=RuntimeHandles(
             platforms=("rest", "web", *settings.platforms),
             abilities={
-                name: load_capabilities(f"hermes.channels.{name}")
-                for name in ("rest", "web", *built_in())
+                name: load_capabilities(one.package, one.file)
+                for name, one in manifests_in("hermes.channels").items()
                 if name in {"rest", "web", *settings.platforms}
             },
         ),

@@ -8,7 +8,6 @@ says why.
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_returns
 from hermes.plugins.faults import fault_text
-from hermes.plugins.manifest import read_settings
+from hermes.plugins.manifest import ManifestFile, manifests_in, read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
@@ -38,32 +37,29 @@ _CONTRIB: Final = "hermes.contrib"
 _OWN: Final = frozenset({"rest", "web"})
 
 
-def built_in() -> tuple[str, ...]:
-    """Return the names of the platforms that come with Hermes."""
-    folders = resources.files(_CHANNELS).iterdir()
-    named = (one.name for one in folders if (one / "manifest.toml").is_file())
-    return tuple(sorted(name for name in named if name not in _OWN))
+def built_in() -> Mapping[str, ManifestFile]:
+    """Return the platforms that come with Hermes by name, each with its manifest."""
+    found = manifests_in(_CHANNELS)
+    return {name: file for name, file in found.items() if name not in _OWN}
 
 
 def plugged_in() -> tuple[str, ...]:
     """Return the names of the platforms that come with Hermes as plugins."""
-    folders = resources.files(_CONTRIB).iterdir()
-    return tuple(sorted(one.name for one in folders if (one / "manifest.toml").is_file()))
+    return tuple(manifests_in(_CONTRIB))
 
 
 def plugin_of(name: str) -> str | None:
     """Return the plugin in Hermes that provides a platform; import nothing."""
-    folder = resources.files(_CONTRIB) / name
-    is_there = name.isidentifier() and (folder / "manifest.toml").is_file()
-    return f"{_CONTRIB}.{name}" if is_there else None
+    found = manifests_in(_CONTRIB).get(name)
+    return None if found is None else found.package
 
 
 def find_platform(name: str, registry: Registry) -> Platform | None:
     """Return a platform by name, importing a built-in one; None if there is none."""
     known = registry.platforms.get(name)
-    if known is None and name in built_in():
-        package = f"{_CHANNELS}.{name}"
-        registry.platform(package, importlib.import_module(f"{package}.channel").make)
+    if known is None and (one := built_in().get(name)) is not None:
+        make = getattr(importlib.import_module(f"{one.package}.channel"), one.make)
+        registry.platform(one.package, make, manifest=one.file)
         known = registry.platforms.get(name)
     return known
 

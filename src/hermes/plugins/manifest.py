@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -12,6 +12,7 @@ from hermes.errors import ConfigurationError
 from hermes.ports.channel import Capabilities
 from hermes.ports.channel_rows import ChannelRows, MediaRow, RateRow, RefusalRow, WebhookRow
 
+_ONLY: Final = "manifest.toml"
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True}
 _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
@@ -91,34 +92,61 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def load_capabilities(package: str) -> Capabilities:
-    """Return the capabilities that the manifest of a channel's package declares."""
+class ManifestFile(msgspec.Struct, frozen=True):
+    """Where a manifest is: a package, and the file in it."""
+
+    package: str
+    file: str = _ONLY
+
+    @property
+    def make(self) -> str:
+        """The name of the function in `channel.py` that makes the channel."""
+        return "make" if self.file == _ONLY else f"make_{self.file.removesuffix('.toml')}"
+
+
+def manifests_in(parent: str) -> Mapping[str, ManifestFile]:
+    """Return the manifests in the packages of `parent` by platform; import nothing of them.
+
+    A package has one `manifest.toml` and is named like its platform, or it offers several platforms,
+    each with a manifest of its name, such as `instagram.toml`.
+    """
+    found: dict[str, ManifestFile] = {}
+    for folder in resources.files(parent).iterdir():
+        package = f"{parent}.{folder.name}"
+        if (folder / _ONLY).is_file():
+            found[folder.name] = ManifestFile(package)
+        elif (folder / "channel.py").is_file():
+            files = (one.name for one in folder.iterdir() if one.name.endswith(".toml"))
+            found |= {file.removesuffix(".toml"): ManifestFile(package, file) for file in files}
+    return dict(sorted(found.items()))
+
+
+def load_capabilities(package: str, manifest: str = _ONLY) -> Capabilities:
+    """Return the capabilities that a manifest of a channel's package declares."""
     try:
-        return msgspec.convert(_tables(package)["capabilities"], Capabilities)
+        return msgspec.convert(_tables(package, manifest)["capabilities"], Capabilities)
     except KeyError:
-        raise ConfigurationError(f"{package}/manifest.toml has no [capabilities] table.") from None
+        raise ConfigurationError(f"{package}/{manifest} has no [capabilities] table.") from None
     except msgspec.ValidationError as problem:
-        raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+        raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
 
 
-def load_manifest(package: str) -> Manifest:
-    """Return the whole manifest of a channel's package."""
+def load_manifest(package: str, manifest: str = _ONLY) -> Manifest:
+    """Return a whole manifest of a channel's package."""
     try:
-        return msgspec.convert(_tables(package), Manifest)
+        return msgspec.convert(_tables(package, manifest), Manifest)
     except msgspec.ValidationError as problem:
-        raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+        raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
 
 
-def _tables(package: str) -> dict[str, Any]:
-    file = resources.files(package) / "manifest.toml"
+def _tables(package: str, manifest: str) -> dict[str, Any]:
+    file = resources.files(package) / manifest
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigurationError(
-            f"{package} has no manifest.toml: every channel ships one."
-        ) from None
+        raise ConfigurationError(f"{package} has no {manifest}: every channel ships one.") from None
     except tomllib.TOMLDecodeError as problem:
-        raise ConfigurationError(f"{package}/manifest.toml does not fit: {problem}.") from None
+        raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
 
 
 def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:

@@ -49,10 +49,13 @@ class Registry:
         self.commands: dict[str, ChatCommand] = {}
         self.hooks: dict[str, Hook] = {}
 
-    def platform(self, package: str, make: MakeChannel) -> None:
-        """Register the platform whose manifest is in `package`; replaces a built-in one."""
-        manifest = load_manifest(package)
-        self.platforms[manifest.name] = Platform(manifest, make, package)
+    def platform(self, package: str, make: MakeChannel, *, manifest: str = "manifest.toml") -> None:
+        """Register the platform whose manifest is in `package`; replaces a built-in one.
+
+        A package that offers several platforms registers each with the file of its manifest.
+        """
+        loaded = load_manifest(package, manifest)
+        self.platforms[loaded.name] = Platform(loaded, make, package)
 
     def provider(self, kind: str, factory: ProviderFactory) -> None:
         """Register a provider kind: `factory(name, settings, client)` makes the provider."""

@@ -55,9 +55,10 @@ def channel_setup(
     client: Any = None,
     clock: Clock | None = None,
     state: PlatformState | None = None,
+    file: str = "manifest.toml",
 ) -> ChannelSetup:
     """Return the dependencies of a channel; `table` is what an operator would set."""
-    manifest = load_manifest(package)
+    manifest = load_manifest(package, file)
     return ChannelSetup(
         name=manifest.name,
         account="default",

@@ -16,7 +16,6 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,7 +27,7 @@ from aiohttp import web
 from hermes.config.dotenv import parse
 from hermes.config.layers import DOTENV
 from hermes.config.variables import WELL_KNOWN
-from hermes.plugins.manifest import load_manifest
+from hermes.plugins.manifest import ManifestFile, load_manifest, manifests_in
 from hermes.testing.try_rooms import Rooms, page_app
 
 _HOST = "127.0.0.1"
@@ -75,13 +74,19 @@ async def told_by(process: Process, name: str) -> dict[str, Any]:
     return dict(json.loads(line))
 
 
-def package_of(name: str) -> str:
-    """Return the package of a platform: built in, or a plugin that comes with Hermes."""
+def manifest_of(name: str) -> ManifestFile:
+    """Return where the manifest of a platform is: built in, or in a plugin that comes with Hermes."""
     for parent in ("hermes.channels", "hermes.contrib"):
-        with contextlib.suppress(ModuleNotFoundError):
-            if (resources.files(f"{parent}.{name}") / "manifest.toml").is_file():
-                return f"{parent}.{name}"
+        if (found := manifests_in(parent).get(name)) is not None:
+            return found
     raise CannotTry(f"there is no platform {name!r} that comes with Hermes")
+
+
+def stand_in_of(name: str) -> tuple[str, ...]:
+    """Return the program of a platform's stand-in; one of several platforms is told which it is."""
+    package = manifest_of(name).package.rpartition(".")[2]
+    program = f"hermes.testing.{package}"
+    return (program,) if package == name else (program, name)
 
 
 def clean_environment(*, keep_models: bool) -> dict[str, str]:
@@ -117,7 +122,7 @@ def write_home(
     if models_of is not None and (models_of / "config.yaml").is_file():
         known = yaml.safe_load((models_of / "config.yaml").read_text(encoding="utf-8")) or {}
         models = {table: known[table] for table in _MODEL_TABLES if table in known}
-    package = package_of(name)
+    package = manifest_of(name).package
     settings = {
         **models,
         "plugins": [] if package.startswith("hermes.channels.") else [package],
@@ -159,13 +164,14 @@ async def _state(http: aiohttp.ClientSession, home: Path, *, name: str) -> str:
 async def run(options: argparse.Namespace) -> None:
     """Run until requested to end."""
     name, stack = options.name, AsyncExitStack()
-    label = load_manifest(package_of(name)).label
+    manifest = manifest_of(name)
+    label = load_manifest(manifest.package, manifest.file).label
     async with stack:
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hermes-try-")))
         http = await stack.enter_async_context(aiohttp.ClientSession())
         environ = clean_environment(keep_models=options.model == "configured")
         environ = {**keys_of(options.models_of), **environ}
-        platform = await stack.enter_async_context(child(f"hermes.testing.{name}", environ=environ))
+        platform = await stack.enter_async_context(child(*stand_in_of(name), environ=environ))
         told = await told_by(platform, f"the stand-in for {label}")
         if options.model == "echo":
             echo = child("hermes.testing.model_server", "--port", "0", environ=environ)

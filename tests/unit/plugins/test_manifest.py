@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import ConfigurationError, FailureClass
-from hermes.plugins.manifest import load_manifest
+from hermes.plugins.manifest import ManifestFile, load_manifest, manifests_in
+from hermes.plugins.registry import Registry
+from hermes.ports.channel import Channel
 from hermes.ports.channel_rows import (
     ChannelRows,
     MediaRow,
@@ -15,6 +17,7 @@ from hermes.ports.channel_rows import (
     RefusalRow,
     WebhookRow,
 )
+from hermes.ports.channel_setup import ChannelSetup
 
 _HEAD = """
 name = "example"
@@ -83,3 +86,33 @@ def test_a_misspelt_column_of_a_row_is_refused(
 
     with pytest.raises(ConfigurationError, match="answers_s"):
         load_manifest(package)
+
+
+def test_a_package_may_offer_several_platforms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "wires" / "several"
+    package.mkdir(parents=True)
+    for name in ("channel.py", "__init__.py", "../__init__.py"):
+        (package / name).write_text("")
+    for name in ("fax", "telex"):
+        (package / f"{name}.toml").write_text(_HEAD.replace("example", name, 1))
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = Registry()
+
+    found = manifests_in("wires")
+    for one in found.values():
+        registry.platform(one.package, _no_channel, manifest=one.file)
+
+    assert found == {
+        "fax": ManifestFile("wires.several", "fax.toml"),
+        "telex": ManifestFile("wires.several", "telex.toml"),
+    }
+    assert [one.make for one in found.values()] == ["make_fax", "make_telex"]
+    assert ManifestFile("wires.one").make == "make"
+    assert list(registry.platforms) == ["fax", "telex"]
+    assert {one.package for one in registry.platforms.values()} == {"wires.several"}
+
+
+def _no_channel(setup: ChannelSetup) -> Channel:
+    raise NotImplementedError

@@ -26,7 +26,7 @@ def gate() -> ModuleType:
 def tree(tmp_path: Path, gate: ModuleType) -> Path:
     """A repository with one whole channel."""
     files = {
-        **{f"src/hermes/channels/fax/{name}": "" for name in gate.SHAPE},
+        **{f"src/hermes/channels/fax/{name}": "" for name in (*gate.SHAPE, "manifest.toml")},
         "src/hermes/testing/fax/__main__.py": "",
         "docs/channels/fax.md": "",
         "tests/contract/channels/cases.py": CASES,
@@ -72,3 +72,24 @@ def test_a_word_without_a_proof_of_its_own_is_found(gate: ModuleType, tree: Path
     (tree / "tests/contract/channels/cases.py").write_text("CASES = ()\n")
     (found,) = gate.problems(tree, {"fax": ()})
     assert "no Case" in found
+
+
+@pytest.mark.req("W10")
+def test_a_folder_with_several_manifests_offers_several_channels(
+    gate: ModuleType, tree: Path
+) -> None:
+    folder = tree / "src/hermes/channels/fax"
+    (folder / "manifest.toml").rename(folder / "fax.toml")
+    (folder / "telex.toml").write_text("")
+
+    found = [(one.name, one.package, one.manifest) for one in gate.channels(tree)]
+
+    assert found == [
+        ("fax", "hermes.channels.fax", "fax.toml"),
+        ("telex", "hermes.channels.fax", "telex.toml"),
+    ]
+    said = {"fax": ("paper jams",), "telex": ("paper tape",)}
+    assert list(gate.problems(tree, said)) == [
+        "telex: docs/channels/telex.md is missing; write how it is set up",
+        "telex: no Case in tests/contract/channels/cases.py; add one",
+    ]
