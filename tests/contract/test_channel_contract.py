@@ -17,7 +17,15 @@ from hermes.errors import (
 from hermes.message.event import MessageEvent
 from hermes.message.parts import TextPart
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.ports.channel import Acceptance, Capabilities, Delivery, PushChannel, Target
+from hermes.ports.channel import (
+    Acceptance,
+    Capabilities,
+    Delivery,
+    EditingChannel,
+    FindingChannel,
+    PushChannel,
+    Target,
+)
 from hermes.testing.manual_time import ManualClock
 from hermes.testing.memory_channel import MemoryChannel
 from hermes.testing.push.channel import SampleChannel
@@ -27,11 +35,15 @@ from hermes.testing.push.settings import ChannelSettings
 from hermes.testing.push.state import SampleSettings
 
 
+class WholeChannel(PushChannel, EditingChannel, FindingChannel, Protocol):
+    """A channel that can do what the suite asks."""
+
+
 class Platform(Protocol):
     """A channel and the far side of it."""
 
     @property
-    def channel(self) -> PushChannel: ...
+    def channel(self) -> WholeChannel: ...
     def texts(self, chat: str) -> list[str]: ...
     def limit_rate(self) -> None: ...
     def break_down(self) -> None: ...

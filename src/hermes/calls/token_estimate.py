@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from hermes.message.inline_file import inline_file
 from hermes.message.parts import (
     AudioPart,
+    ChoicesPart,
     FilePart,
     ImagePart,
     Part,
@@ -81,4 +82,6 @@ def _length(part: Part) -> int:
         return len(part.text)
     if isinstance(part, ReasoningPart):
         return len(part.text) + len(part.signature or "") + len(part.sealed or "")
+    if isinstance(part, ChoicesPart):
+        return len(part.question)
     return len(part.text)

@@ -9,7 +9,9 @@ from hermes.message.choices import TaskType
 from hermes.message.parts import Part, text_of
 from hermes.message.source import Source
 
-EventType = Literal["text", "image", "audio", "video", "file", "command", "location", "reaction"]
+EventType = Literal[
+    "text", "image", "audio", "video", "file", "command", "location", "reaction", "choice"
+]
 # The decoder does not accept `Raw | None`: this value means "no raw event".
 NO_RAW: Final = msgspec.Raw()
 
@@ -20,6 +22,36 @@ class ReplyContext(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     message_id: str
     text: str | None = None
     user_id: str | None = None
+
+
+class ReplyHandle(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a reply to a message must carry: the platform's token for it.
+
+    It is good for until `until` (None: as long as the manifest's `reply_s`) and for `uses` sends (0: as
+    many as the manifest's `replies`). The token is a secret of the platform's.
+    """
+
+    token: str
+    until: float | None = None
+    uses: int = 0
+
+    def __repr__(self) -> str:
+        return f"ReplyHandle(until={self.until}, uses={self.uses})"
+
+
+class PressedChoice(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A button that somebody pressed: its value, and the platform's id of the message with it."""
+
+    value: str
+    message_id: str
+
+
+class Reaction(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """An emoji (in Unicode) that somebody put on a message of the bot, or took away from it."""
+
+    message_id: str
+    emoji: str
+    is_removed: bool = False
 
 
 class ScheduledRun(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -73,8 +105,9 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     is set if no person wrote it just now: one of their jobs was due. A `delegation` is there if another
     turn has started it. It `may_delegate` if the credential that sent it holds that right: then its text may
     be commands that delegate tasks. `depth` is how many agents of other gateways have passed it on, each by a
-    call of the next one. `raw` is the unchanged wire
-    event, kept for debugging.
+    call of the next one. A reply must carry the `handle`, if there is one. An event of the type `choice`
+    has `pressed` a button, one of the type `reaction` has the `reaction`; neither needs parts. `raw` is
+    the unchanged wire event, kept for debugging.
     """
 
     account: str
@@ -105,6 +138,9 @@ class MessageEvent(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     delegation: Delegation | None = None
     may_delegate: bool = False
     depth: int = 0
+    handle: ReplyHandle | None = None
+    pressed: PressedChoice | None = None
+    reaction: Reaction | None = None
     raw: msgspec.Raw = NO_RAW
 
     @property

@@ -47,10 +47,11 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image", omit_defaults=True):
 
 
 class AudioPart(msgspec.Struct, frozen=True, tag="audio", omit_defaults=True):
-    """A sound, with its transcript if there is one."""
+    """A sound, with its transcript if there is one; `is_voice` if somebody speaks to the reader."""
 
     media: Media
     transcript: str | None = None
+    is_voice: bool = False
 
 
 class FilePart(msgspec.Struct, frozen=True, tag="file", omit_defaults=True):
@@ -91,12 +92,31 @@ class ReasoningPart(msgspec.Struct, frozen=True, tag="reasoning", omit_defaults=
     id: str | None = None
 
 
+class Choice(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One answer to a question; `value` is an opaque reference that the store knows, and says nothing."""
+
+    label: str
+    value: str
+    style: Literal["plain", "good", "bad"] = "plain"
+
+
+class ChoicesPart(msgspec.Struct, frozen=True, tag="choices", omit_defaults=True):
+    """A question with its answers as buttons.
+
+    The question is complete without them: it says what to write instead.
+    """
+
+    question: str
+    choices: tuple[Choice, ...]
+
+
 Part = (
     TextPart
     | NotePart
     | ImagePart
     | AudioPart
     | FilePart
+    | ChoicesPart
     | ToolCallPart
     | ToolResultPart
     | ReasoningPart
@@ -110,13 +130,24 @@ def continues(part: ReasoningPart, before: ReasoningPart) -> bool:
 
 
 def text_of(parts: tuple[Part, ...]) -> str:
-    """Return the plain text of `parts`, joined."""
+    """Return the plain text of `parts`, joined; that of choices is their question."""
     if len(parts) == 1 and isinstance(parts[0], TextPart):
         return parts[0].text
-    return "".join(part.text for part in parts if isinstance(part, TextPart))
+    return "".join(filter(None, map(_text_of, parts)))
+
+
+def choices_of(parts: tuple[Part, ...]) -> tuple[Choice, ...]:
+    """Return the choices among `parts`."""
+    return next((part.choices for part in parts if isinstance(part, ChoicesPart)), ())
 
 
 def tool_calls_of(parts: tuple[Part, ...]) -> tuple[ToolCallPart, ...]:
     """Return the tool calls among `parts`, in order."""
     # A list, not a generator: nearly all answers have one part, and every answer is asked.
     return tuple([part for part in parts if isinstance(part, ToolCallPart)])
+
+
+def _text_of(part: Part) -> str:
+    if isinstance(part, TextPart):
+        return part.text
+    return part.question if isinstance(part, ChoicesPart) else ""

@@ -14,6 +14,7 @@ import structlog
 from hermes import failpoints
 from hermes.errors import (
     DeliveryError,
+    DeliveryRejected,
     DeliveryUnknown,
     FailureClass,
     HermesError,
@@ -38,6 +39,8 @@ from hermes.ports.channel import (
     DeletingChannel,
     Delivery,
     DraftChannel,
+    EditingChannel,
+    FindingChannel,
     MeasuringChannel,
     PushChannel,
     Receipt,
@@ -83,6 +86,8 @@ class ChannelCalls:
         # Found out once: asking a protocol costs as much as formatting a short message.
         self._measuring = channel if isinstance(channel, MeasuringChannel) else None
         self._typing = channel if isinstance(channel, TypingChannel) else None
+        self._editing = channel if isinstance(channel, EditingChannel) else None
+        self._finding = channel if isinstance(channel, FindingChannel) else None
         self._drafting = channel if isinstance(channel, DraftChannel) else None
 
     @property
@@ -104,14 +109,18 @@ class ChannelCalls:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message."""
+        if self._editing is None:
+            raise self._unable("edit")
         async with failpoints.outside("channel.edit"):
-            await self._bounded(self._channel.edit(target, platform_message_id, text=text), "edit")
+            await self._bounded(self._editing.edit(target, platform_message_id, text=text), "edit")
         self._went()
 
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look a message up in the platform's history."""
+        if self._finding is None:
+            raise self._unable("find")
         async with failpoints.outside("channel.find"):
-            return await self._bounded(self._channel.find(target, key), "find")
+            return await self._bounded(self._finding.find(target, key), "find")
 
     def measure(self, text: str) -> int:
         """Return how long a Markdown text is on the wire, in the unit of `max_chars`."""
@@ -212,6 +221,12 @@ class ChannelCalls:
         """Show a reply while it is being written, if the platform can."""
         if self._drafting is not None:
             await self._bounded(self._drafting.draft(target, draft_id, text=text), "draft")
+
+    def _unable(self, verb: str) -> DeliveryRejected:
+        return DeliveryRejected(
+            f"{self.platform}: its manifest declares what needs {verb}(), and the channel has none",
+            FailureClass.REJECTED,
+        )
 
     def _went(self) -> None:
         if self._traffic is not None:

@@ -142,11 +142,16 @@ def load_manifest(package: str, manifest: str = _ONLY) -> Manifest:
 def _tables(package: str, manifest: str) -> dict[str, Any]:
     file = resources.files(package) / manifest
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(f"{package} has no {manifest}: every channel ships one.") from None
     except tomllib.TOMLDecodeError as problem:
         raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
+    able = tables.get("capabilities")
+    if isinstance(able, dict):
+        # The outbox knows capabilities alone, and keeps to the rates.
+        able["rates"] = tables.get("rate", [])
+    return tables
 
 
 def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:

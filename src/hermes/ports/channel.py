@@ -10,13 +10,25 @@ from typing import Literal, Protocol, runtime_checkable
 import msgspec
 
 from hermes.errors import FailureClass
-from hermes.message.event import MessageEvent
+from hermes.message.event import MessageEvent, ReplyHandle
 from hermes.message.parts import Media, Part
+from hermes.ports.channel_rows import RateRow
 from hermes.ports.directory import ChatEntry
 from hermes.ports.people import Unknown
 
 DeliveryMode = Literal["pull", "push"]
 MediaKind = Literal["image", "audio", "video", "file"]
+
+
+ReactionName = Literal["seen", "working", "done"]
+
+
+class Buttons(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What fits on the buttons of one message: how many, how long each label and its value."""
+
+    most: int
+    label_chars: int
+    value_bytes: int
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +55,12 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     program that tells of many things, not a person: `inbox.max_waiting_each` does not count for it. `own_chats`
     says that callers name chats themselves, so that the name of a direct chat means another chat for
     every sender.
+    `reply_s` is how long after a message it can be answered with its handle, `replies` how often (0: no
+    limit); `reply_late` says what becomes of a later reply: a dead letter, or a message without the
+    handle. `redelivers` says whether the platform sends a message again that was not acknowledged.
+    `buttons` is what can be pressed under a message, `reactions` says that the bot can react to one,
+    `vanishes` that the platform itself can show a message for a while only. `rates` are limits of
+    messages in a time, beside the gaps.
     """
 
     delivery: DeliveryMode
@@ -74,6 +92,14 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     keeps: bool = True
     is_program: bool = False
     own_chats: bool = False
+    reply_s: float = 0.0
+    replies: int = 0
+    reply_late: Literal["dead", "plain"] = "dead"
+    redelivers: bool = True
+    buttons: Buttons | None = None
+    reactions: bool = False
+    vanishes: bool = False
+    rates: tuple[RateRow, ...] = ()
 
     @property
     def strangers(self) -> Unknown:
@@ -106,13 +132,29 @@ class ReturnedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 TellReturned = Callable[[ReturnedDelivery], Awaitable[None]]
 
 
+class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+    """What a platform says later to have arrived; `key` is that of its `Delivery`."""
+
+    key: str
+    platform_message_id: str
+
+
+TellArrived = Callable[[Arrived], Awaitable[None]]
+
+
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """One wire send: a chunk of a reply; `key` is stable over retries."""
+    """One wire send: a chunk of a reply; `key` is stable over retries.
+
+    `handle` is that of the message it answers. `vanish_s` is how long it is to be seen (0: for good),
+    where the platform `vanishes` messages itself.
+    """
 
     id: str
     target: Target
     parts: tuple[Part, ...]
     key: str
+    handle: ReplyHandle | None = None
+    vanish_s: float = 0.0
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -193,12 +235,31 @@ class PushChannel(Channel, Protocol):
         """Send one message; raises a `DeliveryError` subclass that says what is known."""
         ...
 
+
+@runtime_checkable
+class EditingChannel(Channel, Protocol):
+    """A channel that can change a message, where `edit` is declared."""
+
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Replace the text of a message that was sent before."""
+        """Replace the text of a message that was sent before; its buttons are gone then."""
         ...
 
+
+@runtime_checkable
+class ReactingChannel(Channel, Protocol):
+    """A channel that can put a reaction on a message, where `reactions` is declared."""
+
+    async def react(self, target: Target, platform_message_id: str, name: ReactionName) -> None:
+        """React to a message of the chat, in place of the bot's reaction before."""
+        ...
+
+
+@runtime_checkable
+class FindingChannel(Channel, Protocol):
+    """A channel that can look up what it has sent, where `history` is declared."""
+
     async def find(self, target: Target, key: str) -> Receipt | None:
-        """Look the message up in the platform's history, where `history` is declared."""
+        """Look the message up in the platform's history."""
         ...
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from hermes.message.parts import Media
-from hermes.ports.channel import Capabilities, Channel, TellReturned
+from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
 from hermes.ports.channel_rows import ChannelRows
 from hermes.ports.channel_state import PlatformState
 from hermes.ports.clock import Clock
@@ -39,7 +39,8 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     `webhook_url` is the address at which the platform reaches this gateway, if one is configured.
     A channel that opens connections without `client` trusts the certificates in `ca_bundle`, if it
     is set, and connects over IPv4 only if `ipv4_only` says so.
-    `returned` is told of what comes back after it was sent; it is durable once it returns.
+    `returned` is told of what comes back after it was sent, `arrived` of what the platform only later
+    says to have arrived; either is durable once it returns.
     `rows` are what the manifest says of the wire, for the parts of `channel_kit`.
     """
 
@@ -57,6 +58,7 @@ class ChannelSetup(msgspec.Struct, frozen=True, kw_only=True):
     ca_bundle: str = ""
     ipv4_only: bool = False
     returned: TellReturned | None = None
+    arrived: TellArrived | None = None
     rows: ChannelRows = ChannelRows()
 
 

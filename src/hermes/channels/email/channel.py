@@ -152,10 +152,6 @@ class EmailChannel:
         await self._file(mail)
         return Receipt(draft.message_id)
 
-    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """A mail cannot be edited; the manifest says so, and this is not called."""
-        raise DeliveryRejected("email: a sent mail cannot be changed", FailureClass.REJECTED)
-
     async def find(self, target: Target, key: str) -> Receipt | None:
         """Look in the sent folder for the mail of a delivery."""
         message_id = outbound.id_for(target, key, domain=self._settings.address.domain)

@@ -142,10 +142,6 @@ class MatrixChannel:
         check_size(content)
         await self._client.put_event(target.chat_id, content, txn=self._setup.make_id("e"))
 
-    async def find(self, target: Target, key: str) -> Receipt | None:
-        """Find nothing: sending again with the same key is safe."""
-        return None
-
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete (redact) a message."""
         txn = f"redact.{platform_message_id}"

@@ -190,10 +190,6 @@ class TelegramChannel:
         if not reply.is_ok and not reply.is_not_modified:
             raise self._refused(reply)
 
-    async def find(self, target: Target, key: str) -> Receipt | None:
-        """Bots have no history; the manifest says so, and this is not called."""
-        return None
-
     def measure(self, text: str) -> int:
         """Return how many UTF-16 units of a Markdown text people read."""
         return telegram_html.measure(parse(text))

@@ -27,7 +27,6 @@ from hermes.channels.webhook.signatures import SignedCall, glance
 from hermes.channels.webhook.signatures import check as check_signature
 from hermes.errors import (
     DeliveryRejected,
-    FailureClass,
     NotFound,
     Overloaded,
     Refused,
@@ -148,14 +147,6 @@ class WebhookRoutes:
             )
         )
         return Receipt(delivery.key)
-
-    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """A post cannot be edited; the manifest says so, and this is not called."""
-        raise DeliveryRejected("webhook: a post cannot be changed", FailureClass.REJECTED)
-
-    async def find(self, target: Target, key: str) -> Receipt | None:
-        """Receivers have no history to search; the manifest says so."""
-        return None
 
     async def _read(self, media: Media, delivery: Delivery) -> WebhookFile:
         """Return an attachment with its bytes; if it is gone, name it and send the text."""

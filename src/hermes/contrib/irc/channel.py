@@ -162,14 +162,6 @@ class IrcChannel:
             )
         return now
 
-    async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
-        """Lines cannot be edited; the manifest says so, and this is not called."""
-        raise DeliveryRejected("irc: a line cannot be changed", FailureClass.REJECTED)
-
-    async def find(self, target: Target, key: str) -> Receipt | None:
-        """There is no history; the manifest says so, and this is not called."""
-        raise DeliveryRejected("irc: there is no history", FailureClass.REJECTED)
-
     async def directory(self) -> tuple[ChatEntry, ...]:
         """Return the channels that the bot is in."""
         session = self._live()
