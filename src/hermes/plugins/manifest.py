@@ -10,7 +10,14 @@ import msgspec
 
 from hermes.errors import ConfigurationError
 from hermes.ports.channel import Capabilities
-from hermes.ports.channel_rows import ChannelRows, MediaRow, RateRow, RefusalRow, WebhookRow
+from hermes.ports.channel_rows import (
+    ChannelRows,
+    MediaRow,
+    RateRow,
+    RefusalRow,
+    SocketRow,
+    WebhookRow,
+)
 
 _ONLY: Final = "manifest.toml"
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True}
@@ -83,12 +90,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}
+    socket: SocketRow | None = None
 
     @property
     def rows(self) -> ChannelRows:
         """The rows that the parts of `channel_kit` read."""
         return ChannelRows(
-            webhook=self.webhook, refusal=self.refusal, rate=self.rate, media=self.media
+            webhook=self.webhook,
+            refusal=self.refusal,
+            rate=self.rate,
+            media=self.media,
+            socket=self.socket,
         )
 
 

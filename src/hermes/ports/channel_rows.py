@@ -123,6 +123,38 @@ class MediaRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     otherwise: Literal["image", "audio", "video", "file", "name"] = "name"
 
 
+class CloseRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a close code of a platform's socket means.
+
+    `resume`: connect again and go on; `anew`: connect again with a new session; `final`: the operator
+    must change something, and `hint` says what.
+    """
+
+    code: int
+    then: Literal["resume", "anew", "final"] = "resume"
+    hint: str = ""
+
+
+class SocketRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a platform's socket is kept; read by `channel_kit.socket_session`.
+
+    The server `greets` if its first frame must come before any of ours. `ping_s` is how often the
+    socket is pinged by the protocol's own pings (0: never). `leave` is the code with which Hermes
+    closes it; on some platforms 1000 would end the session. `renew` says what to do if the server
+    announces the end of a connection: open the next one `beside` it, or `after` closing it; one that is
+    replaced may stay open for `linger_s`. A close code without a row means `resume`.
+    """
+
+    greets: bool = True
+    greeting_s: float = 10.0
+    ping_s: float = 0.0
+    leave: int = 1000
+    renew: Literal["beside", "after"] = "after"
+    linger_s: float = 15.0
+    frame_bytes: int = 4 << 20
+    close: tuple[CloseRow, ...] = ()
+
+
 class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one manifest."""
 
@@ -130,3 +162,4 @@ class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}
+    socket: SocketRow | None = None
