@@ -29,7 +29,12 @@ SCRIPTED_MODEL = "{{model}}"
 
 
 def write_home(
-    home: Path, *, more: dict[str, Any] | None = None, sandbox: str = SANDBOX, **own: Any
+    home: Path,
+    *,
+    more: dict[str, Any] | None = None,
+    sandbox: str = SANDBOX,
+    terminal: dict[str, Any] | None = None,
+    **own: Any,
 ) -> Path:
     """Write a configuration with the adapters `one` and `two`, and `broken`, which does not start."""
     home.mkdir(mode=0o700, exist_ok=True)
@@ -41,7 +46,10 @@ def write_home(
         path = tools / f"{name}.toml"
         path.write_text(DESCRIPTION.format(python=PYTHON, program=program, check=check))
         adapters[name] = {"description": str(path), "readable": readable, **own}
-    settings = {"adapters": {**adapters, **(more or {})}, "terminal": {"sandbox": sandbox}}
+    settings = {
+        "adapters": {**adapters, **(more or {})},
+        "terminal": {"sandbox": sandbox, **(terminal or {})},
+    }
     (home / "config.yaml").write_text(json.dumps(settings))
     return home
 
@@ -60,9 +68,15 @@ class Desk:
         ) as answer:
             return answer.status, await answer.json()
 
-    async def make(self, runtime: str, people: Iterable[str] = ("rest:ann",), **more: Any) -> str:
+    async def make(
+        self,
+        runtime: str,
+        people: Iterable[str] = ("rest:ann",),
+        roles: Iterable[str] = (),
+        **more: Any,
+    ) -> str:
         """Create the agent `coder` and wait until it is checked; return its state."""
-        adapter = {"people": list(people)}
+        adapter = {"people": list(people), "roles": list(roles)}
         _, made = await self.ask(
             "POST", "/workspaces", name="coder", runtime=runtime, adapter=adapter, **more
         )
@@ -77,6 +91,17 @@ class Desk:
         path = "/api/messages" if wait else "/api/messages?wait=0"
         _, reply = await self.ask("POST", path, agent="coder", sender=sender, text=text)
         return reply
+
+    async def files(self) -> list[str]:
+        """Return the files of the conversation of `ann` with `coder`."""
+        _, found = await self.ask("GET", "/api/files?sender=ann&agent=coder")
+        return [one["path"] for one in found["files"]]
+
+    async def put(self, path: str, data: bytes) -> int:
+        """Upload a file there; return the status."""
+        url = f"{self.live.url}/api/files/{path}?sender=ann&agent=coder"
+        async with self._session.put(url, data=data, headers=self.live.bearer) as answer:
+            return answer.status
 
     async def reply(self, message_id: str) -> dict[str, Any]:
         """Wait until a message has ended, and return its reply."""

@@ -2,12 +2,14 @@
 
 import asyncio
 import signal
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from tests.system.a2a_client import raw
 from tests.system.live import live_gateway, model_server, run_command, with_model
 from tests.system.program_parts import SANDBOX, Desk, costs_of, sessions_in, write_home
 from tests.unit.tools.terminal.rigs import until
@@ -163,6 +165,44 @@ async def test_an_agent_whose_program_does_not_start_says_so(desk: Desk) -> None
     _, agent = await desk.ask("GET", "/workspaces/coder")
 
     assert "ended with 7" in agent["reason"]
+
+
+@pytest.mark.req("A25", "M10")
+async def test_a_file_that_was_sent_along_is_in_its_folder(desk: Desk) -> None:
+    await desk.make("one", roles=["free"])
+    pdf = b64encode(b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n").decode()
+    parts = [
+        {"kind": "text", "text": "look"},
+        {"kind": "file", "file": {"bytes": pdf, "name": "a.pdf", "mimeType": "application/pdf"}},
+    ]
+    message = {"role": "user", "kind": "message", "parts": parts}
+    sent = {"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": {"message": message}}
+
+    answer = await raw(desk.live, sent, agent="coder")
+
+    assert answer["result"]["parts"][0]["text"] == "said: 48", answer
+
+
+@pytest.mark.req("A25", "W42")
+async def test_the_files_of_the_api_are_those_of_the_folder_it_works_in(tmp_path: Path) -> None:
+    home = write_home(tmp_path / "home", terminal={"files": True})
+    async with live_gateway(home) as live, aiohttp.ClientSession() as session:
+        desk = Desk(live, session)
+        await desk.make("one")
+        await desk.say("first")
+
+        before = await desk.files()
+        await run_command(home, "agents", "swap", "coder", "two")
+        fresh = await desk.files()
+        await desk.put("in.txt", b"from ann")
+        await desk.say("second")
+        after = await desk.files()
+        await run_command(home, "agents", "swap", "coder", "hermes", "--preserve-cwd")
+        kept = await desk.files()
+
+    assert (len(before), fresh) == (1, [])
+    assert (len(after), "in.txt" in after, before[0] in after) == (2, True, False)
+    assert kept == after
 
 
 @pytest.mark.req("J1", "A25")

@@ -92,7 +92,7 @@ async def build_gateway(context: GatewayContext, lifecycle: Lifecycle) -> Gatewa
     storage = await _storage(context, adapters, lifecycle=lifecycle)
     terminal = _terminal(context, adapters, storage=storage)
     address = "" if listener is None else address_of(listener)
-    programs = _programs(context, adapters, terminal=terminal, address=address)
+    programs = _programs(context, adapters, storage=storage, terminal=terminal, address=address)
     channels = await _channels(context, adapters, storage=storage, terminal=terminal)
     lifecycle.own("v1", channels.own["v1"].disconnect)
     core = await _core(context, adapters, storage=storage, channels=channels, terminal=terminal)
@@ -344,7 +344,12 @@ def _terminal(context: GatewayContext, adapters: Adapters, *, storage: Storage) 
 
 
 def _programs(
-    context: GatewayContext, adapters: Adapters, *, terminal: Terminal, address: str
+    context: GatewayContext,
+    adapters: Adapters,
+    *,
+    storage: Storage,
+    terminal: Terminal,
+    address: str,
 ) -> Programs:
     """Add the programs that answer agents to the adapters."""
     programs = add_programs(
@@ -355,6 +360,7 @@ def _programs(
         keys=context.run_keys,
         address=address,
         mask=context.stored_mask,
+        read_media=lambda media, limit: storage.media_cache.read(media, limit=limit),
     )
     check_runtimes(context.settings, adapters.registry.adapters)
     return programs

@@ -8,6 +8,7 @@ import msgspec
 from hermes.config import AdapterSettings
 from hermes.tools.programs.adapter import ProgramAdapter, ProgramSettings
 from hermes.tools.programs.description import read_description
+from hermes.tools.programs.prompt import ReadMedia
 from hermes.tools.programs.relay import OpenModels
 from hermes.tools.programs.run_keys import RunKeys
 from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox
@@ -25,6 +26,7 @@ def make_program(
     folder_mb: int,
     keys: RunKeys,
     open_models: OpenModels | None,
+    read_media: ReadMedia,
 ) -> ProgramAdapter:
     """Return the adapter of a configured program; raises `ConfigurationError` if it is described wrongly."""
     return ProgramAdapter(
@@ -35,6 +37,7 @@ def make_program(
         folders=folders,
         keys=keys,
         open_models=open_models,
+        read_media=read_media,
     )
 
 

@@ -23,6 +23,7 @@ from hermes.errors import AdapterError
 from hermes.lazy import lazy
 from hermes.plugins.registry import Registry
 from hermes.server.listen import HttpServer, ServeSettings, bind_in
+from hermes.tools.programs.prompt import ReadMedia
 from hermes.tools.programs.relay import SOCKET, ModelAccess
 from hermes.tools.programs.run_keys import RunKeys
 from hermes.tools.terminal.program import end_leftovers
@@ -107,6 +108,7 @@ def add_programs(
     keys: RunKeys,
     address: str,
     mask: SecretMask,
+    read_media: ReadMedia,
 ) -> Programs:
     """Add the configured programs to the adapters, and mask the answers of all adapters."""
     owner = hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:32]
@@ -121,6 +123,7 @@ def add_programs(
             folder_mb=settings.terminal.folder_mb,
             keys=keys,
             open_models=models.open if one.models == "gateway" else None,
+            read_media=read_media,
         )
         registry.adapter(name, MaskedAdapter(program, _own_mask(one)))
     for name, adapter in tuple(registry.adapters.items()):

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from hermes.memory.session_context import SessionContext, is_of_program, told_day
 from hermes.pipeline.needs import HasClock, HasSettings
 from hermes.pipeline.turn import Turn
+from hermes.ports.work_files import SessionOwner
 
 
 class HasZone(Protocol):
@@ -16,12 +17,12 @@ class HasZone(Protocol):
     def zone(self) -> ZoneInfo: ...
 
 
-# Returns which background processes of a session ended, by its person, lane and turn.
-ProcessNews = Callable[[str, str, str], Awaitable[tuple[str, ...]]]
+# Returns which background processes of a session ended since the turn before the named one.
+ProcessNews = Callable[[SessionOwner, str], Awaitable[tuple[str, ...]]]
 ENDED: Final = "Background processes of this conversation that have ended:"
 
 
-async def no_news(_person_id: str, _lane: str, _turn_id: str) -> tuple[str, ...]:
+async def no_news(_owner: SessionOwner, _turn_id: str) -> tuple[str, ...]:
     """Return no news; used without a terminal."""
     return ()
 

@@ -105,7 +105,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     after a crash. Only where the chat `is_private` may what is known of the person be told; only
     where the turn `may_read_history` what the person said in other sessions. `approved_by` says who
     has agreed to this call, if somebody had to. Through its `team` a tool gives tasks to other agents.
-    `skills` are those of the turn.
+    `skills` are those of the turn, `folder` is which of the session's working folders its agent uses.
     """
 
     turn_id: str
@@ -121,6 +121,7 @@ class ToolContext(msgspec.Struct, frozen=True, kw_only=True):
     ask: AskPerson | None = None
     team: Team | None = None
     skills: tuple[str, ...] = ()
+    folder: str = ""
 
 
 @runtime_checkable

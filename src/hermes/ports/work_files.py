@@ -14,10 +14,12 @@ class WorkFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionOwner(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose files: a person's, in the session of a lane."""
+    """Whose files: a person's, in the session of a lane; `folder` is which of its folders its agent
+    works in."""
 
     person_id: str
     lane: str
+    folder: str = ""
 
 
 class WorkFiles(Protocol):

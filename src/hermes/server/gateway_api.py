@@ -221,7 +221,8 @@ class GatewayApiServer:
         chosen = await roster.get(agent) if agent else None
         named = chosen or roster.for_source(source, person_id=access.person_id)
         lane = await self._keys.lane(source, named.key)
-        return SessionOwner(person_id=access.person_id, lane=lane)
+        folder = named.settings.adapter.folder
+        return SessionOwner(person_id=access.person_id, lane=lane, folder=folder)
 
     async def conversations(self, platform: str, *, limit: int) -> tuple[dict[str, Any], ...]:
         """Return the platform's conversations, most recently used first."""

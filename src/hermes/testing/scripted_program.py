@@ -7,7 +7,7 @@ The first word of a message is what it does: `hang`, `deaf` (hangs and ignores S
 a child that holds the pipe), `nest` (hangs beside a child of another group), `flood` (100 MB in lines), `line` (100 MB in one), `crash`, `quiet` (ends without a
 word), `ask`, `model` (calls its model once), `agent` (calls an agent as if it were one), `picture` (sends
 its model a picture at an address), `post` (asks something else of the gateway), `leak` (says what is in
-a variable). Anything else is answered.
+a variable), `look` (says how large the attached files are, and overwrites them). Anything else is answered.
 """
 
 import json
@@ -77,6 +77,17 @@ def ask(text: str) -> str:
     return "allowed" if json.loads(sys.stdin.readline())["allows"] else "refused"
 
 
+def look(text: str) -> str:
+    """Return the size of each file that was attached, and change it."""
+    sizes = []
+    for line in text.splitlines():
+        if line.startswith("[Attached file: "):
+            path = Path(line.removeprefix("[Attached file: ").partition(" (")[0])
+            sizes.append(str(path.stat().st_size))
+            path.write_text("changed")
+    return " ".join(sizes) or "nothing"
+
+
 def hang(text: str) -> str:
     """Go on until it is ended."""
     if text.startswith("nest"):
@@ -105,6 +116,7 @@ def flood(text: str) -> str:
 
 
 ACTS = {
+    "look": look,
     "ask": ask,
     "model": lambda text: call_model(text, VARIABLES["SCRIPTED_MODEL"]),
     "agent": lambda text: call_model(text, text.replace(" ", ":")),
@@ -132,7 +144,7 @@ def main() -> None:
     tell(text="said: ")
     if text.startswith("quiet"):
         return
-    act = ACTS.get(text.partition(" ")[0])
+    act = ACTS.get((text.split() or [""])[0])
     tell(text=text if act is None else act(text))
     tell(end=True, model="script-1", usage={"tokens_in": 10, "tokens_out": 2, "cost_usd": 0.01})
 

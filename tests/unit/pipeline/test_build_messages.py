@@ -15,6 +15,7 @@ from hermes.pipeline.session_context import ENDED, ProcessNews, no_news
 from hermes.pipeline.stages.build_messages import build_messages
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
+from hermes.ports.work_files import SessionOwner
 from hermes.skills.book import SkillBook
 from hermes.testing.manual_time import ManualClock
 from hermes.tools.mcp.chat_offers import ChatOffers
@@ -195,14 +196,14 @@ async def test_a_message_that_is_answered_again_keeps_its_words_and_its_notes() 
 
 @pytest.mark.req("W42")
 async def test_the_model_is_told_which_background_processes_ended() -> None:
-    asked: list[tuple[str, str, str]] = []
+    asked: list[tuple[SessionOwner, str]] = []
 
-    async def news(person_id: str, lane: str, turn_id: str) -> tuple[str, ...]:
-        asked.append((person_id, lane, turn_id))
+    async def news(owner: SessionOwner, turn_id: str) -> tuple[str, ...]:
+        asked.append((owner, turn_id))
         return ("b1 (make): it ended by itself with exit code 0",)
 
     turn = make_turn(make_event("and now?"))
     built = await build(turn, Context(Services(process_news=news)))
 
-    assert asked == [(turn.person_id, turn.lane, turn.id)]
+    assert asked == [(SessionOwner(person_id=turn.person_id, lane=turn.lane), turn.id)]
     assert f"{ENDED}\nb1 (make): it ended by itself with exit code 0" in note_of(built)

@@ -20,6 +20,7 @@ from hermes.pipeline.session_context import ENDED, PlaceServices, ProcessNews, a
 from hermes.pipeline.session_skills import SkillServices, skill_news
 from hermes.pipeline.turn import Turn
 from hermes.ports.memory import Fact
+from hermes.ports.work_files import SessionOwner
 from hermes.tools.mcp.chat_offers import ChatOffers
 
 
@@ -94,7 +95,9 @@ def _news(turn: Turn, ctx: _Context) -> tuple[str, ...]:
 
 async def _ended(turn: Turn, ctx: _Context) -> tuple[str, ...]:
     """Return which background processes ended since the model was last told."""
-    lines = await ctx.services.process_news(turn.person_id, turn.lane, turn.id)
+    folder = turn.agent.settings.adapter.folder
+    owner = SessionOwner(person_id=turn.person_id, lane=turn.lane, folder=folder)
+    lines = await ctx.services.process_news(owner, turn.id)
     return ("\n".join((ENDED, *lines)),) if lines else ()
 
 

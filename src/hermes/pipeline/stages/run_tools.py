@@ -272,6 +272,7 @@ async def _context(
         team=TurnTeam(turn, ctx, reach=AgentReach(turn), call=number, ordinal=ordinal),
         ask=lambda question: ask_person(turn, ctx, question, tool=call.name, ordinal=ordinal),
         skills=turn.skills,
+        folder=turn.agent.settings.adapter.folder,
     )
 
 

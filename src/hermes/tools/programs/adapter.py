@@ -16,10 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.errors import AdapterError, AdapterLost, ToolError
-from hermes.message.chat import ChatMessage
+from hermes.errors import AdapterError, AdapterLost, TooLarge, ToolError
 from hermes.message.markup.escape import fence_of
-from hermes.message.parts import TextPart, text_of
+from hermes.message.parts import text_of
 from hermes.ports.adapter import (
     AdapterAgent,
     AdapterCall,
@@ -43,6 +42,7 @@ from hermes.tools.programs.dialect import (
     ProgramRequest,
     TextDialect,
 )
+from hermes.tools.programs.prompt import AttachmentPlace, ReadMedia, has_attachments, prompt_of
 from hermes.tools.programs.relay import (
     DOOR,
     PORT,
@@ -51,6 +51,7 @@ from hermes.tools.programs.relay import (
     relayed,
 )
 from hermes.tools.programs.run_keys import RunKey, RunKeys
+from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.program import KeptOutput, SandboxedProgram, finish, run, start_or_end
 from hermes.tools.terminal.sandbox import Sandbox
 from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
@@ -74,14 +75,8 @@ _GRACE_S: Final = 5.0
 _CHECK_S: Final = 30.0
 _STDERR_BYTES: Final = 4_000
 _STDERR_SHOWN: Final = 300
-_HISTORY_CHARS: Final = 40_000
 _SYSTEM_BYTES: Final = 100_000
 _CHECKS: Final = "checks"
-_CUT_OFF: Final = (
-    "[A restart cut you off while you worked on the following message. See what you have done of it "
-    "already, do not do that again, and go on.]"
-)
-_EARLIER: Final = "[This conversation began without you. What was said so far:]"
 
 
 class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +97,8 @@ class ProgramSettings(msgspec.Struct, frozen=True, kw_only=True):
 class ProgramAdapter:
     """One configured program; implements the adapter port.
 
-    Without `open_models` its calls of models are its own business.
+    Without `open_models` its calls of models are its own business; without `read_media` it gets no
+    attachments.
     """
 
     needs_grant = True
@@ -118,7 +114,9 @@ class ProgramAdapter:
         folders: WorkFolders,
         keys: RunKeys,
         open_models: OpenModels | None,
+        read_media: ReadMedia | None = None,
     ) -> None:
+        self._read_media = read_media
         self._name = name
         self._description = description
         self._settings = settings
@@ -138,6 +136,7 @@ class ProgramAdapter:
         work = await self._folder(
             call.person_id, call.lane, str(call.agent.options.get("folder", ""))
         )
+        call = await self._with_attachments(call, work)
         if call.session:
             is_gone = False
             async with aclosing(self._run(call, work, session=call.session)) as events:
@@ -183,6 +182,19 @@ class ProgramAdapter:
             return await asyncio.to_thread(self._folders.open, person_id, lane, beside=beside)
         except ToolError as error:
             raise AdapterError(f"{self._name}: {error}") from error
+
+    async def _with_attachments(self, call: AdapterCall, work: WorkFolder) -> AdapterCall:
+        """Return a call whose newest attachments are files in the folder where the program works."""
+        if self._read_media is None or not has_attachments(call.messages):
+            return call
+        try:
+            used = await asyncio.to_thread(used_bytes, work.files)
+        except TooLarge as error:
+            raise AdapterError(f"{self._name}: {error}") from error
+        place = AttachmentPlace(
+            self._folders.files(work), self._read_media, room=self._settings.folder_bytes - used
+        )
+        return msgspec.structs.replace(call, messages=await place.placed(call.messages))
 
     async def _run(
         self, call: AdapterCall, work: WorkFolder, *, session: str, is_new: bool = False
@@ -251,7 +263,7 @@ class ProgramAdapter:
         if sandbox.doors:
             line = relayed(line)
         asked = ProgramRequest(
-            prompt=_prompt(call, is_new=is_new),
+            prompt=prompt_of(call, is_new=is_new),
             system=system,
             session=session,
             is_new=is_new,
@@ -504,33 +516,6 @@ def _with_models(sandbox: Sandbox, folder: Path) -> Sandbox:
     has_it = needed.is_relative_to("/usr") or any(map(needed.is_relative_to, sandbox.readable))
     readable = sandbox.readable if has_it else (*sandbox.readable, needed)
     return msgspec.structs.replace(sandbox, doors=((folder, DOOR),), readable=readable)
-
-
-def _prompt(call: AdapterCall, *, is_new: bool) -> str:
-    """Return what the program is asked: the newest messages, and what it cannot know."""
-    asked = len(call.messages)
-    while asked and call.messages[asked - 1].role == "user":
-        asked -= 1
-    parts = [_text(message) for message in call.messages[asked:]]
-    if call.was_cut_off:
-        parts.insert(0, _CUT_OFF)
-    if is_new and asked:
-        parts.insert(0, _earlier(call.messages[:asked]))
-    return "\n\n".join(filter(None, parts))
-
-
-def _earlier(messages: tuple[ChatMessage, ...]) -> str:
-    lines = [f"{message.role}: {_text(message)}" for message in messages if _text(message)]
-    return f"{_EARLIER}\n" + "\n".join(lines)[-_HISTORY_CHARS:] + "\n"
-
-
-def _text(message: ChatMessage) -> str:
-    """Return the text of a message; a program is shown no attachments, and is told so."""
-    others = sum(not isinstance(part, TextPart) for part in message.parts)
-    note = (
-        f"\n[{others} attachments are not shown here]" if others and message.role == "user" else ""
-    )
-    return f"{message.text}{note}"
 
 
 def _cut(text: str, most_bytes: int) -> str:

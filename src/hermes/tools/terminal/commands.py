@@ -11,6 +11,7 @@ from hermes.config import TerminalSettings
 from hermes.errors import TooLarge, ToolError
 from hermes.message.session_key import root_lane
 from hermes.ports.tool import Approver, ToolContext
+from hermes.ports.work_files import SessionOwner
 from hermes.tools.terminal.background import BackgroundProcesses, ProcessRecord
 from hermes.tools.terminal.command_shapes import fits
 from hermes.tools.terminal.folder_tree import used_bytes
@@ -97,7 +98,7 @@ class Commands:
 
     async def output(self, name: str, context: ToolContext) -> str:
         """Return the state and the output of a background process; without a name, all states."""
-        work = self._folders.of(context.person_id, context.lane)
+        work = self._of(context)
         if not name:
             found = await self._processes.records(work)
             return "\n".join(one.line for one in found) or "No background process was started."
@@ -108,19 +109,19 @@ class Commands:
 
     async def stop(self, name: str, context: ToolContext) -> str:
         """End a background process."""
-        work = self._folders.of(context.person_id, context.lane)
+        work = self._of(context)
         record: ProcessRecord = await self._processes.stop(work, name)
         await self._processes.note_told(work, record, context.turn_id)
         return record.line
 
-    async def news(self, person_id: str, lane: str, turn_id: str) -> tuple[str, ...]:
+    async def news(self, owner: SessionOwner, turn_id: str) -> tuple[str, ...]:
         """Return which background processes ended since the last turn of a session.
 
         A subagent is not told: it would be the only one that hears of it.
         """
-        if root_lane(lane) != lane:
+        if root_lane(owner.lane) != owner.lane:
             return ()
-        work = self._folders.of(person_id, lane)
+        work = self._folders.of(owner.person_id, owner.lane, beside=owner.folder)
         if not await asyncio.to_thread(work.records.exists):
             return ()
         return await self._processes.news(work, turn_id)
@@ -130,7 +131,9 @@ class Commands:
         agreed = context.approved_by != "nobody"
         if not agreed and await self.approver(command, context) != "nobody":
             raise ToolError("nobody has approved this command yet; call the tool again")
-        work = await asyncio.to_thread(self._folders.open, context.person_id, context.lane)
+        work = await asyncio.to_thread(
+            self._folders.open, context.person_id, context.lane, beside=context.folder
+        )
         try:
             self._folders.check_disk(work)
         except TooLarge as error:
@@ -149,9 +152,12 @@ class Commands:
 
     async def _is_granted(self, context: ToolContext) -> bool:
         """Return whether a command was approved since the session began."""
-        work = self._folders.of(context.person_id, context.lane)
+        work = self._of(context)
         granted = await asyncio.to_thread(_text_of, work.records / _GRANT)
         return granted == str(await self._epoch_of(work.lane))
+
+    def _of(self, context: ToolContext) -> WorkFolder:
+        return self._folders.of(context.person_id, context.lane, beside=context.folder)
 
     async def _used(self, work: WorkFolder) -> int:
         try:

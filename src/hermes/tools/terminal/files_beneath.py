@@ -51,6 +51,14 @@ class FilesBeneath:
                 raise TooLarge(f"{path} has {size:,} bytes; at most {limit:,} are read.")
             return data
 
+    def has(self, path: str) -> bool:
+        """Return whether there is anything at a path."""
+        try:
+            with self._parent_of(path) as (folder, name):
+                return _status(folder, name) is not None
+        except NotFound:
+            return False
+
     def write(self, path: str, data: bytes) -> bool:
         """Write a file whole or not at all; return whether it is new. Makes missing folders."""
         with self._parent_of(path, make=True) as (folder, name):

@@ -9,7 +9,7 @@ from hermes.errors import BadRequest, StorageFull, TooLarge
 from hermes.ports.work_files import SessionOwner, WorkFile
 from hermes.tools.terminal.files_beneath import FilesBeneath
 from hermes.tools.terminal.folder_tree import used_bytes
-from hermes.tools.terminal.work_folders import WorkFolders
+from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
 
 T = TypeVar("T")
 _MB: Final = 1_000_000
@@ -25,11 +25,11 @@ class SessionFiles:
 
     def folder(self, owner: SessionOwner) -> FilesBeneath:
         """Return the files of a session; its folder is made if it is missing."""
-        return self._folders.files(self._folders.open(owner.person_id, owner.lane))
+        return self._folders.files(self._opened(owner))
 
     def write(self, owner: SessionOwner, path: str, data: bytes) -> bool:
         """Write a file if there is room for it; return whether it is new."""
-        work = self._folders.open(owner.person_id, owner.lane)
+        work = self._opened(owner)
         self._folders.check_disk(work)
         used = used_bytes(work.files)
         if used + len(data) > self._folder_bytes:
@@ -38,6 +38,9 @@ class SessionFiles:
                 f"{self._folder_bytes:,} that are allowed: delete files first."
             )
         return self._folders.files(work).write(path, data)
+
+    def _opened(self, owner: SessionOwner) -> WorkFolder:
+        return self._folders.open(owner.person_id, owner.lane, beside=owner.folder)
 
     async def listed(self, owner: SessionOwner) -> tuple[WorkFile, ...]:
         """Return the files of a session, at most as many as are listed at once."""

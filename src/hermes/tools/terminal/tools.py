@@ -181,7 +181,7 @@ def file_tools(files: SessionFiles) -> tuple[Tool, ...]:
 
 
 def _owner(context: ToolContext) -> SessionOwner:
-    return SessionOwner(person_id=context.person_id, lane=context.lane)
+    return SessionOwner(person_id=context.person_id, lane=context.lane, folder=context.folder)
 
 
 def _hits(found: Iterator[tuple[WorkFile, bytes]], text: str) -> str:

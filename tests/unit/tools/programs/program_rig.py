@@ -16,6 +16,7 @@ from hermes.ports.provider import TextDelta
 from hermes.testing import scripted_program
 from hermes.tools.programs.adapter import ProgramAdapter, ProgramSettings
 from hermes.tools.programs.description import Description
+from hermes.tools.programs.prompt import ReadMedia
 from hermes.tools.programs.relay import OpenModels
 from hermes.tools.programs.run_keys import RunKeys
 from hermes.tools.terminal.sandbox import ProgramLimits, Sandbox, SandboxKind, runs_as_root
@@ -60,6 +61,7 @@ def make_adapter(
     keys: RunKeys | None = None,
     variables: Mapping[str, str] | None = None,
     description: Mapping[str, Any] | None = None,
+    read_media: ReadMedia | None = None,
     **settings: Any,
 ) -> ProgramAdapter:
     """Return the scripted program as an adapter of a home in `tmp_path`."""
@@ -90,6 +92,7 @@ def make_adapter(
         folders=folders,
         keys=keys or RunKeys(),
         open_models=open_models,
+        read_media=read_media,
     )
 
 

@@ -1,6 +1,7 @@
 """A program as an adapter, in the real sandbox: its sessions, its questions, its limits, and its end."""
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -11,9 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from hermes.errors import AdapterError, AdapterLost
-from hermes.message.parts import TextPart
-from hermes.ports.adapter import AdapterAgent
+from hermes.errors import AdapterError, AdapterLost, NotFound, TooLarge
+from hermes.message.chat import ChatMessage
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, TextPart
+from hermes.ports.adapter import AdapterAgent, AdapterCall
 from hermes.ports.tool import Question
 from hermes.tools.programs.run_keys import RunKey, RunKeys
 from hermes.tools.terminal.program import end_leftovers, start
@@ -267,6 +269,86 @@ async def test_another_folder_is_empty_and_the_same_one_is_not(tmp_path: Path) -
 
     sessions = (tmp_path / "home").glob("workdirs/p_1/*/files/sessions")
     assert sorted(len(list(one.iterdir())) for one in sessions) == [1, 2]
+
+
+def with_files(text: str, *parts: Part, before: tuple[ChatMessage, ...] = ()) -> AdapterCall:
+    """Return a call whose message has attachments."""
+    message = ChatMessage("user", (TextPart(text), *parts))
+    return asking(text, messages=(*before, message))
+
+
+async def read_kept(media: Media, limit: int) -> bytes:
+    """Return what a media cache has: ten letters of each file, or that it is gone."""
+    if media.path == "p_1/m_1/gone.pdf":
+        raise NotFound("there is no such file")
+    if limit < 10:
+        raise TooLarge("it has 10 bytes")
+    return b"0123456789"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_attachments_are_files_where_it_works(tmp_path: Path, kind: SandboxKind) -> None:
+    adapter = make_adapter(tmp_path, kind=kind, read_media=read_kept)
+    report = FilePart(Media("application/pdf", path="p_1/m_1/ab.pdf", name="../a report.pdf"))
+    inline = ImagePart(Media("image/png", url="data:image/png;base64,YWJj"))
+    voice = AudioPart(Media("audio/ogg", path="p_1/m_1/cd.ogg", name="v.ogg"), transcript="hello")
+    gone = FilePart(Media("application/pdf", path="p_1/m_1/gone.pdf", name="old.pdf"))
+    far = FilePart(Media("application/pdf", url="https://example.org/x.pdf"))
+    call = with_files("look", report, inline, voice, gone, far)
+
+    said, session, _ = await heard(adapter, call)
+    again, _, _ = await heard(
+        adapter, msgspec.structs.replace(call, session=session, was_cut_off=True)
+    )
+
+    (kept,) = (tmp_path / "home").glob(f"workdirs/p_1/*/files/sessions/{session}")
+    first, second = map(json.loads, kept.read_text().splitlines())
+    assert first.splitlines() == [
+        "look",
+        "[Attached file: attachments/84d89877f0d4-a report.pdf (application/pdf, 10 bytes)]",
+        "[Attached file: attachments/ba7816bf8f01-file.png (image/png, 3 bytes)]",
+        "[Attached file: attachments/84d89877f0d4-v.ogg (audio/ogg, 10 bytes)]",
+        "[What is said in it: hello]",
+        "[Attachment old.pdf (application/pdf) is missing: it is gone.]",
+        "[Attachment without a name (application/pdf) is missing: it is gone.]",
+    ]
+    assert said == "said: 10 3 10"
+    # What it has changed since stays changed.
+    assert (again, second.endswith(first)) == (f"said: {second}", True)
+    places = (tmp_path / "home").glob("workdirs/p_1/*/files/attachments/*")
+    assert {one.read_text() for one in places} == {"changed"}
+
+
+async def test_attachments_of_earlier_messages_are_counted(tmp_path: Path) -> None:
+    adapter = make_adapter(tmp_path, kind="unsafe", read_media=read_kept)
+    picture = ImagePart(Media("image/png", path="p_1/m_0/ab.png"))
+    before = (
+        ChatMessage("user", (TextPart("see"), picture)),
+        ChatMessage("assistant", (TextPart("ok"),)),
+    )
+
+    said, _, _ = await heard(adapter, with_files("and now", before=before))
+
+    assert "user: see\n[1 attachments are not shown here]" in said
+    assert not list((tmp_path / "home").glob("workdirs/p_1/*/files/attachments"))
+
+
+async def test_attachments_do_not_leave_the_folder_or_exceed_it(tmp_path: Path) -> None:
+    adapter = make_adapter(tmp_path, kind="unsafe", read_media=read_kept, folder_bytes=60_000)
+    await heard(adapter, asking("hello"))
+    (files,) = (tmp_path / "home").glob("workdirs/p_1/*/files")
+    (tmp_path / "elsewhere").mkdir()
+    (files / "attachments").symlink_to(tmp_path / "elsewhere")
+    report = FilePart(Media("application/pdf", path="p_1/m_1/ab.pdf", name="a.pdf"))
+
+    linked, _, _ = await heard(adapter, with_files("see", report))
+    (files / "attachments").unlink()
+    (files / "large").write_bytes(b"x" * 59_000)
+    full, _, _ = await heard(adapter, with_files("see", report))
+
+    assert "[Attachment a.pdf (application/pdf) is missing: " in linked
+    assert not list((tmp_path / "elsewhere").iterdir())
+    assert "is missing: it does not fit in the working folder.]" in full
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hermes.tools.terminal.background import ProcessRecord
 from hermes.tools.terminal.sandbox import missing_tools
 from tests.unit.tools.terminal.rigs import LANE, TerminalRig, context, until
 
+OWNER = SessionOwner(person_id="p_ann", lane=LANE)
 pytestmark = pytest.mark.skipif(bool(missing_tools()), reason="bubblewrap is not installed")
 
 
@@ -148,14 +149,14 @@ async def test_background_processes_end_with_the_gateway_and_the_next_turn_hears
     await rig.call("terminal", command="sleep 60", background=True)
     await rig.processes.close()
     again = TerminalRig(tmp_path, run="n_2")
-    news = await again.commands.news("p_ann", rig.work().lane, "m_2")
+    news = await again.commands.news(OWNER, "m_2")
 
     assert news == (
         "b1 (sleep 60): it ended when this gateway stopped; start it again if it is still needed",
     )
     # A turn that begins again is told again; the next one is not.
-    assert await again.commands.news("p_ann", rig.work().lane, "m_2") == news
-    assert await again.commands.news("p_ann", rig.work().lane, "m_3") == ()
+    assert await again.commands.news(OWNER, "m_2") == news
+    assert await again.commands.news(OWNER, "m_3") == ()
 
 
 @pytest.mark.req("W42")
@@ -181,7 +182,7 @@ async def test_an_end_is_told_once(tmp_path: Path) -> None:
     said = (await rig.call("terminal_output", process="b1")).text
 
     assert said.endswith("\n\ndone\n")
-    assert await rig.commands.news("p_ann", rig.work().lane, "m_2") == ()
+    assert await rig.commands.news(OWNER, "m_2") == ()
 
 
 @pytest.mark.req("W42")
@@ -243,12 +244,11 @@ async def test_a_disk_that_is_nearly_full_ends_commands_and_takes_no_uploads(
     disk = os.statvfs(tmp_path)
     free_mb = disk.f_bavail * disk.f_frsize // 1_000_000
     rig = TerminalRig(tmp_path, free_mb=free_mb + 10_000)
-    owner = SessionOwner(person_id="p_ann", lane=LANE)
 
     ran = await rig.call("terminal", command="echo ran")
     wrote = await rig.call("write_file", path="note", text="kept")
     with pytest.raises(TooLarge):
-        await rig.files.put(owner, "note", b"kept")
+        await rig.files.put(OWNER, "note", b"kept")
 
     assert (ran.failed, wrote.failed) == (True, True)
     assert "nearly full" in ran.text
