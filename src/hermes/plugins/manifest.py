@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from hermes.errors import ConfigurationError
+from hermes.message.markup.dialect import MarkupRow
 from hermes.ports.channel import Capabilities
 from hermes.ports.channel_rows import (
     ChannelRows,
@@ -91,6 +92,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}
     socket: SocketRow | None = None
+    markup: MarkupRow = MarkupRow()
 
     @property
     def rows(self) -> ChannelRows:
@@ -101,6 +103,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             rate=self.rate,
             media=self.media,
             socket=self.socket,
+            markup=self.markup,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from hermes.errors import FailureClass
+from hermes.message.markup.dialect import MarkupRow
 
 Handshake = Literal[
     "none", "meta_get", "json_challenge", "echo_query", "wechat_echostr", "qq_op13", "discord_ping"
@@ -163,3 +164,4 @@ class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}
     socket: SocketRow | None = None
+    markup: MarkupRow = MarkupRow()

@@ -112,6 +112,9 @@ BUILT: Final[dict[str, dict[str, object]]] = {
     "routing/keywords.py re.compile(b' ' + tree)": {"tree": b"(?:co(?:de|py it)|fix)"},
     "routing/keywords.py re.compile(b'(?=( ' + tree + b'))')": {"tree": b"(?:co(?:de|py it)|fix)"},
     "schedule/cron_words.py f'\\\\b{name} time\\\\b'": {"name": "new york"},
+    "message/markup/mark_line.py re.compile('|'.join(map(re.escape, longest)))": {
+        "longest": ("@everyone", "<@", "*")
+    },
     "message/markup/html_tokens.py re.compile(f'</{name}(?=[\\\\s/>])', re.IGNORECASE)": {
         "name": "script"
     },
