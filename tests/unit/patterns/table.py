@@ -102,6 +102,8 @@ TRUSTED: Final = {
 
 # Expressions that are built while the program runs, with an example of what they are built from.
 BUILT: Final[dict[str, dict[str, object]]] = {
+    "channel_kit/events.py begins": {"one_of": "hermes|bot", "mark": "@"},
+    "channel_kit/events.py inside": {"one_of": "hermes|bot", "mark": "@"},
     "channels/matrix/inbound.py start": {"name": "hermes"},
     "channels/matrix/inbound.py re.compile(f'(?<!\\\\w){re.escape(name)}(?!\\\\w)', re.IGNORECASE)": {
         "name": "hermes"
