@@ -447,6 +447,7 @@ class FailureClass(StrEnum):
     UNAUTHORIZED = "unauthorized"
     INVALID_RECIPIENT = "invalid_recipient"
     TOO_OLD = "too_old"
+    REPLY_CLOSED = "reply_closed"
     REJECTED = "rejected"
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from hermes.errors import GuardFailed, LeaseLost, SendingBegan
-from hermes.message.event import MessageEvent
+from hermes.message.event import MessageEvent, ReplyHandle
 from hermes.message.outcome import DeliveryState, Outcome
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -48,6 +48,11 @@ class MemoryRig:
         self.leases[name], self.people[name] = self.store.lease(name), "p"
         return self.leases[name]
 
+    async def answer(self, name: str, handle: ReplyHandle) -> None:
+        """Commit a reply to a message that came with a handle, in the chat of its name."""
+        self.store.give_handle(name, handle)
+        await self.commit(name, chat=name)
+
     async def commit(self, name: str, *, chat: str = "c1", purpose: Purpose = "reply") -> None:
         self.store.commit(new_delivery(name, chat=chat, purpose=purpose), message_id=name)
 
@@ -83,7 +88,12 @@ class StoreRig:
         clock = ManualClock()
         return cls(await open_store(folder, clock=clock), clock)
 
-    async def begin(self, name: str) -> Lease:
+    async def answer(self, name: str, handle: ReplyHandle) -> None:
+        """Commit a reply to a message that came with a handle, in the chat of its name."""
+        await self.begin(name, handle=handle)
+        await self.commit(name, chat=name)
+
+    async def begin(self, name: str, *, handle: ReplyHandle | None = None) -> Lease:
         if not self.nodes:
             await self._restart()
         source = Source(platform="memory", chat_id=name, user_id="u1")
@@ -94,6 +104,7 @@ class StoreRig:
             source=source,
             parts=(TextPart("hi"),),
             at=self.clock.now(),
+            handle=handle,
         )
         await self.store.inbox.accept(
             NewMessage(
@@ -690,3 +701,60 @@ async def test_a_reply_that_waits_to_be_sent_and_one_that_was_sent_are_not_stopp
         await rig.stop(name, chat=name)
 
     assert [(await rig.row(name)).stopped_by for name in ("waits", "sent")] == [None, None]
+
+
+@pytest.mark.req("A28")
+async def test_the_uses_of_a_handle_are_counted_by_key_and_survive_a_restart(rig) -> None:
+    handle = ReplyHandle(token="secret-1", uses=2)
+    await rig.answer("a1", handle)
+    at = rig.clock.now()
+
+    uses = [await rig.outbox.use_handle("a1", key=key, most=5) for key in ("a.0", "a.0", "a.1")]
+    await rig.recover()
+    again = await rig.outbox.use_handle("a1", key="a.1", most=5)
+    spent = await rig.outbox.use_handle("a1", key="a.2", most=5)
+
+    assert [(one.handle, one.number, one.received_at) for one in uses] == [
+        (handle, 1, at),
+        (handle, 1, at),
+        (handle, 2, at),
+    ]
+    assert (again.number, spent.number) == (2, 0)
+
+
+@pytest.mark.req("A28")
+async def test_the_platforms_limit_of_uses_counts_too(rig) -> None:
+    await rig.answer("a1", ReplyHandle(token="t"))
+
+    one = await rig.outbox.use_handle("a1", key="a.0", most=1)
+    two = await rig.outbox.use_handle("a1", key="a.1", most=1)
+
+    assert (one.number, two.number) == (1, 0)
+
+
+@pytest.mark.req("A28")
+async def test_a_reply_to_a_message_without_a_handle_has_none(rig) -> None:
+    await rig.commit("a1")
+
+    assert await rig.outbox.use_handle("a1", key="a.0", most=1) is None
+
+
+@pytest.mark.req("A28", "J24")
+async def test_the_token_of_a_handle_is_not_on_disk_in_clear(tmp_path: Path) -> None:
+    rig = await StoreRig.open(tmp_path)
+    await rig.answer("a1", ReplyHandle(token="secret-token-of-the-platform"))
+    await rig.close()
+
+    assert b"secret-token-of-the-platform" not in raw_bytes(tmp_path)
+
+
+@pytest.mark.req("A28")
+async def test_a_handle_serves_its_own_chat_only(tmp_path: Path) -> None:
+    rig = await StoreRig.open(tmp_path)
+    await rig.begin("a1", handle=ReplyHandle(token="t"))
+    await rig.commit("a1", chat="another")
+
+    used = await rig.outbox.use_handle("a1", key="a.0", most=0)
+    await rig.close()
+
+    assert used is None

@@ -423,12 +423,12 @@ class Inbox:
 def _identity(event: MessageEvent) -> bytes:
     """Return what makes two bodies with one id equal.
 
-    The time, the raw event, the token and its rights, the key of the content and what becomes of an open
-    approval do not count.
+    The time, the raw event, the token and its rights, the key of the content, the handle for replies and
+    what becomes of an open approval do not count.
     """
     # Two statements, so that most messages are copied once.
     bare = msgspec.structs.replace(
-        event, at=0.0, raw=NO_RAW, token="", content_key="", may_delegate=False
+        event, at=0.0, raw=NO_RAW, token="", content_key="", may_delegate=False, handle=None
     )
     if bare.denies_approval:
         bare = msgspec.structs.replace(bare, denies_approval=False)

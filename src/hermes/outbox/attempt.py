@@ -16,6 +16,7 @@ from hermes.errors import (
     StoreError,
     TryLater,
 )
+from hermes.message.event import ReplyHandle
 from hermes.message.parts import TextPart, text_of
 from hermes.outbox.alarm import Sleep
 from hermes.outbox.backoff import (
@@ -30,12 +31,13 @@ from hermes.outbox.backoff import (
 )
 from hermes.outbox.breaker import BreakerGate, Pass
 from hermes.outbox.channel_calls import NOTHING, ChannelCalls
-from hermes.outbox.chunk_sends import Chunk, compose, is_whole_reply, preview_key
+from hermes.outbox.chunk_sends import Chunk, compose, is_whole_reply, key_of, preview_key
 from hermes.outbox.delivery_notes import Mask, action_note, failed_note
 from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.posted_messages import end_of, is_edit, is_in_doubt, leftovers, posted_id_of
 from hermes.outbox.rates import RateGate
+from hermes.outbox.reply_handles import ReplyClosed, ReplyHandles
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, OutboxStore
@@ -72,6 +74,7 @@ class Attempts:
         self._sleep = sleep
         self._chance = chance
         self.mask = mask
+        self._handles = ReplyHandles(store, clock=clock)
         self._tries: dict[str, int] = {}
         # Nothing new is sent before this time: the platform refused the channel's credential.
         self.refused_until = 0.0
@@ -216,13 +219,23 @@ class Attempts:
         return None if has_more else FailureClass.REJECTED
 
     async def _send(
-        self, record: DeliveryRecord, chunks: tuple[Chunk, ...], *, entry: Pass
+        self,
+        record: DeliveryRecord,
+        chunks: tuple[Chunk, ...],
+        *,
+        entry: Pass,
     ) -> tuple[Action, DeliveryNote] | None:
         chunk = chunks[record.chunk]
         editing = is_edit(record, chunk, capabilities=self.wire.capabilities)
         try:
+            handle = await self.handle_of(record, chunks, entry=entry)
+        except ReplyClosed as error:
+            return self.closed(record, error, action=Dead(error.failure))
+        try:
             sent_as = await self.on_wire(
-                record, entry, call=lambda: self._call(record, chunk, editing=editing)
+                record,
+                entry,
+                call=lambda: self._call(record, chunk, editing=editing, handle=handle),
             )
         except DeliveryError as error:
             return self._judge(record, error, chunk=chunk, entry=entry, editing=editing)
@@ -266,16 +279,45 @@ class Attempts:
                 resets_after_s=self.timing.breaker_open_s,
             )
 
-    async def _call(self, record: DeliveryRecord, chunk: Chunk, *, editing: bool) -> str:
+    async def handle_of(
+        self, record: DeliveryRecord, chunks: tuple[Chunk, ...], *, entry: Pass
+    ) -> ReplyHandle | None:
+        """Return what the send of the row's current chunk must carry; raises `ReplyClosed`."""
+        able = self.wire.capabilities
+        if not able.takes_handles or is_edit(record, chunks[record.chunk], capabilities=able):
+            return None
+        is_taken = False
+        try:
+            handle = await self._handles.take(record, self.wire, key=key_of(record))
+            is_taken = True
+        finally:
+            if not is_taken:
+                self.leave(entry, failed=None)
+        return handle
+
+    def closed(
+        self, record: DeliveryRecord, error: ReplyClosed, *, action: Action
+    ) -> tuple[Action, DeliveryNote]:
+        """Return how a row ends that the platform takes no more, and the note that says so."""
+        now = self.clock.now()
+        note = failed_note(record, error, action=action, now=now, mask=self.mask)
+        return action, msgspec.structs.replace(note, tried=False)
+
+    async def _call(
+        self, record: DeliveryRecord, chunk: Chunk, *, editing: bool, handle: ReplyHandle | None
+    ) -> str:
         posted_id = posted_id_of(record)
         if editing and posted_id is not None:
             await self.wire.edit(record.target, posted_id, text=text_of(chunk))
             return posted_id
-        return (await self.post_chunk(record, chunk)).platform_message_id
+        return (await self.post_chunk(record, chunk, handle=handle)).platform_message_id
 
-    async def post_chunk(self, record: DeliveryRecord, chunk: Chunk) -> Receipt:
+    async def post_chunk(
+        self, record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None
+    ) -> Receipt:
         """Send the row's current chunk as a new message."""
-        return await self.wire.send(await self.wire.with_file(compose(record, chunk), record))
+        delivery = compose(record, chunk, handle=handle)
+        return await self.wire.send(await self.wire.with_file(delivery, record))
 
     def _judge(
         self,

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from hermes.message.event import ReplyHandle
 from hermes.message.parts import (
     AudioPart,
     FilePart,
@@ -141,7 +142,7 @@ def sent_under(key: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
-def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
+def compose(record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None = None) -> Delivery:
     """Return the send of the row's current chunk."""
     parts = chunk
     if record.failure == FILE_REFUSED:
@@ -150,7 +151,9 @@ def compose(record: DeliveryRecord, chunk: Chunk) -> Delivery:
         first = chunk[0]
         marked = TextPart(_repeated(first.text)) if isinstance(first, TextPart) else None
         parts = (marked, *chunk[1:]) if marked else (TextPart(REPEAT_PREFIX), *chunk)
-    return Delivery(id=record.id, target=record.target, parts=parts, key=key_of(record))
+    return Delivery(
+        id=record.id, target=record.target, parts=parts, key=key_of(record), handle=handle
+    )
 
 
 def _cut_off(

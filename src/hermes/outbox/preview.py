@@ -27,6 +27,7 @@ from hermes.outbox.edit_loop import EditLoop
 from hermes.outbox.intervals import PreviewTiming
 from hermes.outbox.live_previews import PreviewMessages
 from hermes.outbox.rates import RateGate
+from hermes.outbox.reply_handles import ReplyHandles
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord, OutboxStore
@@ -58,6 +59,7 @@ class EditPreview:
         self._screen = screen
         self._timing = timing
         self._clock = clock
+        self._handles = ReplyHandles(store, clock=clock)
         self._sleep = sleep
         # The text with which the reply had as many messages as it may have.
         self._full = ""
@@ -143,8 +145,11 @@ class EditPreview:
         if self._in_doubt and not takes_key:
             receipt = await self._wire.find(target, key)
         if receipt is None:
+            handle = await self._handles.take(self._record, self._wire, key=key)
+            delivery = Delivery(
+                id=self._record.id, target=target, parts=(TextPart(text),), key=key, handle=handle
+            )
             await self._open(number)
-            delivery = Delivery(id=self._record.id, target=target, parts=(TextPart(text),), key=key)
             receipt = await self._send(delivery, number)
         posted_id = receipt.platform_message_id
         await self._store.preview_sent(

@@ -7,6 +7,7 @@ import msgspec
 import structlog
 
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
+from hermes.message.event import ReplyHandle
 from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
 from hermes.outbox.backoff import Action, Again, Dead, Lost, Stop
@@ -15,6 +16,7 @@ from hermes.outbox.chunk_sends import Chunk, key_of
 from hermes.outbox.delivery_notes import failed_note, settled_note
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.posted_messages import end_of, is_in_doubt, posted_id_of
+from hermes.outbox.reply_handles import ReplyClosed
 from hermes.outbox.unknown_policy import Settlement, resend_delay, settle
 from hermes.ports.channel import Receipt
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
@@ -165,8 +167,16 @@ class UnknownWorker:
         chunks = attempts.chunks(record)
         chunk = chunks[record.chunk]
         try:
+            handle = None if posted_id else await attempts.handle_of(record, chunks, entry=entry)
+        except ReplyClosed as error:
+            _, note = attempts.closed(record, error, action=Lost())
+            await self._hold(record, msgspec.structs.replace(note, then="held"))
+            return None
+        try:
             sent_as = await attempts.on_wire(
-                record, entry, call=lambda: self._call(record, chunk, posted_id=posted_id)
+                record,
+                entry,
+                call=lambda: self._call(record, chunk, posted_id=posted_id, handle=handle),
             )
         except _EditRefused as error:
             takes_key = attempts.wire.capabilities.key_window_s > 0
@@ -191,10 +201,17 @@ class UnknownWorker:
         await self._hold(record)
         return None
 
-    async def _call(self, record: DeliveryRecord, chunk: Chunk, *, posted_id: str | None) -> str:
+    async def _call(
+        self,
+        record: DeliveryRecord,
+        chunk: Chunk,
+        *,
+        posted_id: str | None,
+        handle: ReplyHandle | None,
+    ) -> str:
         wire = self._attempts.wire
         if posted_id is None:
-            receipt = await self._attempts.post_chunk(record, chunk)
+            receipt = await self._attempts.post_chunk(record, chunk, handle=handle)
             posted_id = receipt.platform_message_id
         # The key may belong to a preview, which shows only the beginning of the reply.
         was_shown = record.chunk == 0 or is_in_doubt(record) or posted_id_of(record) is not None

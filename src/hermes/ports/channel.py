@@ -102,6 +102,11 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     rates: tuple[RateRow, ...] = ()
 
     @property
+    def takes_handles(self) -> bool:
+        """Whether a reply must carry the handle of the message that it answers."""
+        return self.reply_s > 0 or self.replies > 0
+
+    @property
     def strangers(self) -> Unknown:
         """What strangers get on this platform unless the operator says otherwise."""
         return self.unknown or ("allow" if self.delivery == "pull" else "pair")

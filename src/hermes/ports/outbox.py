@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from hermes.message.event import ReplyHandle
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import Part
 from hermes.ports.channel import Target
@@ -79,6 +80,14 @@ class DeliveryRecord(msgspec.Struct, frozen=True, kw_only=True):
     most: int | None = None
 
 
+class HandleUse(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply handle of a message, and which use of it a send is (0: it has none left)."""
+
+    handle: ReplyHandle
+    number: int
+    received_at: float
+
+
 class OutboxStore(Protocol):
     """Replies on their way out."""
 
@@ -116,6 +125,13 @@ class OutboxStore(Protocol):
 
     async def next_due_at(self, platform: str) -> float | None:
         """Return when the next waiting delivery of a platform becomes due."""
+        ...
+
+    async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
+        """Count a send under `key` as a use of its message's reply handle; None if it has no handle.
+
+        The same key again is the same use. `most` is the platform's limit of uses (0: none).
+        """
         ...
 
     async def sending(

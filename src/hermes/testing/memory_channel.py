@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from hermes.errors import DeliveryError, DeliveryRejected, DeliveryUnknown, FailureClass
+from hermes.message.event import ReplyHandle
 from hermes.message.parts import FilePart, Media, text_of
 from hermes.ports.channel import Accept, Capabilities, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
@@ -26,6 +27,7 @@ class Post(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     key: str
     files: tuple[Media, ...] = ()
+    handle: ReplyHandle | None = None
 
 
 class MemoryChannel:
@@ -91,7 +93,14 @@ class MemoryChannel:
             self._numbers += 1
             files = tuple(part.media for part in delivery.parts if isinstance(part, FilePart))
             name = f"x{self._numbers}"
-            post = Post(id=name, chat=chat, text=text, key=delivery.key, files=files)
+            post = Post(
+                id=name,
+                chat=chat,
+                text=text,
+                key=delivery.key,
+                files=files,
+                handle=delivery.handle,
+            )
             self.posts[post.id] = post
         self._end("send")
         return Receipt(post.id)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from hermes.errors import GuardFailed, LeaseLost
+from hermes.message.event import ReplyHandle
 from hermes.message.outcome import DeliveryState as State
 from hermes.message.parts import Part
 from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
-from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, HandleUse, NewDelivery
 from hermes.ports.steps import Lease
 
 _MOST_NOTES = 32
@@ -30,6 +31,8 @@ class MemoryOutboxStore:
         self._rows: dict[str, DeliveryRecord] = {}
         self._held: set[str] = set()
         self._fences: dict[str, int] = {}
+        # By message: its handle, when it came, and the keys of its uses.
+        self._handles: dict[str, tuple[ReplyHandle, float, list[str]]] = {}
 
     def lease(self, lane: str, *, owner: str = "test") -> Lease:
         """Lease a lane; every earlier lease of it is lost."""
@@ -67,6 +70,22 @@ class MemoryOutboxStore:
     def is_held(self, delivery_id: str) -> bool:
         """Return whether a row is held for the operator."""
         return delivery_id in self._held
+
+    def give_handle(self, message_id: str, handle: ReplyHandle) -> None:
+        """Do what the accept of a message with a reply handle does."""
+        self._handles[message_id] = (handle, self._clock.now(), [])
+
+    async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
+        """Count a send under `key` as a use of its message's reply handle; None if it has none."""
+        known = self._handles.get(self._rows[delivery_id].message_id)
+        if known is None:
+            return None
+        handle, received_at, keys = known
+        limit = min(filter(None, (handle.uses, most)), default=len(keys) + 1)
+        if key not in keys and len(keys) < limit:
+            keys.append(key)
+        number = keys.index(key) + 1 if key in keys else 0
+        return HandleUse(handle=handle, number=number, received_at=received_at)
 
     async def open_preview(
         self, lease: Lease, delivery: NewDelivery, *, message_id: str, person_id: str

@@ -14,7 +14,7 @@ from hermes.app.lifecycle import Lifecycle
 from hermes.app.make_skills import make_skills
 from hermes.config import Settings, load
 from hermes.memory.fact_vectors import TextEmbedder
-from hermes.message.event import MessageEvent, ReplyContext, ScheduledRun
+from hermes.message.event import MessageEvent, ReplyContext, ReplyHandle, ScheduledRun
 from hermes.message.ids import make_id
 from hermes.message.parts import Part, TextPart
 from hermes.message.source import ChatType, Source
@@ -176,6 +176,7 @@ class Rig:
         denies: bool = False,
         is_temporary: bool = False,
         skill: str | None = None,
+        handle: ReplyHandle | None = None,
     ) -> str:
         """Accept one message and return its id."""
         event = MessageEvent(
@@ -203,6 +204,7 @@ class Rig:
             denies_approval=denies,
             is_temporary=is_temporary,
             skill=skill,
+            handle=handle,
         )
         return (await self.core.inbox.accept(event)).message_id
 

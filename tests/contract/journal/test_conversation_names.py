@@ -50,8 +50,9 @@ def take_back(home: Path) -> None:
             db.execute(f"ALTER TABLE approvals DROP COLUMN {column}")
         for index in ("outbox_unsettled", "inbox_content"):
             db.execute(f"DROP INDEX {index}")
-        db.execute("ALTER TABLE inbox DROP COLUMN content_key")
-        for column in ("owner", "more", "stopped_by", "most"):
+        for column in ("content_key", "handle_used"):
+            db.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
+        for column in ("owner", "more", "stopped_by", "most", "handle_key", "handle_number"):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")
         db.execute("ALTER TABLE credentials DROP COLUMN seen_at")

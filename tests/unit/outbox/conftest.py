@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from hermes.message.event import ReplyHandle
 from hermes.message.outcome import DeliveryState
 from hermes.message.parts import TextPart
 from hermes.outbox.channel_calls import LongReplies
@@ -43,8 +44,18 @@ class Bench:
         self.channel = MemoryChannel(wanted)
         return self.channel
 
-    def reply(self, name: str, text: str = "", *, chat: str = "c1", purpose: str = "reply") -> str:
-        """Commit a reply."""
+    def reply(
+        self,
+        name: str,
+        text: str = "",
+        *,
+        chat: str = "c1",
+        purpose: str = "reply",
+        handle: ReplyHandle | None = None,
+    ) -> str:
+        """Commit a reply, to a message with a reply handle if one is given."""
+        if handle is not None:
+            self.store.give_handle(f"m_{name}", handle)
         new = NewDelivery(
             id=name,
             target=Target(platform="memory", account="a", chat_id=chat),

@@ -134,7 +134,8 @@ class SqlInbox:
         new = (message.id, *name, digest, message.lane, message.control, message.busy.value)
         came = (person_id, body, message.received_at, lane.epoch, _came_by(event))
         key = event.content_key or None
-        seq = await tx.one(_SQL["accept"], *new, *came, key)
+        used = None if event.handle is None else 0
+        seq = await tx.one(_SQL["accept"], *new, *came, key, used)
         denied = await self._deny(tx, message, person_id, approval_id=lane.waiting_on)
         result = AcceptResult(
             message_id=message.id,

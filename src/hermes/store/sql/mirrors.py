@@ -92,4 +92,5 @@ class Mirrors:
             epoch,
             "",
             None,
+            None,
         )

@@ -10,10 +10,11 @@ from hermes.errors import GuardFailed, StoreError
 from hermes.message.chat import ChatMessage
 from hermes.message.outcome import DeliveryState
 from hermes.ports.channel import Target
-from hermes.ports.outbox import DeliveryNote, DeliveryRecord, NewDelivery
+from hermes.ports.outbox import DeliveryNote, DeliveryRecord, HandleUse, NewDelivery
 from hermes.ports.steps import Lease, TimelineEvent
 from hermes.store.sql.delivery_story import DeliveryStories
-from hermes.store.sql.engine import Engine, encode
+from hermes.store.sql.engine import Engine, decode_event, encode
+from hermes.store.sql.places import event_place
 from hermes.store.sql.queries import load
 from hermes.store.sql.tx import Reads, Row, Tx
 
@@ -106,6 +107,30 @@ class SqlOutbox:
         """Return when the next waiting delivery of a platform becomes due."""
         row = await self._engine.reads.row(_SQL["next_due_at"], platform)
         return None if row is None or row[0] is None else float(row[0])
+
+    async def use_handle(self, delivery_id: str, *, key: str, most: int) -> HandleUse | None:
+        """Count a send under `key` as a use of its message's reply handle; None if it has none."""
+
+        async def unit(tx: Tx) -> HandleUse | None:
+            row = await tx.row(_SQL["handle"], delivery_id)
+            if row is None:
+                return None
+            message_id, person_id, body, received_at, used, known, number, chat = row
+            place = event_place(message_id)
+            content = await self._engine.sealer.get(tx, body, owner=person_id, place=place)
+            event = None if content is None else decode_event(content)
+            handle = None if event is None or event.source.chat_id != chat else event.handle
+            if handle is None:
+                return None
+            if known != key:
+                limit = min(filter(None, (handle.uses, most)), default=used + 1)
+                number = used + 1 if used < limit else 0
+                if number:
+                    tx.put(_SQL["use_handle"], message_id, number)
+                    tx.put(_SQL["number_handle"], delivery_id, key, number)
+            return HandleUse(handle=handle, number=number, received_at=received_at)
+
+        return await self._engine.writer.run("use_handle", unit)
 
     async def sending(
         self,

@@ -185,6 +185,7 @@ CREATE TABLE inbox (
     epoch INTEGER NOT NULL DEFAULT 0,
     came_by TEXT NOT NULL DEFAULT '',
     content_key TEXT,
+    handle_used INTEGER,
     UNIQUE (account, platform, route, external_id),
     CHECK ((state = 'done') = (outcome IS NOT NULL))
 );
@@ -338,7 +339,9 @@ CREATE TABLE outbox (
     owner TEXT,
     more INTEGER NOT NULL DEFAULT 0,
     stopped_by TEXT,
-    most INTEGER
+    most INTEGER,
+    handle_key TEXT,
+    handle_number INTEGER
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');

@@ -1,8 +1,8 @@
 -- name: accept
 -- Keep a message; its unique name was looked up before, in the same transaction.
 INSERT INTO inbox (id, account, platform, route, external_id, digest, lane, control, busy,
-    person_id, body, state, received_at, epoch, came_by, content_key)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14, ?15)
+    person_id, body, state, received_at, epoch, came_by, content_key, handle_used)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'new', ?12, ?13, ?14, ?15, ?16)
 RETURNING seq;
 
 -- name: find_external

@@ -106,6 +106,21 @@ FROM outbox
 WHERE platform = ?1 AND state = 'unknown' AND held = 0 AND body IS NOT NULL
 ORDER BY seq LIMIT 100;
 
+-- name: handle
+-- The message that a delivery answers, if it has a reply handle: whose it is, and how often it was used.
+SELECT inbox.id, inbox.person_id, inbox.body, received_at, handle_used, handle_key, handle_number,
+    outbox.chat_id
+FROM outbox JOIN inbox ON inbox.id = outbox.message_id
+WHERE outbox.id = ?1 AND handle_used IS NOT NULL;
+
+-- name: use_handle
+-- One more send carries the handle.
+UPDATE inbox SET handle_used = ?2 WHERE id = ?1;
+
+-- name: number_handle
+-- Which use of the handle the send of a key is.
+UPDATE outbox SET handle_key = ?2, handle_number = ?3 WHERE id = ?1;
+
 -- name: sending
 -- A chunk is on the wire of this node from now on, unless the person stopped the reply unnoticed.
 -- The limit of messages stays the one with which the first began.
