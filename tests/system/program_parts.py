@@ -88,7 +88,7 @@ class Desk:
 
     async def say(self, text: str, *, sender: str = "ann", wait: bool = True) -> dict[str, Any]:
         """Say something to `coder`; return the reply."""
-        path = "/api/messages" if wait else "/api/messages?wait=0"
+        path = "/api/messages" if wait else "/api/messages?wait=false"
         _, reply = await self.ask("POST", path, agent="coder", sender=sender, text=text)
         return reply
 

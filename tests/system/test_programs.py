@@ -234,6 +234,45 @@ async def test_after_kill_9_the_program_is_gone_and_the_turn_goes_on_in_its_sess
     assert (asked[2], reply["reply"]) == ("and then?", "said: and then?")
 
 
+@pytest.mark.req("J1", "J7", "A25")
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("step", ["begin_audit", "change_agent", "end_audit"])
+async def test_a_kill_at_any_step_of_a_swap_leaves_the_old_agent_or_the_new_one(
+    tmp_path: Path, step: str, side: str
+) -> None:
+    home = write_home(tmp_path / "home")
+    kill = {"HERMES_FAILPOINTS": f"store.{step}.{side}:1"}
+    async with aiohttp.ClientSession() as session:
+        async with live_gateway(home) as live:
+            await Desk(live, session).make("one")
+
+        async with live_gateway(home, kill) as live:
+            desk = Desk(live, session)
+            await desk.say("first")
+            running = await desk.say("hang on", wait=False)
+            await until(lambda: len(sessions_in(home)[0]) == 2)
+            with pytest.raises(aiohttp.ClientError):
+                await desk.ask("POST", "/workspaces/coder/swap", runtime="two")
+            await live.stop(signal.SIGKILL)
+
+        async with live_gateway(home) as live:
+            desk = Desk(live, session)
+            ended = await desk.reply(running["id"])
+            _, agent = await desk.ask("GET", "/workspaces/coder")
+            then = await desk.say("then")
+            status, swapped = await desk.ask("POST", "/workspaces/coder/swap", runtime="two")
+            last = await desk.say("last")
+
+    is_done = step == "end_audit" or (step, side) == ("change_agent", "after")
+    now = ("two", 2) if is_done else ("one", 1)
+    # The turn that ran goes on where it was, in its session; the next one is the new agent's.
+    assert (ended["model"], ended["outcome"]) == ("one:script-1", "answered")
+    assert [len(one) for one in sessions_in(home)] == ([3, 2] if is_done else [4, 1])
+    assert (agent["runtime"], agent["version"]) == now
+    assert (then["model"], last["model"]) == (f"{now[0]}:script-1", "two:script-1")
+    assert (status, swapped["runtime"], swapped["version"]) == (200, "two", 2)
+
+
 def _of(home: Path) -> list[int]:
     """Return the programs of a home, and what they have started without a sandbox."""
     found, program = [], str(home.parent / "tools" / "program.py")

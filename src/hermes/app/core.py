@@ -19,6 +19,7 @@ from hermes.app.make_pipeline import (
     make_sessions,
 )
 from hermes.app.make_schedule import CronLayer, make_cron_layer
+from hermes.app.make_skills import make_skill_check
 from hermes.app.make_terminal import Terminal
 from hermes.config import Settings
 from hermes.inbox.accept import Inbox
@@ -218,6 +219,7 @@ def _cron(base: CoreBase, entrance: InboundParts, *, courier: Courier) -> CronLa
         facts=base.memory.facts,
         courier=courier,
         admits=entrance.admits,
+        runs_skill=make_skill_check(base.given.skills, entrance.roster),
         has_room=has_room,
         wake=base.signals,
         clock=base.given.clock,

@@ -22,7 +22,7 @@ from hermes.ports.sends import Courier
 from hermes.ports.store import Store
 from hermes.ports.upward import Wake
 from hermes.schedule.cron_worker import CronWorker
-from hermes.schedule.schedules import CheckTarget, Schedules, ZoneOf
+from hermes.schedule.schedules import CheckTarget, RunsSkill, Schedules, ZoneOf
 from hermes.sessions.keys import SessionKeys
 
 _ZONE_FACT = "time_zone"
@@ -43,6 +43,7 @@ def make_cron_layer(
     *,
     facts: PeoplesFacts,
     courier: Courier,
+    runs_skill: RunsSkill,
     admits: Callable[[MessageEvent], Awaitable[bool]],
     has_room: Callable[[], bool],
     wake: Wake,
@@ -55,6 +56,7 @@ def make_cron_layer(
         settings,
         zone_of=partial(_known_zone, facts),
         check_target=partial(_checked, courier=courier),
+        runs_skill=runs_skill,
         wake=wake,
         clock=clock,
         make_id=make_id,
@@ -69,6 +71,10 @@ async def _no_zone(_person_id: str) -> None:
     return None
 
 
+async def _no_skill(_text: str, _origin: CronOrigin) -> bool:
+    return False
+
+
 async def _unchecked(to: str, _origin: CronOrigin, _is_operators: bool) -> str:
     return _parsed(to)
 
@@ -81,6 +87,7 @@ def make_schedules(
     make_id: MakeId = make_id,
     zone_of: ZoneOf = _no_zone,
     check_target: CheckTarget = _unchecked,
+    runs_skill: RunsSkill = _no_skill,
     wake: Wake | None = None,
 ) -> Schedules:
     """Return the scheduler; without a gateway it is unknown whether a target can be reached."""
@@ -90,6 +97,7 @@ def make_schedules(
         zone=settings.time_zone or system_zone(),
         zone_of=zone_of,
         check_target=check_target,
+        runs_skill=runs_skill,
         wake=wake,
         clock=clock or SystemClock(),
         make_id=make_id,

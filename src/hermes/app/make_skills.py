@@ -9,7 +9,9 @@ from hermes.agents.roster import Roster
 from hermes.config import LoadedConfig, Settings
 from hermes.control.skills import SkillOperations
 from hermes.ports.clock import Clock, SystemClock
-from hermes.sessions.commands import is_command_word
+from hermes.ports.cron import CronOrigin
+from hermes.schedule.schedules import RunsSkill
+from hermes.sessions.commands import CommandBook, is_command_word
 from hermes.skills.bindings import ALL, SkillBindings
 from hermes.skills.book import SkillBook
 from hermes.skills.folder import Skill, SkillFolder
@@ -25,6 +27,7 @@ def make_skills(
     return SkillBook(
         SkillFolder(home, is_command=_is_taken(plugged), clock=clock, tell=_warn),
         SkillBindings(settings.skills.bindings),
+        most_listed=settings.skills.listed,
         terminal=terminal.sandbox if terminal.enabled else None,
     )
 
@@ -50,6 +53,25 @@ def make_skill_operations(
 ) -> SkillOperations:
     """Return the functions for operators' orders about skills."""
     return SkillOperations(folder, settings, roster)
+
+
+def make_skill_check(book: SkillBook | None, roster: Roster) -> RunsSkill:
+    """Return what says whether the text of a scheduled job runs a skill of its conversation."""
+    commands = None if book is None else CommandBook(late=book.command)
+
+    async def runs_skill(text: str, origin: CronOrigin) -> bool:
+        written = None if commands is None else commands.read(text)
+        if book is None or written is None or written.spec is None or not written.spec.is_skill:
+            return False
+        source = origin.source
+        person_id = origin.person_id
+        chosen = await roster.get(origin.agent) if origin.agent else None
+        agent = chosen or roster.for_source(source, person_id=person_id)
+        is_private = source.chat_type == "dm" and source.thread_id is None
+        found = book.of(agent.settings, source, person_id=person_id, is_private=is_private)
+        return written.name in found.names
+
+    return runs_skill
 
 
 def skills_alone(loaded: LoadedConfig) -> SkillOperations:

@@ -444,6 +444,9 @@ class SkillSettings(Section):
 
     bindings: Named[SkillBindingSettings] = Field(default_factory=no_entries)
     """Which skills there are in a channel, a chat or for a person, beside those of `agents.NAME.skills`."""
+    listed: int = Field(default=50, ge=1, le=200)
+    """Of how many skills a model is given a line at the beginning of a session: the newest ones, by their
+    `SKILL.md`. Of the others it is given the names, and can read them all the same."""
 
 
 def conditions(rule: MessageConditions) -> tuple[tuple[str, str], ...]:

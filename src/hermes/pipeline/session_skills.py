@@ -3,14 +3,20 @@
 The block is frozen with the session's first turn. What changes later is a note beside a message.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
 from hermes.pipeline.needs import HasToolSets
 from hermes.pipeline.turn import Turn
-from hermes.skills.bindings import catalogue, catalogue_news, is_catalogue
+from hermes.skills.bindings import (
+    NONE_LISTED,
+    ListedSkills,
+    catalogue,
+    catalogue_news,
+    is_catalogue,
+)
 from hermes.skills.book import SkillBook
 
 
@@ -53,13 +59,13 @@ def skill_news(
     return catalogue_news(_listed(turn, services), blocks=turn.system, notes=notes(turn))
 
 
-def _listed(turn: Turn, services: SkillServices) -> Mapping[str, str]:
+def _listed(turn: Turn, services: SkillServices) -> ListedSkills:
     """Return what the model is told of: nothing if its agent may not read skills."""
     if services.skills is None or not turn.skills:
-        return {}
+        return NONE_LISTED
     tools = services.tool_sets.of(
         turn.agent.settings.tools, turn.event.source.platform, has_skills=True
     ).tools
     if not any(one.traits.reads_skills for one in tools):
-        return {}
+        return NONE_LISTED
     return services.skills.described(turn.skills)

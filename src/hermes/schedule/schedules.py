@@ -45,6 +45,8 @@ _log = structlog.get_logger(__name__)
 # `Refused` for what cannot be reached.
 # The target of a job as it is stored, from what was written; raises `Refused` if it may not be used.
 CheckTarget = Callable[[str, CronOrigin, bool], Awaitable[str]]
+# Whether a text runs a skill that the conversation of a job has.
+RunsSkill = Callable[[str, CronOrigin], Awaitable[bool]]
 # The time zone that a person said they live in.
 ZoneOf = Callable[[str], Awaitable[str | None]]
 
@@ -60,6 +62,7 @@ class Schedules:
         zone: str,
         zone_of: ZoneOf,
         check_target: CheckTarget,
+        runs_skill: RunsSkill,
         wake: Wake | None,
         clock: Clock,
         make_id: MakeId,
@@ -69,6 +72,7 @@ class Schedules:
         self._zone = zone
         self._zone_of = zone_of
         self._check_target = check_target
+        self._runs_skill = runs_skill
         self._wake = wake
         self._clock = clock
         self._make_id = make_id
@@ -107,7 +111,7 @@ class Schedules:
         """Save a job; raises `BadRequest` that says what was not understood."""
         now = self._clock.now()
         origin = await self._readable(origin)
-        text = self._checked_text(text)
+        text = await self._checked_text(text, origin)
         rule = read_rule(when, zone=await self._zone_for(origin.person_id), now=now)
         next_at = self._checked_next(rule, now=now)
         task = CronTask(
@@ -255,12 +259,15 @@ class Schedules:
         known = await self._zone_of(person_id)
         return (find_zone(known) if known else None) or self._zone
 
-    def _checked_text(self, text: str) -> str:
+    async def _checked_text(self, text: str, origin: CronOrigin) -> str:
         text = text.strip()
         if not text:
             raise BadRequest("The job does nothing: say what I shall do when it is due.")
-        if text.startswith("/"):
-            raise BadRequest("A job is a message to me, not a command: it must not begin with '/'.")
+        if text.startswith("/") and not await self._runs_skill(text, origin):
+            raise BadRequest(
+                "A job is a message to me, not a command: it may begin with '/' only to run a skill that "
+                "this chat has."
+            )
         if len(text) > self._settings.text_chars:
             raise BadRequest(
                 f"The job has {len(text)} characters; {self._settings.text_chars} are allowed "

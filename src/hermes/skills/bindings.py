@@ -6,6 +6,7 @@ meets. What is bound to a person is never there while others read along.
 
 import html
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -28,6 +29,7 @@ _CHANGED: Final = (
     "The skills have changed. These are all that there are now; the rest is as before:"
 )
 _NONE: Final = "- none"
+_LONGEST_NAMES: Final = 2_000
 # In every text that lists skills.
 _MARK: Final = "kills"
 
@@ -54,6 +56,16 @@ class BoundSkills(msgspec.Struct, frozen=True):
 NO_SKILLS: Final = BoundSkills()
 
 
+class ListedSkills(msgspec.Struct, frozen=True):
+    """What a model is told of its skills: the descriptions of some, by name, and the names of the rest."""
+
+    lines: Mapping[str, str] = MappingProxyType({})
+    others: tuple[str, ...] = ()
+
+
+NONE_LISTED: Final = ListedSkills()
+
+
 class SkillBindings:
     """The bindings of the settings."""
 
@@ -78,14 +90,14 @@ def bound(common: frozenset[str], own: frozenset[str], usable: Iterable[str]) ->
     return BoundSkills(names, any({ALL, name}.isdisjoint(common) for name in names))
 
 
-def catalogue(skills: Mapping[str, str], *, own: bool) -> tuple[str, ...]:
+def catalogue(skills: ListedSkills, *, own: bool) -> tuple[str, ...]:
     """Return the system block that lists skills with their descriptions; none without skills."""
     lines = _lines(skills)
     return ("\n".join((_OWN_HEADER if own else _HEADER, *lines)),) if lines else ()
 
 
 def catalogue_news(
-    skills: Mapping[str, str], *, blocks: Iterable[str], notes: Iterable[str]
+    skills: ListedSkills, *, blocks: Iterable[str], notes: Iterable[str]
 ) -> tuple[str, ...]:
     """Return what a session must be told because its skills have changed: one text, or none.
 
@@ -117,5 +129,14 @@ def shown_description(text: str) -> str:
     return html.escape(one_line(text, _LONGEST), quote=False)
 
 
-def _lines(skills: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"- {name}: {shown_description(text)}" for name, text in skills.items())
+def _lines(skills: ListedSkills) -> tuple[str, ...]:
+    lines = tuple(f"- {name}: {shown_description(text)}" for name, text in skills.lines.items())
+    if not skills.others:
+        return lines
+    names = ", ".join(skills.others)
+    shown = (
+        names
+        if len(names) <= _LONGEST_NAMES
+        else f"{names[:_LONGEST_NAMES].rpartition(', ')[0]}, ..."
+    )
+    return (*lines, f"- {len(skills.others)} older ones, without a line here: {shown}")

@@ -8,7 +8,14 @@ from hermes.config import AgentSettings
 from hermes.errors import BadRequest, NotFound
 from hermes.message.source import Source
 from hermes.sessions.commands import CommandSpec
-from hermes.skills.bindings import NO_SKILLS, BoundSkills, SkillBindings, bound, shown_description
+from hermes.skills.bindings import (
+    NO_SKILLS,
+    BoundSkills,
+    ListedSkills,
+    SkillBindings,
+    bound,
+    shown_description,
+)
 from hermes.skills.folder import FOLDER, SkillFolder
 from hermes.skills.skill_file import FILE
 from hermes.tools.terminal.sandbox import SandboxKind
@@ -19,12 +26,18 @@ _LONGEST_ABOUT: Final = 120
 class SkillBook:
     """The skills of a home and where each is bound; nothing is read where none is named.
 
-    `terminal` is how programs run here, None if none do: then the scripts of a skill are only texts.
+    A model is given a line of `most_listed` skills, and of more the names. `terminal` is how programs run here, None if none do: then the scripts of a skill are only texts.
     """
 
     def __init__(
-        self, folder: SkillFolder, bindings: SkillBindings, *, terminal: SandboxKind | None
+        self,
+        folder: SkillFolder,
+        bindings: SkillBindings,
+        *,
+        most_listed: int,
+        terminal: SandboxKind | None,
     ) -> None:
+        self._most_listed = most_listed
         self.folder = folder
         self._bindings = bindings
         self._terminal = terminal
@@ -43,10 +56,16 @@ class SkillBook:
         """Whether the home has no skills."""
         return not self.folder.skills()
 
-    def described(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Return the descriptions of skills that can be used, by name."""
-        found = ((name, self.folder.get(name)) for name in names)
-        return {name: skill.description for name, skill in found if skill is not None}
+    def described(self, names: Iterable[str]) -> ListedSkills:
+        """Return the descriptions of skills that can be used; of the newest ones, if there are too many."""
+        looked_up = ((name, self.folder.get(name)) for name in names)
+        found = {name: skill for name, skill in looked_up if skill is not None}
+        newest = sorted(found.values(), key=lambda one: (-one.changed_ns, one.name))
+        listed = {one.name for one in newest[: self._most_listed]}
+        return ListedSkills(
+            {name: skill.description for name, skill in found.items() if name in listed},
+            tuple(name for name in found if name not in listed),
+        )
 
     def command(self, word: str) -> CommandSpec | None:
         """Return the command that runs a skill; `_` may stand for `-`, as some chats need it."""

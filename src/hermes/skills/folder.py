@@ -42,11 +42,13 @@ _Marks = tuple[tuple[int, ...], ...]
 
 
 class Skill(msgspec.Struct, frozen=True, kw_only=True):
-    """One folder: its name, and what its SKILL.md says. One with a `problem` is not used."""
+    """One folder: its name, what its SKILL.md says, and when that changed. One with a `problem` is not
+    used."""
 
     name: str
     folder: Path
     description: str = ""
+    changed_ns: int = 0
     problem: str = ""
 
 
@@ -215,7 +217,7 @@ class SkillFolder:
             marks = _marks_of(folder)
             known = self._seen.get(name)
             if known is None or known.marks != marks:
-                known = _Seen(marks, self._read(name, folder))
+                known = _Seen(marks, self._read(name, folder, marks[-1][1] if marks else 0))
                 if known.skill.problem:
                     self._tell(known.skill)
             seen[name] = known
@@ -230,7 +232,7 @@ class SkillFolder:
             return []
         return [name for name in found if name[0] not in "._"]
 
-    def _read(self, name: str, folder: Path) -> Skill:
+    def _read(self, name: str, folder: Path, changed_ns: int) -> Skill:
         try:
             file = self._checked(name, folder)
         except Refused as error:
@@ -238,7 +240,7 @@ class SkillFolder:
         except OSError as error:
             why = error.strerror or "it failed"
             return Skill(name=name, folder=folder, problem=f"it cannot be read ({why}).")
-        return Skill(name=name, folder=folder, description=file.description)
+        return Skill(name=name, folder=folder, description=file.description, changed_ns=changed_ns)
 
     def _checked(self, name: str, folder: Path) -> SkillFile:
         if folder.is_symlink() or not folder.is_dir():

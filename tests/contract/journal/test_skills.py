@@ -1,12 +1,14 @@
 """Skills in turns: where they are bound, what the model sees of them, and that nothing of them leaks."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from hermes.message.chat import ChatMessage
 from hermes.ports.provider import ModelRequest
+from hermes.testing.manual_time import ManualClock
 from tests.contract.journal.rig import Rig, open_rig
 
 INVOICE = "Write the number first.\nThen say ORCHID."
@@ -50,6 +52,68 @@ async def test_a_command_runs_a_skill_with_what_the_person_wrote(tmp_path: Path)
     assert said(last).startswith("/invoice for march\n\n")
     assert "the skill invoice is run" in said(last)
     assert INVOICE in said(last)
+
+
+@pytest.mark.req("W38")
+async def test_a_model_is_told_of_the_newest_skills_and_of_the_rest_by_name(tmp_path: Path) -> None:
+    for age, name in enumerate(("alpha", "beta", "gamma", "delta")):
+        file = put_skill(tmp_path, name, description=f"Does {name}.") / "SKILL.md"
+        os.utime(file, (1_700_000_000 - age, 1_700_000_000 - age))
+    settings = {"AGENTS__MAIN__SKILLS": "*", "SKILLS__LISTED": "2"}
+    async with open_rig(tmp_path, settings=settings, own_tools=True) as rig:
+        await rig.answer("what can you do for me today?")
+        first = system(seen(rig))
+        read = await rig.answer('[[tool:read_skill {"name": "delta"}]] please')
+        os.utime(tmp_path / "skills" / "delta" / "SKILL.md")
+        rig.clock.advance(2)
+        await rig.answer("and what can you do for me now?")
+        news = said(seen(rig).messages[-1])
+
+    assert "- alpha: Does alpha.\n- beta: Does beta.\n" in first
+    assert "- 2 older ones, without a line here: delta, gamma" in first
+    assert "Does gamma" not in first
+    assert "ORCHID" in read
+    assert "- alpha: Does alpha.\n- delta: Does delta.\n- 2 older ones" in news
+
+
+@pytest.mark.req("W38", "W29")
+async def test_a_job_runs_a_skill_of_its_chat_and_no_command(tmp_path: Path) -> None:
+    put_skill(tmp_path, "invoice")
+    put_skill(tmp_path, "others")
+    clock = ManualClock(1_700_000_000.0)
+    async with open_rig(tmp_path, settings=BOUND, clock=clock) as rig:
+        made = await rig.answer("/schedule in 10 minutes: /invoice for march")
+        refused = [
+            await rig.answer(f"/schedule in 10 minutes: {text}")
+            for text in ("/others now", "/new", "/nothing", "/")
+        ]
+        clock.advance(700)
+        await rig.core.cron.worker.round()
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+        last = said(seen(rig).messages[-1])
+
+    assert "Scheduled." in made
+    assert all("only to run a skill that this chat has" in one for one in refused)
+    assert last.startswith("/invoice for march\n\n")
+    assert INVOICE in last
+
+
+@pytest.mark.req("W38", "W29")
+async def test_a_job_whose_skill_is_gone_says_so(tmp_path: Path) -> None:
+    folder = put_skill(tmp_path, "invoice")
+    clock = ManualClock(1_700_000_000.0)
+    async with open_rig(tmp_path, settings=BOUND, clock=clock) as rig:
+        await rig.answer("/schedule in 10 minutes: /invoice for march")
+        folder.joinpath("SKILL.md").unlink()
+        folder.rmdir()
+        clock.advance(700)
+        await rig.core.cron.worker.round()
+        await rig.until(lambda: rig.store.inbox.waiting() == 0)
+        told = (await rig.store.transcripts.conversation(rig.lane(), limit=10)).messages[-1]
+        result = await rig.store.inbox.result(told.record.id)
+
+    assert result is not None
+    assert "I do not know the command /invoice." in result.text
 
 
 @pytest.mark.req("W38", "W11")

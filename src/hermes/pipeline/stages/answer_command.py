@@ -15,6 +15,7 @@ from hermes.pipeline.commands.prompts import HasPrompts, use_prompt
 from hermes.pipeline.commands.table import IN_LANE
 from hermes.pipeline.needs import HasCommands, StageContext, TimelineWriter
 from hermes.pipeline.turn import Turn
+from hermes.ports.cron import CRON_ROUTE
 from hermes.sessions.commands import TypedCommand
 
 
@@ -43,7 +44,8 @@ def command_stage(
 
     async def answer_command(turn: Turn, ctx: ContextT) -> Turn | Reply:
         """Return the reply to a command, or its refusal; every other message continues."""
-        if turn.event.internal:
+        if turn.event.internal or turn.event.route == CRON_ROUTE:
+            # A job can run a skill, and no command: what is one may have changed since it was made.
             return turn
         services = ctx.services
         written = services.commands.read(turn.event.text)

@@ -18,6 +18,7 @@ from hermes.pipeline.commands.help import HelpServices, unknown
 from hermes.pipeline.needs import StageContext, TimelineWriter
 from hermes.pipeline.stages.answer_command import CommandHooks
 from hermes.pipeline.turn import Turn
+from hermes.ports.cron import CRON_ROUTE
 from hermes.sessions.commands import TypedCommand
 from hermes.skills.book import SkillBook
 
@@ -60,17 +61,18 @@ def _written(turn: Turn, ctx: _Context) -> TypedCommand | None:
     if turn.event.internal or turn.is_prompt:
         return None
     written = ctx.services.commands.read(turn.event.text)
-    if written is None or written.spec is None or not written.spec.is_skill:
-        return None
-    return written
+    if written is None or turn.event.route == CRON_ROUTE:
+        # A job may begin with a slash only to run a skill, which may be gone by now.
+        return written
+    return written if written.spec is not None and written.spec.is_skill else None
 
 
 async def _typed(
     turn: Turn, ctx: _Context, *, book: SkillBook, written: TypedCommand
 ) -> Turn | Reply:
-    assert written.spec is not None
-    is_theirs = written.name in turn.skills
-    if not is_theirs or refusal_of(written.spec, turn, ctx.services.reception) is not None:
+    spec = written.spec
+    is_theirs = spec is not None and spec.is_skill and spec.name in turn.skills
+    if spec is None or not is_theirs or refusal_of(spec, turn, ctx.services.reception) is not None:
         plain = msgspec.structs.replace(written, spec=None)
         return _refused(unknown(turn, ctx, plain).text)
     ctx.journal.note("command", name=written.name)

@@ -45,7 +45,7 @@ _SPEC: Final = ToolSpec(
                     "text": {
                         "type": "string",
                         "description": "For add: what you are to do then, as a message to yourself, "
-                        "such as 'Remind them to call Ann'.",
+                        "such as 'Remind them to call Ann'; '/NAME' first runs that skill.",
                     },
                     "id": {"type": "string", "description": "For pause, resume and remove."},
                 },
