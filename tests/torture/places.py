@@ -10,10 +10,12 @@ from itertools import count
 from typing import Protocol
 
 from hermes.channels.telegram import format as telegram_html
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 from hermes.message.markup.plain import plain
 from hermes.outbox.chunks import split
 from hermes.outbox.marks import REPEAT_PREFIX
+from hermes.plugins.manifest import load_manifest
 from hermes.testing.matrix.people import MatrixStandIn, room_id
 from hermes.testing.push.faults import Fault as PigeonFault
 from hermes.testing.push.faults import FaultKind
@@ -27,6 +29,7 @@ from tests.torture.workload import PICTURE, Said
 
 LOBBY = "lobby"
 _numbers = count(1)
+_TELEGRAM = Marks(load_manifest("hermes.channels.telegram").markup)
 
 
 class Place(Protocol):
@@ -169,7 +172,7 @@ class TelegramPlace(_OwnPlace):
 
     def shown(self, text: str) -> tuple[str, ...]:
         return tuple(
-            telegram_html.visible(telegram_html.render(parse(part))).strip()
+            telegram_html.visible(_TELEGRAM.write(parse(part))).strip()
             for part in split(text, limit=4096 - len(REPEAT_PREFIX))
         )
 

@@ -69,4 +69,5 @@ def channel_setup(
         make_id=make_id,
         media=MemoryFiles(),
         state=state or memory_state(manifest.name),
+        rows=manifest.rows,
     )

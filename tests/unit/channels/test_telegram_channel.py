@@ -125,6 +125,7 @@ async def rig(
             media=media_cache,
             state=memory_state("telegram"),
             webhook_url=webhook_url,
+            rows=manifest.rows,
         )
     )
     try:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.channels.telegram.format import Written, written
 from hermes.channels.telegram.outbound import (
     BotUpload,
     draft_call,
@@ -20,11 +21,14 @@ from hermes.channels.telegram.outbound import (
 from hermes.channels.telegram.refusals import BotAnswer, message_id, read_reply, refusal
 from hermes.channels.telegram.settings import TelegramSettings, read
 from hermes.errors import ConfigurationError, DeliveryError, DeliveryRejected, DeliveryUnknown
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart
+from hermes.message.markup.marks import Marks
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media
 from hermes.net.platform_call import PlatformAnswer
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Target
 from hermes.testing.telegram import rules
 
+MARKS = Marks(load_manifest("hermes.channels.telegram").markup)
 TOKEN = "1:not-a-real-token"
 SETTINGS = TelegramSettings(bot_token=TOKEN)
 DM = Target(platform="telegram", account="default", chat_id="5", reply_to="9@5")
@@ -32,6 +36,10 @@ TOPIC = Target(
     platform="telegram", account="default", chat_id="-1001", thread_id="4", reply_to="9@-1001"
 )
 JPEG = Media("image/jpeg", name="a.jpg")
+
+
+def said(text: str) -> Written:
+    return written(text, MARKS)
 
 
 def upload(kind: str) -> BotUpload:
@@ -51,7 +59,7 @@ def ok(answer: PlatformAnswer) -> BotAnswer:
 
 @pytest.mark.req("W10")
 def test_a_text_goes_out_as_html_without_a_preview_of_its_links() -> None:
-    call = text_call(DM, "**hi** <you>", settings=SETTINGS)
+    call = text_call(DM, said("**hi** <you>"), settings=SETTINGS)
 
     assert (call.method, dict(call.params)) == (
         "sendMessage",
@@ -68,16 +76,16 @@ def test_a_text_goes_out_as_html_without_a_preview_of_its_links() -> None:
 
 @pytest.mark.req("W10")
 def test_in_a_group_it_points_at_what_it_answers_and_stays_in_its_topic() -> None:
-    params = text_call(TOPIC, "hi", settings=SETTINGS).params
+    params = text_call(TOPIC, said("hi"), settings=SETTINGS).params
     never = TelegramSettings(bot_token=TOKEN, quote="never", link_previews=True)
 
     assert params["reply_parameters"] == {"message_id": 9, "allow_sending_without_reply": True}
     assert params["message_thread_id"] == 4
-    assert text_call(TOPIC, "hi", settings=never).params.keys() == {
+    assert text_call(TOPIC, said("hi"), settings=never).params.keys() == {
         *("chat_id", "message_thread_id", "text", "parse_mode")
     }
     always = TelegramSettings(bot_token=TOKEN, quote="always")
-    assert "reply_parameters" in text_call(DM, "hi", settings=always).params
+    assert "reply_parameters" in text_call(DM, said("hi"), settings=always).params
 
 
 @pytest.mark.req("W10")
@@ -87,7 +95,7 @@ def test_in_a_group_it_points_at_what_it_answers_and_stays_in_its_topic() -> Non
 def test_a_target_that_is_none_is_said_so(chat: str, thread: str | None) -> None:
     target = Target(platform="telegram", account="a", chat_id=chat, thread_id=thread)
     with pytest.raises(DeliveryRejected) as caught:
-        text_call(target, "hi", settings=SETTINGS)
+        text_call(target, said("hi"), settings=SETTINGS)
     assert caught.value.failure == "invalid_recipient"
 
 
@@ -95,19 +103,19 @@ def test_a_target_that_is_none_is_said_so(chat: str, thread: str | None) -> None
 def test_the_general_topic_is_written_in_by_naming_none() -> None:
     general = Target(platform="telegram", account="a", chat_id="-1001", thread_id="1")
 
-    assert "message_thread_id" not in text_call(general, "hi", settings=SETTINGS).params
+    assert "message_thread_id" not in text_call(general, said("hi"), settings=SETTINGS).params
 
 
 @pytest.mark.req("W19")
 def test_drafts_are_for_private_chats() -> None:
-    assert dict(draft_call(DM, 0, text="**a").params) == {
+    assert dict(draft_call(DM, 0, text=said("**a")).params) == {
         "chat_id": 5,
         "draft_id": 1,
         "text": "**a",
         "parse_mode": "HTML",
     }
     with pytest.raises(DeliveryRejected):
-        draft_call(TOPIC, 3, text="a")
+        draft_call(TOPIC, 3, text=said("a"))
 
 
 @pytest.mark.req("W10", "W17")
@@ -126,7 +134,7 @@ def test_drafts_are_for_private_chats() -> None:
 )
 def test_pictures_go_together_as_telegram_allows(kinds: list[str], methods: list[str]) -> None:
     calls = media_calls(
-        DM, (TextPart("see"),), uploads=[upload(kind) for kind in kinds], settings=SETTINGS
+        DM, said("see"), uploads=[upload(kind) for kind in kinds], settings=SETTINGS
     )
 
     assert [call.method for call in calls] == methods
@@ -140,8 +148,8 @@ def test_pictures_go_together_as_telegram_allows(kinds: list[str], methods: list
 @pytest.mark.req("W17")
 def test_a_text_too_long_for_a_caption_goes_before() -> None:
     uploads = [upload("photo")]
-    fits = media_calls(DM, (TextPart("😀" * 512),), uploads=uploads, settings=SETTINGS)
-    long = media_calls(DM, (TextPart("😀" * 513),), uploads=uploads, settings=SETTINGS)
+    fits = media_calls(DM, said("😀" * 512), uploads=uploads, settings=SETTINGS)
+    long = media_calls(DM, said("😀" * 513), uploads=uploads, settings=SETTINGS)
 
     assert [call.method for call in fits] == ["sendPhoto"]
     assert [call.method for call in long] == ["sendMessage", "sendPhoto"]
@@ -150,7 +158,7 @@ def test_a_text_too_long_for_a_caption_goes_before() -> None:
 
 @pytest.mark.req("W17")
 def test_a_caption_without_markup_is_its_plain_text() -> None:
-    parts = (TextPart("**a**"),)
+    parts = said("**a**")
     album = media_calls(DM, parts, uploads=[upload("photo")] * 2, settings=SETTINGS)[0]
     single = media_calls(DM, parts, uploads=[upload("photo")], settings=SETTINGS)[0]
 
@@ -257,11 +265,11 @@ def test_the_id_of_an_album_is_that_of_its_first_message() -> None:
 
 @pytest.mark.req("W10")
 def test_an_edit_names_the_message() -> None:
-    params = edit_call(DM, "12", text="a", settings=SETTINGS).params
+    params = edit_call(DM, "12", text=said("a"), settings=SETTINGS).params
 
     assert rules.check("editMessageText", params, is_form=False)["message_id"] == 12
     with pytest.raises(DeliveryRejected):
-        edit_call(DM, "x", text="a", settings=SETTINGS)
+        edit_call(DM, "x", text=said("a"), settings=SETTINGS)
 
 
 @pytest.mark.req("A8", "W12")

@@ -49,6 +49,8 @@ from hermes.errors import (
 )
 from hermes.http.errors import wrong_method
 from hermes.http.json_body import json_response
+from hermes.message.markup.conversion import converted
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, Part, text_of
 from hermes.ports.channel import (
@@ -82,6 +84,7 @@ class TelegramChannel:
         self.name = setup.name
         self._settings = settings
         self._setup = setup
+        self._marks = Marks(setup.rows.markup)
         self._api = TelegramClient(
             setup.client,
             api_url=settings.api_url,
@@ -174,10 +177,12 @@ class TelegramChannel:
         target, parts = delivery.target, delivery.parts
         attached = [part for part in parts if media_of(part) is not None]
         if not attached:
-            call = text_call(target, text_of(parts), settings=self._settings)
+            text = await self._written(text_of(parts))
+            call = text_call(target, text, settings=self._settings)
             return Receipt(message_id(await self._carry_out(call)))
         uploads = [await self._load(part) for part in attached]
-        calls = media_calls(target, parts, uploads=uploads, settings=self._settings)
+        text = await self._written(text_of(parts))
+        calls = media_calls(target, text, uploads=uploads, settings=self._settings)
         first = message_id(await self._carry_out(calls[0]))
         for call in calls[1:]:
             await self._carry_out_rest(call)
@@ -185,18 +190,22 @@ class TelegramChannel:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message; one that already reads so is fine."""
-        call = edit_call(target, platform_message_id, text=text, settings=self._settings)
+        written = await self._written(text)
+        call = edit_call(target, platform_message_id, text=written, settings=self._settings)
         reply = await self._try(call)
         if not reply.is_ok and not reply.is_not_modified:
             raise self._refused(reply)
 
     def measure(self, text: str) -> int:
         """Return how many UTF-16 units of a Markdown text people read."""
-        return telegram_html.measure(parse(text))
+        return telegram_html.measure(parse(text), self._marks)
 
     async def draft(self, target: Target, draft_id: int, *, text: str) -> None:
         """Show the text so far as a draft."""
-        await self._carry_out(draft_call(target, draft_id, text=text))
+        await self._carry_out(draft_call(target, draft_id, text=await self._written(text)))
+
+    async def _written(self, text: str) -> telegram_html.Written:
+        return await converted(lambda: telegram_html.written(text, self._marks), chars=len(text))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete a message; one that is already gone is not an error."""

@@ -5,13 +5,12 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.channels.telegram import format as telegram_html
 from hermes.channels.telegram.entities import utf16_length
+from hermes.channels.telegram.format import Written
 from hermes.channels.telegram.inbound import BUTTON, message_id_of
 from hermes.channels.telegram.settings import TelegramSettings
 from hermes.errors import DeliveryRejected, FailureClass
-from hermes.message.markup.parse import parse
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part, text_of
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
 from hermes.ports.channel import Target
 
 MAX_CAPTION: Final = 1024
@@ -100,41 +99,41 @@ def place(target: Target) -> dict[str, Any]:
     return params
 
 
-def text_call(target: Target, text: str, *, settings: TelegramSettings) -> BotCall:
+def text_call(target: Target, text: Written, *, settings: TelegramSettings) -> BotCall:
     """Return the call that sends a text."""
-    markup, plain = _markup(text)
     return BotCall(
         method="sendMessage",
         params={
             **place(target),
-            "text": markup,
+            "text": text.markup,
             "parse_mode": "HTML",
             **_previews(settings),
             **_quote(target, settings),
         },
         text_field="text",
-        plain=plain,
+        plain=text.plain,
     )
 
 
-def edit_call(target: Target, message_id: str, *, text: str, settings: TelegramSettings) -> BotCall:
+def edit_call(
+    target: Target, message_id: str, *, text: Written, settings: TelegramSettings
+) -> BotCall:
     """Return the call that replaces the text of a message."""
-    markup, plain = _markup(text)
     return BotCall(
         method="editMessageText",
         params={
             "chat_id": chat_id_of(target),
             "message_id": number_of(message_id),
-            "text": markup,
+            "text": text.markup,
             "parse_mode": "HTML",
             **_previews(settings),
         },
         text_field="text",
-        plain=plain,
+        plain=text.plain,
     )
 
 
-def draft_call(target: Target, draft_id: int, *, text: str) -> BotCall:
+def draft_call(target: Target, draft_id: int, *, text: Written) -> BotCall:
     """Return the call that shows a draft; drafts are shown in private chats only."""
     params = place(target)
     chat = params["chat_id"]
@@ -142,35 +141,34 @@ def draft_call(target: Target, draft_id: int, *, text: str) -> BotCall:
         raise DeliveryRejected(
             "telegram: drafts are shown in private chats only", FailureClass.REJECTED
         )
-    markup, plain = _markup(text) if text.strip() else ("", "")
     return BotCall(
         method="sendMessageDraft",
         # 0 is not a valid id; any other number that fits is.
-        params={**params, "draft_id": draft_id or 1, "text": markup, "parse_mode": "HTML"},
+        params={**params, "draft_id": draft_id or 1, "text": text.markup, "parse_mode": "HTML"},
         text_field="text",
-        plain=plain,
+        plain=text.plain,
     )
 
 
 def media_calls(
     target: Target,
-    parts: Sequence[Part],
+    text: Written,
     *,
     uploads: Sequence[BotUpload],
     settings: TelegramSettings,
 ) -> tuple[BotCall, ...]:
     """Return the calls that send attachments: pictures together, each text as close as it fits."""
-    text = text_of(tuple(parts))
-    markup, plain = _markup(text) if text.strip() else ("", "")
     where = {**place(target), **_quote(target, settings)}
     groups = _albums(uploads)
-    caption = {"caption": markup, "parse_mode": "HTML"}
-    is_caption = bool(markup) and utf16_length(plain) <= MAX_CAPTION
+    caption = {"caption": text.markup, "parse_mode": "HTML"}
+    is_caption = bool(text.markup) and utf16_length(text.plain) <= MAX_CAPTION
     calls = [
-        _group_call(group, {} if number or not is_caption else caption, where=where, plain=plain)
+        _group_call(
+            group, {} if number or not is_caption else caption, where=where, plain=text.plain
+        )
         for number, group in enumerate(groups)
     ]
-    if markup and not is_caption:
+    if text.markup and not is_caption:
         calls.insert(0, text_call(target, text, settings=settings))
     return tuple(calls)
 
@@ -227,15 +225,6 @@ def encode_multipart(
         pieces.extend((head.encode("utf-8", "replace"), upload.data, b"\r\n"))
     pieces.append(f"--{boundary}--\r\n".encode())
     return b"".join(pieces)
-
-
-def _markup(text: str) -> tuple[str, str]:
-    """Return a Markdown text as HTML and as readable text; not blank unless the text is."""
-    markup = telegram_html.render(parse(text))
-    plain = telegram_html.visible(markup)
-    if plain.strip():
-        return markup, plain
-    return telegram_html.escape(text), text
 
 
 def _previews(settings: TelegramSettings) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from enum import IntFlag
 from typing import Final, Literal
 
 import msgspec
@@ -66,22 +65,27 @@ class MarkupRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     toggles: bool = False
 
 
-class Look(IntFlag):
-    """The style of a run; styles can be combined."""
-
-    PLAIN = 0
-    BOLD = 1
-    ITALIC = 2
-    UNDERLINE = 4
-    STRIKE = 8
-    CODE = 16
+# The style of a run; styles can be combined. Plain numbers: every run of every reply is asked for them.
+PLAIN: Final = 0
+BOLD: Final = 1
+ITALIC: Final = 2
+UNDERLINE: Final = 4
+STRIKE: Final = 8
+CODE: Final = 16
+LOOKS: Final[Mapping[StyleName, int]] = {
+    "bold": BOLD,
+    "italic": ITALIC,
+    "underline": UNDERLINE,
+    "strike": STRIKE,
+    "code": CODE,
+}
 
 
 class Run(msgspec.Struct, frozen=True):
     """Words of one look, and the address that they lead to; `is_mark` is written as it is."""
 
     text: str
-    look: Look = Look.PLAIN
+    look: int = PLAIN
     url: str = ""
     is_mark: bool = False
 

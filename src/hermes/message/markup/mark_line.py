@@ -5,11 +5,10 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final
 
-from hermes.message.markup.dialect import Line, Look, MarkupRow, Pair, Run
+from hermes.message.markup.dialect import CODE, LOOKS, PLAIN, Line, MarkupRow, Pair, Run
 
 # A style that is open, or the address of a link.
-_Style = Look | str
-_STYLES: Final = (Look.BOLD, Look.ITALIC, Look.UNDERLINE, Look.STRIKE, Look.CODE)
+_Style = int | str
 _ADDRESS: Final = re.compile(r"https?://[^\s<>]+")
 _RUN: Final = re.compile(r"([^\sA-Za-z0-9])\1*")
 _OPENS_LINE: Final = re.compile(r"\s*(?:[#>*+•◦▪-]|\d+[.)])")
@@ -34,8 +33,12 @@ class LineMarks:
 
     def __init__(self, row: MarkupRow) -> None:
         self.row = row
-        pairs = {look: getattr(row, str(look.name).lower()) for look in _STYLES}
-        self.pairs: Mapping[Look, Pair] = {look: pair for look, pair in pairs.items() if any(pair)}
+        pairs = {look: getattr(row, name) for name, look in LOOKS.items()}
+        self.pairs: Mapping[int, Pair] = {look: pair for look, pair in pairs.items() if any(pair)}
+        # Of each combination of styles, those that the platform has.
+        self.styles = [
+            tuple(style for style in self.pairs if look & style) for look in range(CODE * 2)
+        ]
         replaced = dict(row.replaced)
         escaped = {char: f"{row.escape}{char}" for char in row.escaped} | replaced
         self.everywhere = Replacement(replaced)
@@ -47,13 +50,24 @@ class LineMarks:
 
     def write(self, line: Iterable[Run]) -> str:
         """Return a line in this dialect."""
-        return _LineWriter(self, list(line)).written()
+        runs = list(line)
+        if not any(run.url or self.styles[run.look] for run in runs):
+            return self._unstyled(runs)
+        return _LineWriter(self, runs).written()
+
+    def _unstyled(self, line: Line) -> str:
+        risky = self.risky(line)
+        written, starts = [], True
+        for run in line:
+            written.append(self.words(run, risky=risky, starts=starts))
+            starts = starts and (run.is_mark or not run.text.strip())
+        return "".join(written).rstrip()
 
     def words(self, run: Run, *, risky: frozenset[str], starts: bool) -> str:
         """Return the words of a run so that they make no mark."""
         if run.is_mark:
             return run.text
-        if run.look & Look.CODE and Look.CODE in self.pairs:
+        if run.look & CODE and CODE in self.pairs:
             return self.everywhere(run.text)
         if run.url and self.opening:
             return self._in_words(run.text)
@@ -94,7 +108,7 @@ class LineMarks:
         """Return the characters that would be read as a mark in this line; a single one is not."""
         if not self.row.literal:
             return frozenset()
-        looks = Look.PLAIN
+        looks = PLAIN
         said = []
         for run in line:
             looks |= run.look
@@ -108,7 +122,7 @@ class LineMarks:
 
     def mark(self, style: _Style, *, opens: bool) -> str:
         """Return the mark that opens or closes a style or a link."""
-        if isinstance(style, Look):
+        if isinstance(style, int):
             return self.pairs[style][0 if opens else 1]
         template = self.opening if opens else self._closing
         return template.replace("{url}", self.in_url(style))
@@ -132,7 +146,7 @@ class _LineWriter:
         for run, extents in zip(self._line, _extents(self._line, self._marks), strict=True):
             text = self._marks.words(run, risky=self._risky, starts=starts)
             starts = starts and (run.is_mark or not run.text.strip())
-            is_whole = run.is_mark or bool(run.look & Look.CODE)
+            is_whole = run.is_mark or bool(run.look & CODE)
             body = text if is_whole else text.strip()
             if not body:
                 self._space += text
@@ -145,21 +159,25 @@ class _LineWriter:
         if not self._marks.row.toggles:
             self._close(reversed(self._open))
         text = "".join(self._out)
-        is_code = bool(self._line) and self._line[-1].look & Look.CODE
+        is_code = bool(self._line) and self._line[-1].look & CODE
         return text if is_code else text.rstrip()
 
     def _change(self, wanted: Mapping[_Style, int], body: str) -> None:
         """Close and open marks before a text; the style that lasts longest is outermost."""
+        if len(wanted) == len(self._open) and all(style in wanted for style in self._open):
+            self._out.append(self._space)
+            self._space = ""
+            return
         closed = self._closed(wanted)
         opened = sorted(
             (style for style in wanted if style not in self._open),
-            key=lambda style: (style is Look.CODE, -wanted[style], _rank(style)),
+            key=lambda style: (style is CODE, -wanted[style], _rank(style)),
         )
         self._open += opened
         self._close(closed)
         marks = "".join(self._marks.mark(style, opens=True) for style in opened)
-        is_marked = any(isinstance(style, Look) for style in opened)
-        was_marked = any(isinstance(style, Look) for style in closed)
+        is_marked = any(isinstance(style, int) for style in opened)
+        was_marked = any(isinstance(style, int) for style in closed)
         if self._space:
             self._out.append(self._space)
         elif (is_marked and self._is_near(self._last())) or (
@@ -177,7 +195,7 @@ class _LineWriter:
         for number, style in enumerate(styles):
             mark = self._marks.mark(style, opens=False)
             # Two marks in a row could be read as one longer mark.
-            if not number and isinstance(style, Look) and mark.startswith(self._last() or " "):
+            if not number and isinstance(style, int) and mark.startswith(self._last() or " "):
                 self._out.append(self._marks.row.apart)
             self._out.append(mark)
 
@@ -192,15 +210,13 @@ class _LineWriter:
             return closed
         is_more = any(style not in self._open for style in wanted)
         # Code is innermost: no mark opens inside it.
-        while any(style not in wanted for style in self._open) or (
-            is_more and Look.CODE in self._open
-        ):
+        while any(style not in wanted for style in self._open) or (is_more and CODE in self._open):
             closed.append(self._open.pop())
         return closed
 
 
 def _rank(style: _Style) -> int:
-    return int(style) if isinstance(style, Look) else 0
+    return int(style) if isinstance(style, int) else 0
 
 
 def _extents(line: Line, marks: LineMarks) -> list[Mapping[_Style, int]]:
@@ -210,9 +226,7 @@ def _extents(line: Line, marks: LineMarks) -> list[Mapping[_Style, int]]:
     for at in range(len(line) - 1, -1, -1):
         run = line[at]
         if run.is_mark or run.text.strip():
-            styles: list[_Style] = (
-                [] if run.is_mark else [one for one in marks.pairs if run.look & one]
-            )
+            styles: list[_Style] = [] if run.is_mark else list(marks.styles[run.look])
             styles += [run.url] if run.url else []
             lasting = {style: lasting.get(style, at) for style in styles}
         found.append(lasting)

@@ -8,10 +8,21 @@ What has blocks of its own, like HTML, is `html.py`.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Final
 
-from hermes.message.markup.dialect import Line, Look, MarkupRow, Pair, Run, StyleName
+from hermes.message.markup.dialect import (
+    BOLD,
+    CODE,
+    ITALIC,
+    LOOKS,
+    PLAIN,
+    STRIKE,
+    Line,
+    MarkupRow,
+    Pair,
+    Run,
+    StyleName,
+)
 from hermes.message.markup.mark_line import LineMarks
 from hermes.message.markup.model import (
     Block,
@@ -38,10 +49,11 @@ from hermes.message.markup.tables import as_lines
 NOTHING: Final = "\u200b"
 _NONE: Final[Pair] = ("", "")
 _NOT_LANGUAGE: Final = re.compile(r"[^A-Za-z0-9_+#.-]")
-_SPAN_LOOKS: Final[Mapping[type, Look]] = {
-    Strong: Look.BOLD,
-    Emphasis: Look.ITALIC,
-    Strike: Look.STRIKE,
+_BREAK: Final = Run("\n")
+_SPAN_LOOKS: Final[Mapping[type, int]] = {
+    Strong: BOLD,
+    Emphasis: ITALIC,
+    Strike: STRIKE,
 }
 
 
@@ -81,10 +93,10 @@ class Marks:
     def _block(self, block: Block, *, depth: int = 0, in_quote: bool = False) -> list[Line]:
         match block:
             case Paragraph(spans):
-                return self._paragraph(spans, Look.PLAIN)
+                return self._paragraph(spans, PLAIN)
             case Heading(level, spans):
                 if level <= self.row.hashes:
-                    first, *others = self._paragraph(spans, Look.PLAIN)
+                    first, *others = self._paragraph(spans, PLAIN)
                     return [[_mark(f"{'#' * level} "), *first], *others]
                 return self._paragraph(spans, self._title if level == 1 else self._heading)
             case CodeBlock(text, language):
@@ -109,7 +121,7 @@ class Marks:
             return []
         pair = self.row.fence_named if language and any(self.row.fence_named) else self.row.fence
         if not any(pair):
-            return [[Run(line, Look.CODE)] for line in text.split("\n")]
+            return [[Run(line, CODE)] for line in text.split("\n")]
         close = pair[1].strip()
         while close in self._words.everywhere(text):
             text = text.replace(close[:2], f"{close[0]}{NOTHING}{close[1:2]}")
@@ -122,7 +134,7 @@ class Marks:
         return [*lines, *([_mark(mark)] for mark in after[1:])]
 
     def _verbatim(self, line: str) -> Run:
-        return Run(self._words.everywhere(line), Look.CODE, is_mark=True)
+        return Run(self._words.everywhere(line), CODE, is_mark=True)
 
     def _quote(self, blocks: Document, *, depth: int, in_quote: bool) -> list[Line]:
         row = self.row
@@ -160,38 +172,39 @@ class Marks:
                     is_first = False
             yield line
 
-    def _paragraph(self, spans: Iterable[Span], look: Look) -> list[Line]:
+    def _paragraph(self, spans: Iterable[Span], look: int) -> list[Line]:
         lines: list[Line] = [[]]
-        for run in chain.from_iterable(self._span(span, look) for span in spans):
+        for run in self._runs(spans, look):
             if run.text == "\n":
                 lines.append([])
             elif run.text:
                 lines[-1].append(run)
         return lines
 
-    def _span(self, span: Span, look: Look) -> Iterator[Run]:
-        match span:
-            case Text(text):
-                yield Run(text, look)
-            case Break():
-                yield Run("\n")
-            case Code(text):
-                yield self._inline_code(text, look)
-            case Link(url, spans):
-                runs = [run for inner in spans for run in self._span(inner, look)]
-                yield from self._link(url, runs, look)
-            case Picture(url, words):
-                yield from self._link(url, [Run(words, look)], look)
-            case Strong(spans) | Emphasis(spans) | Strike(spans):
-                for inner in spans:
-                    yield from self._span(inner, look | _SPAN_LOOKS[type(span)])
+    def _runs(self, spans: Iterable[Span], look: int) -> list[Run]:
+        found: list[Run] = []
+        for span in spans:
+            match span:
+                case Text(text):
+                    found.append(Run(text, look))
+                case Break():
+                    found.append(_BREAK)
+                case Code(text):
+                    found.append(self._inline_code(text, look))
+                case Link(url, inner):
+                    found += self._link(url, self._runs(inner, look), look)
+                case Picture(url, words):
+                    found += self._link(url, [Run(words, look)], look)
+                case Strong(inner) | Emphasis(inner) | Strike(inner):
+                    found += self._runs(inner, look | _SPAN_LOOKS[type(span)])
+        return found
 
-    def _inline_code(self, text: str, look: Look) -> Run:
-        close = self._words.pairs.get(Look.CODE, _NONE)[1]
+    def _inline_code(self, text: str, look: int) -> Run:
+        close = self._words.pairs.get(CODE, _NONE)[1]
         # What would end the code is written as words: they matter more than the style.
         if not text.strip() or (close and close in self._words.everywhere(text)):
             return Run(text, look)
-        return Run(text, Look.CODE if self._is_alone(text) else look | Look.CODE)
+        return Run(text, CODE if self._is_alone(text) else look | CODE)
 
     def _is_alone(self, code: str) -> bool:
         """Return whether nothing may be around code: the platform would read marks inside it."""
@@ -199,7 +212,7 @@ class Marks:
             char in code for char in (*self.row.escaped, *self.row.literal)
         )
 
-    def _link(self, url: str, runs: list[Run], look: Look) -> Iterator[Run]:
+    def _link(self, url: str, runs: list[Run], look: int) -> Iterator[Run]:
         said = "".join(run.text for run in runs).replace("\n", " ").strip()
         address = url if url.startswith(self.row.links) else url.partition(":")[2]
         if not said or said == url:
@@ -209,9 +222,9 @@ class Marks:
             if address not in said and said != url.partition("//")[2]:
                 yield Run(f" ({address})", look)
         elif self.row.link_is_plain:
-            yield Run(said, Look.PLAIN, url)
+            yield Run(said, PLAIN, url)
         else:
-            inside = [not (run.look & Look.CODE and self._is_alone(run.text)) for run in runs]
+            inside = [not (run.look & CODE and self._is_alone(run.text)) for run in runs]
             for run, is_inside in zip(runs, inside, strict=True):
                 text = " " if run.text == "\n" else run.text
                 yield Run(text, run.look, url if is_inside else "")
@@ -227,8 +240,8 @@ def _mark(text: str) -> Run:
     return Run(text, is_mark=True)
 
 
-def _combined(names: Iterable[StyleName]) -> Look:
-    look = Look.PLAIN
+def _combined(names: Iterable[StyleName]) -> int:
+    look = PLAIN
     for name in names:
-        look |= Look[name.upper()]
+        look |= LOOKS[name]
     return look

@@ -154,9 +154,10 @@ class _Reader:
 
 def _checked(marks: list[Mark]) -> tuple[Mark, ...]:
     """Refuse what Telegram silently drops: marks around or in code, quotes in quotes."""
-    for inner in marks:
-        for outer in marks:
-            if inner is outer or not _covers(outer, inner):
+    for number, inner in enumerate(marks):
+        # What is around another mark is closed after it.
+        for outer in marks[number + 1 :]:
+            if not _covers(outer, inner):
                 continue
             if {inner.type, outer.type} == {"pre", "code"}:
                 continue
