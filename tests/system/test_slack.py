@@ -135,7 +135,7 @@ async def test_a_cut_a_lost_answer_and_a_revoked_token(tmp_path: Path) -> None:
         await slack.cut()
         await slack.say(PersonMessage(text="one", chat="ada"))
         await here.until("ada", ["#1 one"])
-        await slack.sockets.disconnect("warning")
+        await slack.sockets.replace({"type": "disconnect", "reason": "warning"})
         await slack.say(PersonMessage(text="two", chat="ada"))
         await here.until("ada", ["#1 one", "#2 two"])
         assert slack.sockets.opened == 3

@@ -3,12 +3,14 @@ input.
 
 Other processes control it at the printed `control` address, by POST of JSON: `say` (answered once
 the bot has accepted it), `write` (answered at once), `posts`, `state`, `plan`, `point_at`, `cut`,
-`revoke`. It is the same for every platform; a stand-in may add verbs.
+`revoke`, and for a `Site` `release`, which ends the calls that hang. A stand-in may add verbs.
 """
 
+import argparse
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -98,6 +100,49 @@ async def serve(
     await asyncio.to_thread(sys.stdin.read)
     await runner.cleanup()
     await stand_in.stop()
+
+
+# Any: each stand-in has a constructor of its own.
+def run_site(
+    make: Callable[..., Any],
+    *,
+    modes: tuple[str, ...] = (),
+    flags: Mapping[str, tuple[str, str]] | None = None,
+    tells: Callable[[Any, str], Mapping[str, Any]] = lambda _site, _chat: {},
+    has_groups: bool = True,
+) -> None:
+    """Read the command line, and run a stand-in that is a `Site`.
+
+    `flags` maps each option to an argument of the constructor and its help.
+    """
+    parser = argparse.ArgumentParser(description=f"Run {make.__name__} on loopback.")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--webhook-url", default="", help="the address for events, if it pushes")
+    if modes:
+        parser.add_argument("--mode", choices=modes, default=modes[0])
+    for option, (name, text) in (flags or {}).items():
+        parser.add_argument(f"--{option}", dest=name, action="store_true", help=text)
+    given = vars(parser.parse_args())
+    port, webhook_url = given.pop("port"), given.pop("webhook_url")
+
+    async def run() -> None:
+        site = make(**given)
+        if webhook_url:
+            site.point_at(webhook_url)
+
+        async def release(_body: bytes) -> object:
+            site.release()
+            return {}
+
+        await serve(
+            site,
+            start=partial(site.start, port),
+            more={"release": release},
+            tells=partial(tells, site),
+            has_groups=has_groups,
+        )
+
+    asyncio.run(run())
 
 
 def _route(act: Verb) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

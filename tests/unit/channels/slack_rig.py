@@ -1,6 +1,6 @@
 """A Slack channel with its stand-in, in one process: what the Slack tests hold in their hands."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,7 +86,7 @@ class Rig:
         return Delivery(id="o_1", target=self.target(chat, **target), parts=given, key=key)
 
     def target(self, chat: str, **more: Any) -> Target:
-        chat_id = self.slack.state.find_chat(chat).id
+        chat_id = self.slack.find_chat(chat).id
         return Target(platform="slack", account="default", chat_id=chat_id, **more)
 
 
@@ -162,7 +162,7 @@ async def _gateway_api(channel: SlackChannel, slack: SlackStandIn) -> web.AppRun
     return runner
 
 
-def as_request(body: bytes, headers: dict[str, str]) -> HttpRequest:
+def as_request(body: bytes, headers: Mapping[str, str]) -> HttpRequest:
     """Return a webhook call as the server hands it over."""
     lower = {name.lower(): value for name, value in headers.items()}
     return HttpRequest(method="POST", path="/webhooks/slack", query={}, headers=lower, body=body)

@@ -28,8 +28,7 @@ from hermes.errors import (
 )
 from hermes.message.parts import FilePart, ImagePart, Media
 from hermes.ports.channel import Target
-from hermes.testing.slack.arguments import ALL_SCOPES
-from hermes.testing.slack.state import BOT_USER, TEAM
+from hermes.testing.slack.platform import BOT_USER, TEAM
 from hermes.testing.stand_in import Fault, File, PersonMessage
 from tests.unit.channels.slack_rig import as_request, slack_rig
 
@@ -229,14 +228,14 @@ async def test_messages_of_a_chat_keep_their_order_while_names_are_looked_up(
 ) -> None:
     async with slack_rig(tmp_path) as rig:
         rig.slack.plan(Fault(op="any", kind="hang"))
-        slow = rig.slack.events.happen(PersonMessage(text="slow", chat="lab", chat_type="channel"))
-        quick = rig.slack.events.happen(
+        slow = rig.slack.happen(PersonMessage(text="slow", chat="lab", chat_type="channel"))
+        quick = rig.slack.happen(
             PersonMessage(text="quick", chat="lab", chat_type="channel", user="U0QUICK001")
         )
-        other = rig.slack.events.happen(
+        other = rig.slack.happen(
             PersonMessage(text="other", chat="x", chat_type="channel", user="z")
         )
-        await asyncio.gather(*(rig.slack.tell(one.calls[0]) for one in (slow, quick, other)))
+        await asyncio.gather(*(rig.slack.tell(one[1][0]) for one in (slow, quick, other)))
 
     assert rig.inbox.texts == ["other", "slow", "quick"]
 
@@ -246,9 +245,9 @@ async def test_messages_of_a_chat_keep_their_order_while_names_are_looked_up(
 async def test_a_warning_brings_a_new_connection_before_the_old_one_goes(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         lost = asyncio.create_task(rig.channel.lost())
-        await rig.slack.sockets.disconnect("warning")
+        await rig.slack.sockets.replace({"type": "disconnect", "reason": "warning"})
         await rig.slack.say(PersonMessage(text="after the warning"))
-        await rig.slack.sockets.disconnect("refresh_requested")
+        await rig.slack.sockets.replace({"type": "disconnect", "reason": "refresh_requested"})
         await rig.slack.say(PersonMessage(text="after the refresh"))
         await rig.channel.probe()
 
@@ -285,7 +284,7 @@ async def test_socket_mode_switched_off_is_final(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_a_revoked_token_is_final_and_told(tmp_path: Path, mode) -> None:
     async with slack_rig(tmp_path, mode) as rig:
-        rig.slack.state.open_chat("lab", chat_type="channel")
+        rig.slack.town.open_chat("lab", chat_type="channel")
         rig.slack.revoke()
         with pytest.raises(DeliveryRejected) as refused:
             await rig.channel.send(rig.delivery("lab", "hello"))
@@ -304,7 +303,7 @@ async def test_a_revoked_token_is_final_and_told(tmp_path: Path, mode) -> None:
 async def test_slack_itself_tells_that_the_app_was_removed(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
         rig.slack.revoke()
-        await rig.slack.tell(rig.slack.events.call({"type": "app_uninstalled"}))
+        await rig.slack.tell(rig.slack.event_call({"type": "app_uninstalled"}))
         with pytest.raises(ConfigurationError, match="token_revoked"):
             await rig.channel.lost()
 
@@ -384,7 +383,7 @@ async def test_a_lost_answer_is_unknown_and_found_in_the_history(
         with pytest.raises(DeliveryUnknown) as lost:
             await rig.channel.send(delivery)
         for _ in range(250):
-            rig.slack.events.happen(PersonMessage(text="chatter", chat="ada", thread=thread))
+            rig.slack.happen(PersonMessage(text="chatter", chat="ada", thread=thread))
         found = await rig.channel.find(target, "o_9.0")
 
         assert lost.value.failure is FailureClass.NETWORK_TIMEOUT
@@ -397,7 +396,7 @@ async def test_a_lost_answer_is_unknown_and_found_in_the_history(
 async def test_a_file_whose_answer_was_lost_is_found_after_a_restart(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         media = await rig.channel._setup.media.keep(PNG, mime="image/png", name="a.png")
-        rig.slack.state.open_chat("ada")
+        rig.slack.town.open_chat("ada")
         rig.slack.plan(Fault(kind="reset_after"))
         delivery = rig.delivery("ada", ImagePart(media), key="o_7.1")
         with pytest.raises(DeliveryUnknown):
@@ -423,7 +422,7 @@ async def test_a_send_that_fails_says_what_is_known(
     tmp_path: Path, kind, error, failure, wait
 ) -> None:
     async with slack_rig(tmp_path) as rig:
-        rig.slack.state.open_chat("ada")
+        rig.slack.town.open_chat("ada")
         rig.slack.plan(Fault(kind=kind))
         with pytest.raises(error) as failed:
             await rig.channel.send(rig.delivery("ada", "secret words"))
@@ -437,10 +436,10 @@ async def test_a_send_that_fails_says_what_is_known(
 async def test_chats_that_cannot_be_written_in_are_invalid_recipients(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
         codes = []
-        archived = rig.slack.state.open_chat("old", chat_type="channel")
-        rig.slack.state.channels[archived].is_archived = True
-        foreign = rig.slack.state.open_chat("foreign", chat_type="channel")
-        rig.slack.state.channels[foreign].is_member = False
+        archived = rig.slack.town.open_chat("old", chat_type="channel")
+        rig.slack.town.chats[archived].refuses = "is_archived"
+        foreign = rig.slack.town.open_chat("foreign", chat_type="channel")
+        rig.slack.town.chats[foreign].refuses = "not_in_channel"
         for chat_id in (archived, foreign, "C0NOTHING1"):
             target = Target(platform="slack", account="default", chat_id=chat_id)
             delivery = msgspec.structs.replace(rig.delivery("old", "x"), target=target)
@@ -466,7 +465,7 @@ async def test_files_go_in_and_out(tmp_path: Path) -> None:
             await rig.channel.fetch(part.media, limit=10)
         kept = await rig.channel._setup.media.keep(data, mime="text/plain", name="b.txt")
         receipt = await rig.channel.send(rig.delivery("ada", "*a* <note>", FilePart(kept)))
-        stored = rig.slack.state.files[receipt.platform_message_id]
+        stored = rig.slack.town.files[receipt.platform_message_id]
         await rig.channel.delete(rig.target("ada"), receipt.platform_message_id)
         post = rig.slack.posts("ada")[0]
 
@@ -509,9 +508,9 @@ async def test_chats_people_and_status(tmp_path: Path) -> None:
         await rig.slack.say(PersonMessage(text="x", chat="lab", chat_type="channel", thread="t1"))
         await rig.slack.say(PersonMessage(text="x", chat="dm-ada"))
         thread = rig.inbox.events[0].source.thread_id or ""
-        rig.slack.state.channels[
-            rig.slack.state.open_chat("no", chat_type="channel")
-        ].is_member = False
+        rig.slack.town.chats[
+            rig.slack.town.open_chat("no", chat_type="channel")
+        ].refuses = "not_in_channel"
         directory = await rig.channel.directory()
         info = await rig.channel.chat_info(rig.target("lab"))
         await rig.channel.typing(rig.target("lab", thread_id=thread))
@@ -526,7 +525,7 @@ async def test_chats_people_and_status(tmp_path: Path) -> None:
     told = [(entry.name, entry.kind, entry.user_id, entry.guild) for entry in directory]
     assert told == [("lab", "channel", None, TEAM), ("Ada", "dm", user, TEAM)]
     assert (info.name, info.topic, info.members) == ("lab", "All about lab", 2)
-    assert [status[1] for status in rig.slack.methods.statuses] == [thread]
+    assert [status[1] for status in rig.slack.statuses] == [thread]
     assert sent == found
 
 
@@ -534,15 +533,17 @@ async def test_chats_people_and_status(tmp_path: Path) -> None:
 @pytest.mark.quality("authentication before reading")
 async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
-        call = rig.slack.events.happen(PersonMessage(text="hi")).calls[0]
+        call = rig.slack.happen(PersonMessage(text="hi"))[1][0]
         body = msgspec.json.encode(call)
         kind = "application/json"
-        good = rig.slack.calls.headers(body, kind)
+        good = rig.slack.push.signed(body, kind).headers
         first = await rig.channel.webhook(as_request(body, good))
         with pytest.raises(Unauthenticated, match="already accepted"):
             await rig.channel.webhook(as_request(body, good))
         with pytest.raises(Unauthenticated, match="does not match"):
-            await rig.channel.webhook(as_request(body + b" ", rig.slack.calls.headers(body, kind)))
+            await rig.channel.webhook(
+                as_request(body + b" ", rig.slack.push.signed(body, kind).headers)
+            )
         with pytest.raises(Unauthenticated, match="missing"):
             await rig.channel.webhook(as_request(body, {"content-type": kind}))
 
@@ -553,8 +554,8 @@ async def test_webhooks_are_authentic_fresh_and_new(tmp_path: Path) -> None:
 async def test_a_call_that_was_not_taken_may_come_again_as_it_was(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http") as rig:
         rig.inbox.failures.append(Overloaded("full"))
-        body = msgspec.json.encode(rig.slack.events.happen(PersonMessage(text="hi")).calls[0])
-        headers = rig.slack.calls.headers(body, "application/json")
+        body = msgspec.json.encode(rig.slack.happen(PersonMessage(text="hi"))[1][0])
+        headers = rig.slack.push.signed(body, "application/json").headers
         with pytest.raises(Overloaded):
             await rig.channel.webhook(as_request(body, headers))
         again = await rig.channel.webhook(as_request(body, headers))
@@ -572,7 +573,7 @@ async def test_what_is_signed_but_no_call_is_not_repeated(tmp_path: Path) -> Non
             (b"payload=%7B", "application/x-www-form-urlencoded"),
             (b"x", "text/plain"),
         ):
-            headers = rig.slack.calls.headers(body, kind)
+            headers = rig.slack.push.signed(body, kind).headers
             answer = await rig.channel.webhook(as_request(body, headers))
             answers.append((answer.status, answer.headers["x-slack-no-retry"]))
 
@@ -583,10 +584,10 @@ async def test_what_is_signed_but_no_call_is_not_repeated(tmp_path: Path) -> Non
 async def test_before_it_is_connected_only_the_challenge_is_answered(tmp_path: Path) -> None:
     async with slack_rig(tmp_path, "http", connect=False) as rig:
         challenge = b'{"type":"url_verification","challenge":"abc"}'
-        event = msgspec.json.encode(rig.slack.events.happen(PersonMessage(text="hi")).calls[0])
-        headers = rig.slack.calls.headers(challenge, "application/json")
+        event = msgspec.json.encode(rig.slack.happen(PersonMessage(text="hi"))[1][0])
+        headers = rig.slack.push.signed(challenge, "application/json").headers
         answer = await rig.channel.webhook(as_request(challenge, headers))
-        headers = rig.slack.calls.headers(event, "application/json")
+        headers = rig.slack.push.signed(event, "application/json").headers
         with pytest.raises(Overloaded):
             await rig.channel.webhook(as_request(event, headers))
 
@@ -610,7 +611,7 @@ async def test_the_bots_own_messages_are_not_heard(tmp_path: Path) -> None:
             "text": "me",
             "ts": "1.1",
         }
-        await rig.slack.tell(rig.slack.events.call(own))
+        await rig.slack.tell(rig.slack.event_call(own))
         await rig.slack.say(PersonMessage(text="barrier"))
 
     assert rig.inbox.texts == ["barrier"]
@@ -619,8 +620,8 @@ async def test_the_bots_own_messages_are_not_heard(tmp_path: Path) -> None:
 @pytest.mark.req("W10")
 async def test_a_missing_scope_is_named(tmp_path: Path) -> None:
     async with slack_rig(tmp_path) as rig:
-        rig.slack.state.open_chat("ada")
-        rig.slack._scopes = ALL_SCOPES - {
+        rig.slack.town.open_chat("ada")
+        rig.slack.scopes = rig.slack.scopes - {
             "im:history",
             "channels:history",
             "groups:history",

@@ -14,8 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from hermes.channels.slack.client import SlackApi
 from hermes.channels.slack.outbound import SlackRejected
 from hermes.net.client import HttpClient, HttpSettings
-from hermes.testing.slack.platform import APP_TOKEN, BOT_TOKEN, SlackStandIn
-from hermes.testing.slack.state import BOT_USER
+from hermes.testing.site import Rate
+from hermes.testing.slack.platform import APP_TOKEN, BOT_TOKEN, BOT_USER, SlackStandIn
 from hermes.testing.stand_in import PersonMessage
 
 
@@ -23,7 +23,7 @@ from hermes.testing.stand_in import PersonMessage
 async def slack() -> AsyncIterator[SlackStandIn]:
     slack = SlackStandIn(resend_s=0.5)
     await slack.start()
-    slack.state.open_chat("C0LAB00001", chat_type="channel")
+    slack.town.open_chat("C0LAB00001", chat_type="channel")
     yield slack
     await slack.stop()
 
@@ -75,7 +75,7 @@ async def test_the_sdks_socket_takes_its_envelopes(slack: SlackStandIn) -> None:
     try:
         await slack.say(PersonMessage(text="hello"))
         await slack.command(PersonMessage(text="there"))
-        await slack.sockets.disconnect("refresh_requested")
+        await slack.sockets.replace({"type": "disconnect", "reason": "refresh_requested"})
         await slack.say(PersonMessage(text="again"))
     finally:
         await socket.close()
@@ -166,7 +166,7 @@ async def test_tokens_and_scopes_are_checked(slack: SlackStandIn) -> None:
 
 @pytest.mark.req("W9")
 async def test_the_rate_limit_can_be_switched_on(slack: SlackStandIn) -> None:
-    slack.methods.gap_s = 60.0
+    slack.rates = (Rate("chat", 1, 60.0),)
     sdk = web_client(slack)
     await sdk.chat_postMessage(channel="C0LAB00001", text="one")
     with pytest.raises(SlackApiError) as refused:
@@ -174,7 +174,7 @@ async def test_the_rate_limit_can_be_switched_on(slack: SlackStandIn) -> None:
 
     response = refused.value.response
     assert (response.status_code, response["error"]) == (429, "ratelimited")
-    assert response.headers["Retry-After"] == "1"
+    assert response.headers["Retry-After"] == "60"
 
 
 @pytest.mark.req("W9")

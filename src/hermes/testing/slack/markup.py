@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from hermes.testing.slack.refusal import SlackError
+from hermes.testing.call_rules import SiteRefusal
 
 SECTION_CHARS = 3000
 MOST_BLOCKS = 50
@@ -26,12 +26,12 @@ _CODE = re.compile(r"`([^`\n]+)`")
 def check_mrkdwn(text: str) -> None:
     """Raise unless every `&` and `<` is markup; Slack would show something unintended."""
     if _ENTITY.search(text):
-        raise SlackError("invalid_arguments", "an & that is not an escape")
+        raise SiteRefusal("invalid_arguments", "an & that is not an escape")
     for inside in _ANGLE.findall(text):
         if not _INSIDE.fullmatch(inside):
-            raise SlackError("invalid_arguments", f"<{inside[:40]}> is not a link or mention")
+            raise SiteRefusal("invalid_arguments", f"<{inside[:40]}> is not a link or mention")
     if "<" in _ANGLE.sub("", text) or ">" in _quoteless(_ANGLE.sub("", text)):
-        raise SlackError("invalid_arguments", "a < or > that is not escaped")
+        raise SiteRefusal("invalid_arguments", "a < or > that is not escaped")
 
 
 def _quoteless(text: str) -> str:
@@ -41,14 +41,14 @@ def _quoteless(text: str) -> str:
 def check_blocks(blocks: object) -> None:
     """Raise unless Slack accepts these blocks."""
     if not isinstance(blocks, list):
-        raise SlackError("invalid_blocks_format")
+        raise SiteRefusal("invalid_blocks_format")
     if len(blocks) > MOST_BLOCKS:
-        raise SlackError("invalid_blocks", f"{len(blocks)} blocks")
+        raise SiteRefusal("invalid_blocks", f"{len(blocks)} blocks")
     size = 0
     for block in blocks:
         size += _check_block(block)
     if size > MOST_BLOCK_CHARS:
-        raise SlackError("msg_blocks_too_long", f"{size} characters")
+        raise SiteRefusal("msg_blocks_too_long", f"{size} characters")
 
 
 def _check_block(block: Any) -> int:
@@ -56,13 +56,13 @@ def _check_block(block: Any) -> int:
     if kind == "divider" and set(block) <= {"type", "block_id"}:
         return 0
     if kind != "section" or not set(block) <= _SECTION:
-        raise SlackError("invalid_blocks", f"a block of the type {kind!r}")
+        raise SiteRefusal("invalid_blocks", f"a block of the type {kind!r}")
     text = block.get("text")
     words = text.get("text") if isinstance(text, dict) else None
     if not isinstance(words, str) or text["type"] not in ("mrkdwn", "plain_text"):
-        raise SlackError("invalid_blocks", "a section without a text")
+        raise SiteRefusal("invalid_blocks", "a section without a text")
     if not 1 <= len(words) <= SECTION_CHARS:
-        raise SlackError("invalid_blocks", f"a section of {len(words)} characters")
+        raise SiteRefusal("invalid_blocks", f"a section of {len(words)} characters")
     if text["type"] == "mrkdwn":
         check_mrkdwn(words)
     return len(words)

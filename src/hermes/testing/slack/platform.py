@@ -1,42 +1,33 @@
-"""Slack on loopback as one object: the server, its faults, and what people do there.
+"""Slack on loopback as one object: its methods and files. Its rows are in `platform.toml`.
 
 Fits `testing.stand_in.StandIn`. `/api` is the Web API, `/link` Socket Mode, `/upload` and
-`/files-pri` the files.
+`/files-pri` the files; what people do is in `people.py`.
 """
 
-import asyncio
+import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-import msgspec
 from aiohttp import web
 
-from hermes.ports.clock import Clock, SystemClock
-from hermes.testing.loopback import lose
-from hermes.testing.slack.arguments import ALL_SCOPES, METHODS, Json, read_arguments
-from hermes.testing.slack.calls import Calls
-from hermes.testing.slack.events import Events
-from hermes.testing.slack.markup import as_read
-from hermes.testing.slack.methods import Methods
-from hermes.testing.slack.refusal import SlackError
-from hermes.testing.slack.sockets import Sockets
-from hermes.testing.slack.state import SlackState
-from hermes.testing.stand_in import Fault, FaultKind, PersonMessage, Post, no_rejections, take_fault
+from hermes.ports.clock import Clock
+from hermes.testing.call_rules import Json, SiteRefusal
+from hermes.testing.site import SiteCall, load_platform
+from hermes.testing.slack.markup import MOST_CHARS, as_read, check_blocks, check_mrkdwn
+from hermes.testing.slack.people import SlackPeople
+from hermes.testing.stand_in import Post
+from hermes.testing.town import TownChat, TownFile, TownMessage
 
-BOT_TOKEN = "xoxb-not-a-real-token"
-APP_TOKEN = "xapp-not-a-real-token"
-SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
-_MAX_BODY = 60_000_000
-_OPS = {
-    "chat.postMessage": "send",
-    "files.completeUploadExternal": "send",
-    "chat.update": "edit",
-}
-_AFTER: frozenset[FaultKind] = frozenset({"reset_after", "hang"})
-_REFUSED_S = 0.5
+_ROWS = load_platform("hermes.testing.slack")
+BOT_TOKEN, APP_TOKEN = _ROWS.tokens["bot"], _ROWS.tokens["app"]
+BOT_USER, TEAM = _ROWS.names["bot"], _ROWS.names["team"]
+_EVENT_TYPE = re.compile(r"[a-z0-9_]{1,255}")
+_MOST_METADATA = 16_000
+_DEFAULT_PAGE, _MOST_PAGE = 100, 999
+_KINDS = {"public_channel": "C", "private_channel": "G", "mpim": "G", "im": "D"}
 
 
-class SlackStandIn:
+class SlackStandIn(SlackPeople):
     """One workspace with one app in it; `mode` is how the app receives events."""
 
     def __init__(
@@ -44,257 +35,270 @@ class SlackStandIn:
         mode: Literal["socket", "http"] = "socket",
         *,
         clock: Clock | None = None,
-        scopes: frozenset[str] = ALL_SCOPES,
         resend_s: float = 3.0,
     ) -> None:
-        self._mode = mode
-        self._scopes = scopes
-        clock = clock or SystemClock()
-        self.state = SlackState(clock)
-        self.methods = Methods(self.state, clock=clock)
-        self.events = Events(self.state)
-        self.sockets = Sockets(resend_s=resend_s)
-        self.calls = Calls(SIGNING_SECRET, clock=clock)
-        # Every call to the Web API, with its error code or `ok`.
-        self.log: list[tuple[str, str]] = []
-        self._rejections = no_rejections()
-        self._faults: list[Fault] = []
-        self._late: list[Json] = []
-        self._is_revoked = False
-        self._released = asyncio.Event()
-        self._runner: web.AppRunner | None = None
-        self._listener: asyncio.Server | None = None
-        self._again: asyncio.Task[None] | None = None
-        self.port = 0
+        super().__init__(mode, clock=clock, resend_s=resend_s)
+        self.statuses: list[tuple[str, str, str]] = []
+        self._tickets: set[str] = set()
 
     @property
     def base_url(self) -> str:
         """The address of the Web API."""
-        return f"http://127.0.0.1:{self.port}/api"
+        return f"{self.url}/api"
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The settings that a channel needs to use it."""
-        secret = (
-            {"app_token": APP_TOKEN}
-            if self._mode == "socket"
-            else {"signing_secret": SIGNING_SECRET}
+        common = {"bot_token": BOT_TOKEN, "mode": self.mode, "base_url": self.base_url}
+        if self.mode == "socket":
+            return {**common, "app_token": APP_TOKEN}
+        return {**common, "signing_secret": self.secret}
+
+    def shown(self, message: TownMessage) -> Post:
+        """Return a message as people see it."""
+        thread = message.thread
+        return Post(
+            id=f"{message.chat}:{message.id}",
+            chat=message.chat,
+            text=as_read(message.text),
+            markup=message.text,
+            thread=thread,
+            reply_to=None if thread is None else f"{message.chat}:{thread}",
+            edits=len(message.before),
+            files=tuple(file.name for file in message.files),
+            deleted=message.is_deleted,
         )
-        return {
-            "bot_token": BOT_TOKEN,
-            "mode": self._mode,
-            "base_url": self.base_url,
-            **secret,
-        }
-
-    @property
-    def rejections(self) -> tuple[str, ...]:
-        """Every refusal because the caller broke a rule, with the rule."""
-        return (*self._rejections, *self.sockets.rejections, *self.calls.rejections)
-
-    async def start(self, port: int = 0) -> None:
-        """Listen; also again after connections were refused."""
-        if self._runner is None:
-            app = web.Application(client_max_size=_MAX_BODY)
-            app.add_routes(
-                [
-                    web.get("/link/", self._link),
-                    web.route("*", "/api/{method}", self._api),
-                    web.post("/upload/v1/{file}", self._upload),
-                    web.get("/files-pri/{file}/{name}", self._download),
-                ]
-            )
-            self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
-            await self._runner.setup()
-        if self._listener is None:
-            server = self._runner.server
-            assert server is not None
-            self._listener = await asyncio.get_running_loop().create_server(
-                server, "127.0.0.1", port or self.port
-            )
-            self.port = self._listener.sockets[0].getsockname()[1]
-            self.methods.base_url = self.events.base_url = f"http://127.0.0.1:{self.port}"
-
-    async def stop(self) -> None:
-        """Close every connection."""
-        self._released.set()
-        if self._again is not None:
-            self._again.cancel()
-        await self.calls.close()
-        await self.sockets.close()
-        if self._listener is not None:
-            self._listener.close()
-            self._listener = None
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-
-    def point_at(self, webhook_url: str) -> None:
-        """Send events to this Request URL."""
-        self.calls.url = webhook_url
-
-    async def say(self, said: PersonMessage) -> str:
-        """Write as a person; return `channel:ts` once the bot has accepted all its events."""
-        happened = self.events.happen(said)
-        calls = list(happened.calls) * max(1, said.times)
-        if said.late:
-            self._late += calls
-        else:
-            calls, self._late = [*calls, *self._late], []
-            for call in calls:
-                await self.tell(call)
-        return happened.id
-
-    async def tell(self, call: Json) -> None:
-        """Send the app an event, by its mode."""
-        if self._mode == "socket":
-            await self.sockets.deliver("events_api", call)
-        else:
-            await self.calls.event(call)
-
-    async def command(self, said: PersonMessage, command: str = "/hermes") -> None:
-        """Send a slash command as a person."""
-        fields = self.events.command(said, command)
-        if self._mode == "socket":
-            await self.sockets.deliver("slash_commands", fields)
-        else:
-            await self.calls.form(fields)
-
-    async def press(self, said: PersonMessage) -> None:
-        """Press a button whose value is the text, as a person."""
-        payload = self.events.press(said)
-        if self._mode == "socket":
-            await self.sockets.deliver("interactive", payload)
-        else:
-            await self.calls.form({"payload": msgspec.json.encode(payload).decode()})
-
-    def posts(self, chat: str) -> tuple[Post, ...]:
-        """Return the bot's messages in a chat, oldest first."""
-        if not self.state.has_chat(chat):
-            return ()
-        channel = self.state.find_chat(chat).id
-        return tuple(
-            Post(
-                id=f"{one.channel}:{one.ts}",
-                chat=chat,
-                text=as_read(one.text),
-                markup=one.text,
-                thread=one.thread_ts,
-                reply_to=None if one.thread_ts is None else f"{one.channel}:{one.thread_ts}",
-                edits=one.edits,
-                files=tuple(file["name"] for file in one.files),
-                deleted=one.is_deleted,
-            )
-            for one in self.state.messages
-            if one.channel == channel and one.is_bots
-        )
-
-    def plan(self, fault: Fault) -> None:
-        """Plan a fault; each refused connection means half a second without listening."""
-        if fault.kind == "refuse_connection":
-            self._stop_listening(fault.times * _REFUSED_S)
-        else:
-            self._faults.append(fault)
-
-    def _stop_listening(self, seconds: float) -> None:
-        if self._listener is None or self._runner is None or self._runner.server is None:
-            return
-        self._listener.close()
-        self._listener = None
-        for connection in self._runner.server.connections:
-            if connection.transport is not None:
-                connection.transport.abort()
-        self._again = asyncio.ensure_future(self._listen_again(seconds))
-
-    async def _listen_again(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        await self.start()
-
-    async def cut(self) -> None:
-        """Drop every open connection of the bot."""
-        await self.sockets.cut()
 
     def revoke(self) -> None:
         """Invalidate both tokens from now on; an open socket is notified and closed."""
-        self._is_revoked = True
-        self.sockets.disable()
+        super().revoke()
+        self.sockets.disable({"type": "disconnect", "reason": "link_disabled"})
 
-    def restore(self) -> None:
-        """Make both tokens valid again."""
-        self._is_revoked = False
+    def on_api_test(self, call: SiteCall) -> Json:
+        """Answer with what was given."""
+        return {"args": call.params}
 
-    async def _link(self, request: web.Request) -> web.StreamResponse:
-        ticket = request.query.get("ticket", "")
-        if ticket not in self.methods.tickets:
-            self._rejections.append("socket: a ticket that is used or was never given")
-            return web.Response(status=401)
-        self.methods.tickets.discard(ticket)
-        return await self.sockets.serve(request)
+    def on_open_socket(self, _call: SiteCall) -> Json:
+        """Return the address of a connection, for one use."""
+        ticket = f"ticket-{len(self.log)}"
+        self._tickets.add(ticket)
+        address = self.url.replace("http", "ws", 1)
+        return {"url": f"{address}/link/?ticket={ticket}&app_id={self.rows.names['app']}"}
 
-    async def _api(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["method"]
-        try:
-            body = await request.read()
-            fault = take_fault(self._faults, _OPS.get(name, "any"))
-            if fault is not None and fault.kind not in _AFTER:
-                self.log.append((name, fault.kind))
-                return _failed(fault, is_edit=name == "chat.update")
-            self._check_token(name, request)
-            arguments = read_arguments(
-                name, request.query_string, kind=request.content_type, body=body
-            )
-            found = self.methods.handlers[name](arguments)
-        except SlackError as error:
-            self.log.append((name, error.code))
-            if error.rule:
-                self._rejections.append(f"{name}: {error.code} ({error.rule})")
-            return _refusal(error)
-        self.log.append((name, "ok" if fault is None else fault.kind))
-        if fault is not None:
-            await lose(request, fault, self._released)
-        return _json({"ok": True, **found})
+    async def on_link(self, call: SiteCall) -> web.StreamResponse:
+        """Serve a connection."""
+        if call.get("ticket") not in self._tickets:
+            raise SiteRefusal("bad_ticket", "a ticket that is used or was never given")
+        self._tickets.discard(call["ticket"])
+        return await self.sockets.serve(call.request)
 
-    def _check_token(self, name: str, request: web.Request) -> None:
-        method = METHODS.get(name)
-        shown = request.headers.get("Authorization", "")
-        if not shown.startswith("Bearer "):
-            raise SlackError("not_authed", "no token")
-        token = shown.removeprefix("Bearer ")
-        if self._is_revoked and token in (BOT_TOKEN, APP_TOKEN):
-            raise SlackError("token_revoked")
-        if token not in (BOT_TOKEN, APP_TOKEN):
-            raise SlackError("invalid_auth")
-        if method is None:
-            return
-        if not token.startswith(method.token):
-            raise SlackError("not_allowed_token_type", name)
-        has_scope = not method.scopes or token == APP_TOKEN or self._scopes & set(method.scopes)
-        if not has_scope:
-            provided = ",".join(sorted(self._scopes))
-            raise SlackError("missing_scope", needed=method.scopes[0], provided=provided)
+    def on_post(self, call: SiteCall) -> Json:
+        """Post a message."""
+        chat = self.chat_to_write(call["channel"])
+        _check_content(call)
+        self.pace(chat.id)
+        more = {"blocks": call.get("blocks"), "metadata": call.get("metadata")}
+        text = call.get("text", "")
+        message = self.add(chat, BOT_USER, text, thread=call.get("thread_ts"), more=more)
+        shown = self.message(message, with_metadata=True)
+        return {"channel": chat.id, "ts": message.id, "message": shown}
 
-    async def _upload(self, request: web.Request) -> web.StreamResponse:
-        file = self.state.files.get(request.match_info["file"])
-        data = await _uploaded(request)
-        if file is None or file.length != len(data):
-            self._rejections.append("upload: another length than was announced")
-            return web.Response(status=400)
+    def on_update(self, call: SiteCall) -> Json:
+        """Change a message; arguments that are not given keep their old value."""
+        message = self._own(call)
+        _check_content(call)
+        self.town.edit(message, call.get("text", message.text))
+        kept = ("blocks", "metadata")
+        message.more |= {name: call[name] for name in kept if name in call.params}
+        return {"channel": message.chat, "ts": message.id, "text": message.text}
+
+    def on_delete(self, call: SiteCall) -> Json:
+        """Delete a message."""
+        message = self._own(call)
+        message.is_deleted = True
+        return {"channel": message.chat, "ts": message.id}
+
+    def _own(self, call: SiteCall) -> TownMessage:
+        chat = self._chat_by_id(call["channel"])
+        return self.town.find_own(chat.id, call["ts"])
+
+    def _chat_by_id(self, chat_id: str) -> TownChat:
+        if not chat_id.startswith(("C", "D", "G")):
+            raise SiteRefusal("chat_not_found", "not the id of a channel")
+        return self.find_chat(chat_id)
+
+    def on_history(self, call: SiteCall) -> Json:
+        """Return a page of a channel, newest first."""
+        chat = self._readable(call)
+        found = [one for one in self.town.history(chat.id) if not one.is_deleted]
+        top = [one for one in reversed(found) if one.thread in (None, one.id)]
+        return self._page(call, top)
+
+    def on_replies(self, call: SiteCall) -> Json:
+        """Return a page of a thread, oldest first."""
+        chat, thread = self._readable(call), call["ts"]
+        if thread not in self.town.messages.get(chat.id, {}):
+            raise SiteRefusal("thread_not_found", thread)
+        found = [one for one in self.town.history(chat.id) if not one.is_deleted]
+        return self._page(
+            call, [one for one in found if thread in (one.id, one.thread)], root=thread
+        )
+
+    def _readable(self, call: SiteCall) -> TownChat:
+        chat = self.find_chat(call["channel"])
+        if chat.refuses == "not_in_channel":
+            raise SiteRefusal("not_in_channel", chat.name)
+        return chat
+
+    def _page(self, call: SiteCall, found: list[TownMessage], *, root: str = "") -> Json:
+        oldest = float(call.get("oldest", "0"))
+        newer = [one for one in found if one.id == root or float(one.id) > oldest]
+        shown = call.get("include_all_metadata", False)
+        told = [self.message(one, with_metadata=shown) for one in newer]
+        return _paged(call, "messages", told)
+
+    def on_list(self, call: SiteCall) -> Json:
+        """Return a page of the channels."""
+        kinds = call.get("types", "public_channel").split(",")
+        if not set(kinds) <= set(_KINDS):
+            raise SiteRefusal("invalid_types", str(kinds))
+        wanted = {_KINDS[kind] for kind in kinds}
+        return _paged(
+            call,
+            "channels",
+            [self._told(one) for one in self.town.chats.values() if one.id[0] in wanted],
+        )
+
+    def on_info(self, call: SiteCall) -> Json:
+        """Return what is known of a channel."""
+        chat = self.find_chat(call["channel"])
+        members = len(self.town.people) + 1
+        return {"channel": self._told(chat, members if call.get("include_num_members") else None)}
+
+    def _told(self, chat: TownChat, members: int | None = None) -> Json:
+        told: Json = self.event(
+            "im" if chat.id.startswith("D") else "channel",
+            id=chat.id,
+            name=chat.name,
+            user=chat.user or "USLACKBOT",
+            members=members,
+            is_channel=chat.id.startswith("C"),
+            is_archived=chat.refuses == "is_archived",
+            is_member=chat.refuses != "not_in_channel",
+        )
+        return told
+
+    def on_open(self, call: SiteCall) -> Json:
+        """Open the direct chat with a person."""
+        return {"channel": {"id": self.open_direct(call.get("users", ""))}}
+
+    def on_user(self, call: SiteCall) -> Json:
+        """Return what is known of a person."""
+        user = call["user"]
+        if user != BOT_USER and user not in self.town.people:
+            raise SiteRefusal("user_not_found", user)
+        name = "hermes" if user == BOT_USER else self.town.people[user].name
+        profile = {"display_name": name, "real_name": name}
+        return {"user": {"id": user, "name": name.lower(), "profile": profile}}
+
+    def on_announce(self, call: SiteCall) -> Json:
+        """Return the address for the bytes of a file."""
+        if call["length"] <= 0 or not call["filename"]:
+            raise SiteRefusal("parameter", "an empty file or name")
+        file = self.town.keep_file(call["filename"], None, size=call["length"])
+        return {"upload_url": f"{self.url}/upload/v1/{file.id}", "file_id": file.id}
+
+    async def on_upload(self, call: SiteCall) -> web.Response:
+        """Take the bytes of a file."""
+        file, data = self.town.files.get(call["file"]), await _uploaded(call.request)
+        if file is None or file.size != len(data):
+            raise SiteRefusal("bad_upload", "another length than was announced")
         file.data = data
         return web.Response(text=f"OK - {len(data)}")
 
-    async def _download(self, request: web.Request) -> web.StreamResponse:
-        fault = take_fault(self._faults, "fetch")
-        if fault is not None and fault.kind not in _AFTER:
-            return _failed(fault, is_edit=False)
-        file = self.state.files.get(request.match_info["file"].rpartition("-")[2])
-        shown = request.headers.get("Authorization", "")
-        if shown != f"Bearer {BOT_TOKEN}" or self._is_revoked:
-            return web.Response(status=302, headers={"Location": "https://slack.com/signin"})
+    def on_share(self, call: SiteCall) -> Json:
+        """Post uploaded files."""
+        files = [self._ready(one) for one in call["files"]]
+        if not files:
+            raise SiteRefusal("parameter", "no files")
+        if "channel_id" in call.params:
+            chat = self.chat_to_write(self._chat_by_id(call["channel_id"]).id)
+            text = call.get("initial_comment", "")
+            check_mrkdwn(text)
+            self.pace(chat.id)
+            self.add(chat, BOT_USER, text, thread=call.get("thread_ts"), files=files)
+        for file in files:
+            file.is_shared = True
+        shown = [{"id": one.id, "title": one.name, "name": one.name} for one in files]
+        return {"files": shown}
+
+    def _ready(self, named: Json) -> TownFile:
+        file = self.town.find_file(named.get("id", ""))
+        if file.is_shared:
+            raise SiteRefusal("file_already_completed", file.id)
+        return file
+
+    def on_delete_file(self, call: SiteCall) -> Json:
+        """Delete a file, and the messages with it."""
+        if self.town.files.pop(call["file"], None) is None:
+            raise SiteRefusal("file_not_found", call["file"])
+        for chat in self.town.chats:
+            for message in self.town.history(chat):
+                if any(file.id == call["file"] for file in message.files):
+                    message.is_deleted = True
+        return {}
+
+    def on_status(self, call: SiteCall) -> Json:
+        """Show the status of an assistant's thread."""
+        chat = self.find_chat(call["channel_id"])
+        self.town.find(chat.id, call["thread_ts"])
+        self.statuses.append((chat.id, call["thread_ts"], call["status"]))
+        return {}
+
+    def on_download(self, call: SiteCall) -> web.Response:
+        """Return the bytes of a file."""
+        file = self.town.files.get(call["file"].rpartition("-")[2])
+        shown = call.request.headers.get("Authorization", "")
+        if shown != f"Bearer {BOT_TOKEN}" or self.is_revoked:
+            raise SiteRefusal("signed_out")
         if file is None or file.data is None:
-            return web.Response(status=404)
-        if fault is not None:
-            await lose(request, fault, self._released)
+            raise SiteRefusal("no_such_file")
         return web.Response(body=file.data, content_type=file.mime)
+
+
+def _check_content(call: SiteCall) -> None:
+    text, blocks, metadata = call.get("text", ""), call.get("blocks"), call.get("metadata")
+    if not text.strip() and not blocks:
+        raise SiteRefusal("no_text", "neither text nor blocks")
+    if len(text) > MOST_CHARS:
+        raise SiteRefusal("msg_too_long", f"{len(text)} characters")
+    check_mrkdwn(text)
+    if blocks is not None:
+        check_blocks(blocks)
+    if metadata is None:
+        return
+    if set(metadata) - {"event_type", "event_payload", "entities"}:
+        raise SiteRefusal("invalid_metadata_format", "unknown fields")
+    if not _EVENT_TYPE.fullmatch(str(metadata.get("event_type"))):
+        raise SiteRefusal("invalid_metadata_format", "event_type")
+    if not isinstance(metadata.get("event_payload"), dict):
+        raise SiteRefusal("invalid_metadata_format", "event_payload")
+    if len(str(metadata)) > _MOST_METADATA:
+        raise SiteRefusal("metadata_too_large", "event_payload")
+
+
+def _paged(call: SiteCall, name: str, found: list[Any]) -> Json:
+    """Return a page of a list, and the cursor of the next one."""
+    limit, cursor = call.get("limit", _DEFAULT_PAGE), call.get("cursor", "")
+    if not 1 <= limit <= _MOST_PAGE:
+        raise SiteRefusal("invalid_limit", str(limit))
+    if cursor and not cursor.startswith("page:"):
+        raise SiteRefusal("invalid_cursor", cursor[:40])
+    start = int(cursor.removeprefix("page:")) if cursor else 0
+    end = start + limit
+    following = f"page:{end}" if end < len(found) else ""
+    more = {"has_more": bool(following), "response_metadata": {"next_cursor": following}}
+    return {name: found[start:end], **more}
 
 
 async def _uploaded(request: web.Request) -> bytes:
@@ -305,28 +309,3 @@ async def _uploaded(request: web.Request) -> bytes:
         if isinstance(part, web.FileField):
             return part.file.read()
     return b""
-
-
-def _json(value: object, *, status: int = 200) -> web.Response:
-    body = msgspec.json.encode(value)
-    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")
-
-
-def _refusal(error: SlackError) -> web.Response:
-    wait = error.more.pop("wait", None)
-    answer = _json({"ok": False, "error": error.code, **error.more}, status=error.status)
-    if wait is not None:
-        answer.headers["Retry-After"] = str(wait)
-    return answer
-
-
-def _failed(fault: Fault, *, is_edit: bool) -> web.Response:
-    if fault.kind == "rate_limited":
-        wait = {"wait": f"{fault.retry_after:g}"}
-        return _refusal(SlackError("ratelimited", status=429, **wait))
-    if fault.kind == "server_error":
-        return web.Response(status=503, text="<html>Slack is having trouble</html>")
-    if fault.kind == "unauthorized":
-        return _json({"ok": False, "error": "invalid_auth"})
-    code = "cant_update_message" if is_edit else "is_archived"
-    return _json({"ok": False, "error": code})
