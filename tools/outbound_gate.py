@@ -117,6 +117,7 @@ MAY_TRUST: Mapping[str, str] = {
     "net/calls.py": "passes on what the client's callers say",
     "net/client.py": "passes on what its callers say",
     "net/platform_call.py": "a platform's API, whose address is the operator's setting",
+    "channel_kit/api.py": "a platform's API, or files on hosts that its channel names",
     "channel_kit/event_stream.py": "a platform's stream of events, whose address is the operator's setting",
     "net/page_fetch.py": "the search engine of web_search.url, which is the operator's setting",
     "provider_kit/model_list.py": "a provider's base_url, which is the operator's setting",

@@ -53,6 +53,12 @@ class HttpExchange:
         raw: bytes = self.scope["query_string"]
         return dict(parse_qsl(raw.decode("latin-1"), keep_blank_values=True)) if raw else {}
 
+    @property
+    def query_string(self) -> str:
+        """The query as it came."""
+        raw: bytes = self.scope["query_string"]
+        return raw.decode("latin-1")
+
     async def body(self, *, limit: int, timeout_s: float) -> bytes:
         """Return the request body, bounded."""
         has_body = self.scope.get(HAS_BODY)

@@ -12,6 +12,7 @@ from hermes.errors import ConfigurationError
 from hermes.message.markup.dialect import MarkupRow
 from hermes.ports.channel import Capabilities
 from hermes.ports.channel_rows import (
+    AnswerRow,
     ChannelRows,
     MediaRow,
     RateRow,
@@ -88,6 +89,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     setup: tuple[str, ...] = ()
     webhook: WebhookRow | None = None
+    answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}
@@ -99,6 +101,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """The rows that the parts of `channel_kit` read."""
         return ChannelRows(
             webhook=self.webhook,
+            answer=self.answer,
             refusal=self.refusal,
             rate=self.rate,
             media=self.media,

@@ -191,13 +191,17 @@ Accept = Callable[[MessageEvent], Awaitable[Acceptance]]
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A webhook call as the server hands it to a channel: raw bytes, lower-case headers."""
+    """A webhook call as the server hands it to a channel: raw bytes, lower-case headers.
+
+    `query_string` is the query as it came, before it was decoded; some platforms sign it.
+    """
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
+    query_string: str = ""
 
 
 class HttpResponse(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""What a channel's manifest says of its wire, as rows: proofs, webhooks, refusals, attachments.
+"""What a channel's manifest says of its wire, as rows: proofs, webhooks, answers, attachments.
 
 The manifest is checked once, and the parts of `channel_kit` read its rows. A platform differs from
 another by its rows wherever it can, and by code only where it must.
@@ -69,7 +69,9 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     `answer_s` is how long the platform waits for an answer; a message that is not stored by then is
     answered with 503, and it sends it again. `accepted` is the status for a message that is stored,
-    `refused` the one for a message that is refused for good (0: that of the error).
+    `refused` the one for a message that is refused for good, `malformed` the one for a call that cannot
+    be read (0: that of the error). With `once`, a call is accepted once under its signature, which must
+    have a time; that fits platforms that sign each repeat anew.
     """
 
     proof: ProofRow | None = None
@@ -81,13 +83,15 @@ class WebhookRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     answer_s: float = 2.5
     accepted: int = 200
     refused: int = 0
+    malformed: int = 0
+    once: bool = False
 
 
 class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a refused call means; the first row that fits counts, and without one the status.
 
     A row fits if each of `status`, `code` and `says` that is set does: the HTTP status, the platform's
-    own code, a piece of its sentence (in small letters). `then` is what follows: `retry` (it did not
+    own code (one of several, between spaces), a piece of its sentence (in small letters). `then` is what follows: `retry` (it did not
     arrive and is sent again), `reject` (it never will arrive), `unknown` (it may have arrived), `done`
     (it is as it should be). `hint` says what to do, `wide` that the whole platform must wait, `wait_s`
     for how long if the platform does not say.
@@ -102,6 +106,19 @@ class RefusalRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     wide: bool = False
     wait_s: float = 0.0
     hint: str = ""
+
+
+class AnswerRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a platform's JSON answer says what became of a call; dots go into objects.
+
+    `ok` is the field that is true, or 0, if the call succeeded (empty: the HTTP status says it). `code`
+    and `says` are the platform's own code and sentence, `wait` the seconds until it takes more.
+    """
+
+    ok: str = ""
+    code: str = ""
+    says: str = ""
+    wait: str = ""
 
 
 class RateRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -160,6 +177,7 @@ class ChannelRows(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of one manifest."""
 
     webhook: WebhookRow | None = None
+    answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
     rate: tuple[RateRow, ...] = ()
     media: Mapping[str, MediaRow] = {}

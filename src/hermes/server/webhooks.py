@@ -42,6 +42,7 @@ def webhook_routes(
                 method=exchange.method,
                 path=exchange.path,
                 query=exchange.query(),
+                query_string=exchange.query_string,
                 headers=exchange.headers,
                 body=body,
             )

@@ -1,0 +1,167 @@
+"""Turns a platform's refused answer into a delivery error, by the rows of its manifest.
+
+The first row that fits counts; if none does, the HTTP status says what follows. The sentences are
+written here, so that every platform tells the same thing in the same words. Pure.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from hermes.errors import (
+    DeliveryError,
+    DeliveryRejected,
+    DeliveryUnknown,
+    FailureClass,
+    NotDelivered,
+)
+from hermes.net.platform_call import PlatformAnswer, failure_of
+from hermes.ports.channel_rows import AnswerRow, RefusalRow
+
+_LONGEST_CODE: Final = 60
+_LONGEST_SENTENCE: Final = 200
+_LONGEST_WAIT_S: Final = 86_400.0
+_CORRECT_IT: Final = "correct the cause and replay the dead letter"
+
+Mask = Callable[[str], str]
+T = TypeVar("T")
+
+
+class PlatformSaid(msgspec.Struct, frozen=True, kw_only=True):
+    """What a platform's answer says: its object, whether the call succeeded, and why not.
+
+    `found` is None if the body is not JSON, and an empty object if there is no body.
+    """
+
+    status: int
+    found: Any = None  # Any: each call of each platform has its own answer.
+    ok: bool = False
+    code: str = ""
+    sentence: str = ""
+    retry_after: float | None = None
+
+
+def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> PlatformSaid:
+    """Return what an answer says; what it says in words is masked, on one line, and cut."""
+    found = _decoded(answer.body)
+    ok = answer.is_ok and (not row.ok or _is_success(field_of(found, row.ok)))
+    seconds = _seconds(field_of(found, row.wait)) if row.wait else None
+    return PlatformSaid(
+        status=answer.status,
+        found=found,
+        ok=ok,
+        code=_words(field_of(found, row.code), _LONGEST_CODE, mask) if row.code else "",
+        sentence=_words(field_of(found, row.says), _LONGEST_SENTENCE, mask) if row.says else "",
+        retry_after=answer.retry_after if seconds is None else seconds,
+    )
+
+
+def failure_by(
+    said: PlatformSaid, rows: Sequence[RefusalRow], *, platform: str, method: str = ""
+) -> DeliveryError | None:
+    """Return the error for a refused call; None for a success, also for one by a row (`done`)."""
+    if said.ok:
+        return None
+    row = next((one for one in rows if _fits(one, said)), None)
+    if row is not None:
+        return _by_row(row, said, platform=platform, method=method)
+    words = " ".join(word for word in (said.code, said.sentence) if word)
+    if 200 <= said.status < 300 and not words:
+        return unreadable(platform, said, method=method)
+    if 200 <= said.status < 300:
+        return DeliveryRejected(
+            f"{_called(platform, method)} was refused ({words}); {_CORRECT_IT}",
+            FailureClass.REJECTED,
+        )
+    status_alone = PlatformAnswer(status=said.status, retry_after=said.retry_after)
+    return failure_of(status_alone, platform=platform, said=words)
+
+
+def unreadable(platform: str, said: PlatformSaid, *, method: str = "") -> DeliveryUnknown:
+    """Return the error of a success that cannot be read: the message may have arrived."""
+    return DeliveryUnknown(
+        f"{_called(platform, method)} was answered {said.status} with something that cannot be read; "
+        "it may have succeeded, or something between here and the platform answered for it",
+        FailureClass.SERVICE_UNAVAILABLE,
+    )
+
+
+def as_shape(found: object, shape: type[T], *, platform: str, method: str = "") -> T:
+    """Return the answer of a success in its shape; raise `DeliveryUnknown` if it has another."""
+    try:
+        return msgspec.convert(found, shape)
+    except msgspec.ValidationError:
+        raise unreadable(platform, PlatformSaid(status=200), method=method) from None
+
+
+# Any: both sides are JSON.
+def field_of(found: Any, path: str) -> Any:
+    """Return the value at a path of names and list numbers, separated by dots; None without one."""
+    for name in path.split("."):
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
+def _by_row(
+    row: RefusalRow, said: PlatformSaid, *, platform: str, method: str
+) -> DeliveryError | None:
+    told = " ".join(word for word in (str(said.status), said.code, said.sentence) if word)
+    head = f"{_called(platform, method)} was refused ({told})"
+    if row.then == "done":
+        return None
+    if row.then == "retry":
+        hint = f": {row.hint}" if row.hint else ""
+        return NotDelivered(
+            f"{head}{hint}; it is sent again later",
+            row.failure,
+            retry_after=said.retry_after if said.retry_after is not None else row.wait_s or None,
+            platform_wide=row.wide,
+        )
+    if row.then == "unknown":
+        return DeliveryUnknown(f"{head}; it may have succeeded all the same", row.failure)
+    return DeliveryRejected(
+        f"{head}; {row.hint or _CORRECT_IT}", row.failure, credential=row.credential
+    )
+
+
+def _fits(row: RefusalRow, said: PlatformSaid) -> bool:
+    return (
+        (not row.status or row.status == said.status)
+        and (not row.code or said.code in row.code.split())
+        and (not row.says or row.says in said.sentence.lower())
+    )
+
+
+def _called(platform: str, method: str) -> str:
+    return f"{platform}: {method or 'the call'}"
+
+
+def _decoded(body: bytes) -> Any:
+    if not body.strip():
+        return {}
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _is_success(value: object) -> bool:
+    return value is True or (not isinstance(value, bool) and value == 0)
+
+
+def _seconds(value: object) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return min(_LONGEST_WAIT_S, max(0.0, float(value)))
+
+
+def _words(value: object, longest: int, mask: Mask) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ""
+    return " ".join(mask(str(value)).split())[:longest]
