@@ -109,6 +109,7 @@ def make_channel(
             make_id=make_id,
             media=MediaCache(folder / "media", client),
             state=state,
+            rows=MANIFEST.rows,
         )
     )
 

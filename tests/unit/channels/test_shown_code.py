@@ -3,23 +3,31 @@
 And what every platform that shows one by editing needs: a pace.
 """
 
+from collections.abc import Callable
+
 import pytest
 
 from hermes.channels.matrix import format as matrix
-from hermes.channels.slack import format as slack
-from hermes.channels.telegram import format as telegram
+from hermes.message.markup.marks import Marks
+from hermes.message.markup.model import Document
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
 from hermes.outbox.preview import open_fence, with_cursor
-from hermes.plugins.manifest import load_capabilities
+from hermes.plugins.manifest import load_capabilities, load_manifest
 
 CURSOR = " ▉"
 SO_FAR = (
     "Look:\n\n```py\n" + "".join(f"value_{number} = {number}\n" for number in range(60)) + "x ="
 )
+
+
+def _marks(platform: str) -> Callable[[Document], str]:
+    return Marks(load_manifest(f"hermes.channels.{platform}").markup).write
+
+
 FORMATS = {
-    "telegram": (telegram.render, "x = ▉</code></pre>"),
-    "slack": (slack.render, "x = ▉\n```"),
+    "telegram": (_marks("telegram"), "x = ▉</code></pre>"),
+    "slack": (_marks("slack"), "x = ▉\n```"),
     "matrix": (matrix.render, "x = ▉\n</code></pre>"),
 }
 

@@ -1,10 +1,14 @@
 """Formatted text as mrkdwn and blocks: what each mark becomes, and that Slack takes whatever comes."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.channels.slack.format import MOST_BLOCKS, SECTION_CHARS, as_blocks, render
+from hermes.channels.slack.format import MOST_BLOCKS, SECTION_CHARS
+from hermes.channels.slack.format import as_blocks as blocks_of
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.model import (
     Break,
     Code,
@@ -24,7 +28,15 @@ from hermes.message.markup.model import (
     Text,
 )
 from hermes.message.markup.parse import parse
+from hermes.plugins.manifest import load_manifest
 from hermes.testing.slack.markup import MOST_BLOCK_CHARS, as_read, check_blocks, check_mrkdwn
+
+MARKS = Marks(load_manifest("hermes.channels.slack").markup)
+
+
+def blocks(document: Document) -> list[dict[str, Any]]:
+    """Return a document as Slack gets it."""
+    return blocks_of(document, MARKS)
 
 
 def as_it_is(marks: str) -> str:
@@ -67,34 +79,34 @@ def as_it_is(marks: str) -> str:
     ],
 )  # fmt: skip
 def test_every_block_has_its_mrkdwn(document, mrkdwn) -> None:
-    assert render((document,)) == mrkdwn
+    assert MARKS.write((document,)) == mrkdwn
 
 
 @pytest.mark.req("W10")
 def test_a_table_is_lines_of_one_width() -> None:
     table = Table(((Text("a"),), (Text("long"),)), (((Text("<1>"),), (Text("2"),)),))
-    lines = render((table,)).split("\n")
+    lines = MARKS.write((table,)).split("\n")
     assert (lines[0], lines[-1]) == ("```", "```")
     assert any("&lt;1&gt;" in line and "2" in line for line in lines)
 
 
 @pytest.mark.req("W10")
 def test_a_rule_is_a_divider() -> None:
-    kinds = [block["type"] for block in as_blocks(parse("a\n\n---\n\nb"))]
+    kinds = [block["type"] for block in blocks(parse("a\n\n---\n\nb"))]
     assert kinds == ["section", "divider", "section"]
 
 
 @pytest.mark.req("W10")
 def test_short_pieces_share_a_section() -> None:
-    blocks = as_blocks(parse("# Title\n\none\n\n- two"))
-    assert [block["text"]["text"] for block in blocks] == ["*Title*\n\none\n\n• two"]
+    found = blocks(parse("# Title\n\none\n\n- two"))
+    assert [block["text"]["text"] for block in found] == ["*Title*\n\none\n\n• two"]
 
 
 @pytest.mark.req("W10")
 def test_long_code_is_closed_and_opened_again() -> None:
     lines = [f"line {number} <&>" for number in range(400)]
-    blocks = as_blocks((CodeBlock("\n".join(lines)),))
-    texts = [block["text"]["text"] for block in blocks]
+    found = blocks((CodeBlock("\n".join(lines)),))
+    texts = [block["text"]["text"] for block in found]
     assert len(texts) > 1
     assert all(text.startswith("```\n") and text.endswith("\n```") for text in texts)
     assert "\n".join(as_read(text) for text in texts).split("\n") == lines
@@ -105,24 +117,24 @@ def test_many_rules_are_few_blocks() -> None:
     document: Document = tuple(
         block for number in range(60) for block in (Paragraph((Text(f"n{number}"),)), Rule())
     )
-    blocks = as_blocks(document)
-    assert [block["type"] for block in blocks] == ["section"]
-    assert "n59" in blocks[0]["text"]["text"]
+    found = blocks(document)
+    assert [block["type"] for block in found] == ["section"]
+    assert "n59" in found[0]["text"]["text"]
 
 
 @pytest.mark.req("W10")
 def test_a_word_that_fills_more_than_a_section_is_cut_between_characters() -> None:
     family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
-    blocks = as_blocks((Paragraph((Text(family * 1000),)),))
-    texts = [block["text"]["text"] for block in blocks]
+    found = blocks((Paragraph((Text(family * 1000),)),))
+    texts = [block["text"]["text"] for block in found]
     assert "".join(texts) == family * 1000
     assert all(text.startswith("\N{MAN}") and text.endswith("\N{GIRL}") for text in texts)
 
 
 @pytest.mark.req("W10")
 def test_an_escape_is_not_cut_in_two() -> None:
-    blocks = as_blocks((Paragraph((Text("&" * 2500),)),))
-    texts = [block["text"]["text"] for block in blocks]
+    found = blocks((Paragraph((Text("&" * 2500),)),))
+    texts = [block["text"]["text"] for block in found]
     assert "".join(texts) == "&amp;" * 2500
     for text in texts:
         check_mrkdwn(text)
@@ -147,21 +159,21 @@ AWKWARD = st.lists(
 @settings(max_examples=250, deadline=None)
 def test_slack_takes_whatever_a_model_writes(text: str) -> None:
     document = parse(text)
-    mrkdwn, blocks = render(document), as_blocks(document)
+    mrkdwn, found = MARKS.write(document), blocks(document)
     check_mrkdwn(mrkdwn)
-    assert len(blocks) <= MOST_BLOCKS
-    if sum(len(block.get("text", {}).get("text", "")) for block in blocks) <= MOST_BLOCK_CHARS:
-        check_blocks(blocks)
+    assert len(found) <= MOST_BLOCKS
+    if sum(len(block.get("text", {}).get("text", "")) for block in found) <= MOST_BLOCK_CHARS:
+        check_blocks(found)
     assert "<!channel>" not in mrkdwn
     assert "<@" not in mrkdwn
-    assert all(len(block.get("text", {}).get("text", "")) <= SECTION_CHARS for block in blocks)
+    assert all(len(block.get("text", {}).get("text", "")) <= SECTION_CHARS for block in found)
 
 
 @pytest.mark.req("W10")
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"]), max_size=300))
 @settings(max_examples=150, deadline=None)
 def test_code_is_read_as_it_was_written(text: str) -> None:
-    shown = render((CodeBlock(text),))
+    shown = MARKS.write((CodeBlock(text),))
     assert as_read(shown).strip() == text.replace("\u200b", "").strip()
 
 
@@ -169,11 +181,11 @@ def test_code_is_read_as_it_was_written(text: str) -> None:
 @given(st.text(alphabet="ab *_~`.-", max_size=60))
 @settings(max_examples=300, deadline=None)
 def test_words_are_read_as_they_were_written(text: str) -> None:
-    assert as_read(render((Paragraph((Text(f"a {text}."),)),))) == f"a {text}."
+    assert as_read(MARKS.write((Paragraph((Text(f"a {text}."),)),))) == f"a {text}."
 
 
 @pytest.mark.req("W10")
 def test_what_a_model_escapes_is_not_styled() -> None:
     literal = r"\*x\* \_y\_ \~z\~ \`c\` **b\***"
-    assert as_read(render(parse(literal))) == "*x* _y_ ~z~ `c` b*"
-    assert "[^1]: note" in render(parse("a[^1]\n\n[^1]: note"))
+    assert as_read(MARKS.write(parse(literal))) == "*x* _y_ ~z~ `c` b*"
+    assert "[^1]: note" in MARKS.write(parse("a[^1]\n\n[^1]: note"))

@@ -5,6 +5,7 @@ import pytest
 
 from hermes.channels.slack.outbound import (
     SlackRejected,
+    content_of,
     find_key,
     history_query,
     post_body,
@@ -14,10 +15,13 @@ from hermes.channels.slack.outbound import (
     update_body,
 )
 from hermes.errors import DeliveryRejected, DeliveryUnknown, FailureClass, NotDelivered
+from hermes.message.markup.marks import Marks
 from hermes.message.parts import TextPart
 from hermes.net.platform_call import PlatformAnswer
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Delivery, Receipt, Target
 
+MARKS = Marks(load_manifest("hermes.channels.slack").markup)
 TARGET = Target(platform="slack", account="default", chat_id="C1LAB", reply_to="C1LAB:1.000001")
 
 
@@ -78,7 +82,7 @@ def test_a_refusal_says_what_to_do() -> None:
 @pytest.mark.req("W10", "J17")
 def test_a_post_carries_its_key_and_its_thread() -> None:
     delivery = Delivery(id="o_1", target=TARGET, parts=(TextPart("**a** & <b>"),), key="o_1.0")
-    body = post_body(delivery, reply_in_thread=True, unfurl=False)
+    body = post_body(delivery, content_of("**a** & <b>", MARKS), reply_in_thread=True, unfurl=False)
     assert body == {
         "channel": "C1LAB",
         "text": "*a* &amp; &lt;b&gt;",
@@ -117,8 +121,8 @@ def test_the_thread_of_a_reply(changes, in_thread, thread) -> None:
 @pytest.mark.req("W10")
 def test_an_edit_goes_to_where_the_message_stands() -> None:
     target = msgspec.structs.replace(TARGET, chat_id="U1ADA")
-    assert update_body(target, "D1ADA:3.000001", text="x")["channel"] == "D1ADA"
-    assert update_body(target, "D1ADA:3.000001", text="x")["ts"] == "3.000001"
+    assert update_body(target, "D1ADA:3.000001", content={})["channel"] == "D1ADA"
+    assert update_body(target, "D1ADA:3.000001", content={})["ts"] == "3.000001"
 
 
 @pytest.mark.req("J17")

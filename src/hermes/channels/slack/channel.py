@@ -13,7 +13,6 @@ import structlog
 
 from hermes.channels.slack.client import SlackApi
 from hermes.channels.slack.file_sender import FileSender
-from hermes.channels.slack.format import render
 from hermes.channels.slack.inbound import SlackIdentity
 from hermes.channels.slack.names import UserNames
 from hermes.channels.slack.outbound import (
@@ -22,6 +21,7 @@ from hermes.channels.slack.outbound import (
     SlackRejected,
     attachments_of,
     chat_info_of,
+    content_of,
     delete_body,
     entries_of,
     find_key,
@@ -54,8 +54,10 @@ from hermes.errors import (
 )
 from hermes.http.errors import error_response, wrong_method
 from hermes.http.json_body import json_response
+from hermes.message.markup.conversion import converted
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
-from hermes.message.parts import Media
+from hermes.message.parts import Media, text_of
 from hermes.ports.channel import (
     Accept,
     Capabilities,
@@ -91,10 +93,12 @@ class SlackChannel:
             on_refused=self._refused,
         )
         self._names = UserNames(self._api, clock=setup.clock, is_on=settings.look_up_names)
+        self._marks = Marks(setup.rows.markup)
         self._threads = Threads(setup.state)
         self._file_sender = FileSender(
             self._api,
             Uploads(setup.state),
+            marks=self._marks,
             media=setup.media,
             limit=setup.capabilities.media_bytes,
         )
@@ -283,6 +287,7 @@ class SlackChannel:
             return await self._file_sender.share(delivery, files, channel=channel, thread=thread)
         body = post_body(
             delivery,
+            await self._content(text_of(delivery.parts)),
             reply_in_thread=self._settings.reply_in_thread,
             unfurl=self._settings.unfurl,
         )
@@ -299,7 +304,12 @@ class SlackChannel:
 
     async def edit(self, target: Target, platform_message_id: str, *, text: str) -> None:
         """Replace the text of a message that was sent before."""
-        await self._api.post("chat.update", update_body(target, platform_message_id, text=text))
+        content = await self._content(text)
+        body = update_body(target, platform_message_id, content=content)
+        await self._api.post("chat.update", body)
+
+    async def _content(self, text: str) -> Json:
+        return await converted(lambda: content_of(text, self._marks), chars=len(text))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:
         """Delete a message or a file that was sent before."""
@@ -369,7 +379,7 @@ class SlackChannel:
 
     def measure(self, text: str) -> int:
         """Return the length of a Markdown text as mrkdwn."""
-        return len(render(parse(text)))
+        return len(self._marks.write(parse(text)))
 
 
 def make(setup: ChannelSetup) -> SlackChannel:

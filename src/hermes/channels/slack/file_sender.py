@@ -7,7 +7,6 @@ from typing import Final
 
 from hermes.channel_kit.attachments import read_attachment
 from hermes.channels.slack.client import SlackApi
-from hermes.channels.slack.format import render
 from hermes.channels.slack.outbound import Json
 from hermes.channels.slack.uploads import Uploads
 from hermes.errors import (
@@ -19,6 +18,8 @@ from hermes.errors import (
     StoreError,
     TryLater,
 )
+from hermes.message.markup.conversion import converted
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 from hermes.message.parts import Media, text_of
 from hermes.ports.channel import Delivery, Receipt
@@ -30,8 +31,11 @@ _MOST_OPENED: Final = 5_000
 class FileSender:
     """Shares files in chats, and knows the direct chats of people."""
 
-    def __init__(self, api: SlackApi, uploads: Uploads, *, media: MediaFiles, limit: int) -> None:
+    def __init__(
+        self, api: SlackApi, uploads: Uploads, *, marks: Marks, media: MediaFiles, limit: int
+    ) -> None:
         self._api = api
+        self._marks = marks
         self.uploads = uploads
         self._media = media
         self._limit = limit
@@ -63,7 +67,8 @@ class FileSender:
         file_id = ready[0]["id"]
         await self._note(delivery.key, file_id)
         body: Json = {"files": ready, "channel_id": channel}
-        words = render(parse(text_of(delivery.parts)))
+        text = text_of(delivery.parts)
+        words = await converted(lambda: self._marks.write(parse(text)), chars=len(text))
         if words:
             body["initial_comment"] = words
         if thread is not None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.channels.slack.format import as_blocks, render
+from hermes.channels.slack.format import as_blocks
 from hermes.channels.slack.inbound import PLATFORM, chat_type_of, message_id, read_message_id
 from hermes.errors import (
     DeliveryError,
@@ -17,8 +17,9 @@ from hermes.errors import (
     FailureClass,
     NotDelivered,
 )
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, text_of
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media
 from hermes.net.platform_call import PlatformAnswer, failure_of
 from hermes.ports.channel import ChatInfo, Delivery, Receipt, Target
 from hermes.ports.directory import ChatEntry
@@ -145,12 +146,12 @@ def thread_of(target: Target, *, reply_in_thread: bool) -> str | None:
     return answered[1] if answered[0] == target.chat_id else None
 
 
-def post_body(delivery: Delivery, *, reply_in_thread: bool, unfurl: bool) -> Json:
+def post_body(delivery: Delivery, content: Json, *, reply_in_thread: bool, unfurl: bool) -> Json:
     """Return the arguments of `chat.postMessage`; the key is sent as the message's metadata."""
     target = delivery.target
     body: Json = {
         "channel": target.chat_id,
-        **_content(text_of(delivery.parts)),
+        **content,
         "unfurl_links": unfurl,
         "unfurl_media": unfurl,
         "metadata": {"event_type": EVENT_TYPE, "event_payload": {"key": delivery.key}},
@@ -159,9 +160,9 @@ def post_body(delivery: Delivery, *, reply_in_thread: bool, unfurl: bool) -> Jso
     return body if thread is None else {**body, "thread_ts": thread}
 
 
-def update_body(target: Target, platform_message_id: str, *, text: str) -> Json:
+def update_body(target: Target, platform_message_id: str, *, content: Json) -> Json:
     """Return the arguments of `chat.update`; metadata that is not given stays unchanged."""
-    return {**_place(target, platform_message_id), **_content(text)}
+    return {**_place(target, platform_message_id), **content}
 
 
 def delete_body(target: Target, platform_message_id: str) -> Json:
@@ -169,9 +170,10 @@ def delete_body(target: Target, platform_message_id: str) -> Json:
     return _place(target, platform_message_id)
 
 
-def _content(text: str) -> Json:
+def content_of(text: str, marks: Marks) -> Json:
+    """Return the arguments that hold a Markdown text."""
     document = parse(text)
-    return {"text": render(document) or text, "blocks": as_blocks(document)}
+    return {"text": marks.write(document) or text, "blocks": as_blocks(document, marks)}
 
 
 def _place(target: Target, platform_message_id: str) -> Json:
