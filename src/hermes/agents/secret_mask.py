@@ -1,4 +1,4 @@
-"""Replaces stored secrets in texts by their names: as they are, in JSON, quotes, addresses and base64.
+"""Replaces stored secrets in texts by their names: as they are, in JSON, quotes, addresses, base64 and hex.
 
 Pure. It knows what text is, and nothing of where texts come from. Each form of a secret is found by
 pieces of a few characters: a text is sampled at regular distances, and only where a sample is a piece
@@ -35,6 +35,8 @@ _MOST_COMPARED = 64
 _URL_SAFE = str.maketrans("+/", "-_")
 _PERCENT = re.compile("%..")
 _BASE64_LINE = 76
+# The line of `xxd -p`.
+_HEX_LINE = 60
 
 _Form = tuple[str, str]
 
@@ -172,7 +174,7 @@ def _parts(value: str) -> tuple[str, ...]:
 
 
 def forms_of(value: str) -> tuple[str, ...]:
-    """Return a value as it is, as strings of JSON and Python, addresses and pages have it, and in base64.
+    """Return a value as it is, as strings of JSON and Python, addresses and pages have it, in base64 and in hex.
 
     In base64 it may begin at any of three places of a group, so only the letters that it alone decides
     are looked for.
@@ -187,8 +189,9 @@ def forms_of(value: str) -> tuple[str, ...]:
         *_address_forms(value),
         *coded,
         *safe,
+        *_hex_forms(value.encode()),
     )
-    return tuple(dict.fromkeys((*forms, *_lines(whole))))
+    return tuple(dict.fromkeys((*forms, *_lines(whole, _BASE64_LINE))))
 
 
 def _json_forms(value: str) -> Iterator[str]:
@@ -214,9 +217,17 @@ def _address_forms(value: str) -> Iterator[str]:
         yield _PERCENT.sub(lambda found: found[0].lower(), one)
 
 
-def _lines(coded: str) -> tuple[str, ...]:
-    """Return the long lines of base64 that programs such as `base64` break; nothing of a short one."""
-    lines = [coded[at : at + _BASE64_LINE] for at in range(0, len(coded), _BASE64_LINE)]
+def _hex_forms(content: bytes) -> Iterator[str]:
+    """Yield the value in hex as programs write it: at a stretch, in lines, and byte by byte."""
+    for one in (content.hex(), content.hex().upper()):
+        yield from (one, *_lines(one, _HEX_LINE))
+    for separator in (" ", ":"):
+        yield from (content.hex(separator), content.hex(separator).upper())
+
+
+def _lines(coded: str, width: int) -> tuple[str, ...]:
+    """Return the long lines of a text that programs such as `base64` break; nothing of a short one."""
+    lines = [coded[at : at + width] for at in range(0, len(coded), width)]
     return tuple(one for one in lines if len(one) >= _SHORTEST_WORD) if len(lines) > 1 else ()
 
 

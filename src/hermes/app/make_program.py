@@ -62,7 +62,10 @@ def _settings(table: AdapterSettings, *, folder_mb: int) -> ProgramSettings:
 def _sandbox(base: Sandbox, table: AdapterSettings) -> Sandbox:
     """Return the sandbox of a program: that of the terminal, with its own limits and folders."""
     limits = ProgramLimits(
-        processes=table.processes, memory_mb=table.memory_mb, file_mb=base.limits.file_mb
+        processes=table.processes,
+        cpu_s=base.limits.cpu_s,
+        memory_mb=table.memory_mb,
+        file_mb=base.limits.file_mb,
     )
     return msgspec.structs.replace(
         base,

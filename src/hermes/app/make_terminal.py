@@ -1,7 +1,7 @@
 """The terminal of a gateway: its tools, the files of sessions, and what ends background processes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -156,22 +156,37 @@ def make_terminal(
 def make_sandbox(settings: Settings, *, home: Path) -> Sandbox:
     """Return how programs of models are started; raises if the settings would show them the home."""
     terminal = settings.terminal
-    for name, folder in [("cwd", terminal.cwd), *(("readable", one) for one in terminal.readable)]:
-        if folder is not None and home.resolve().is_relative_to(folder.resolve()):
+    check_shown("terminal.readable", terminal.readable, home=home)
+    if terminal.cwd is not None:
+        check_shown("terminal.cwd", (terminal.cwd,), home=home)
+        if terminal.cwd.resolve().is_relative_to(home.resolve()):
             raise ConfigurationError(
-                f"terminal.{name} is {folder}, which contains the home {home}: commands could read the"
-                " keys of the gateway; name another folder"
+                f"terminal.cwd is {terminal.cwd}, which is in the home {home}: commands could change what"
+                " the gateway runs and reads there; name another folder"
             )
     return Sandbox(
         kind=terminal.sandbox,
         limits=ProgramLimits(
-            processes=terminal.processes, memory_mb=terminal.memory_mb, file_mb=terminal.file_mb
+            processes=terminal.processes,
+            cpu_s=terminal.cpu_s,
+            memory_mb=terminal.memory_mb,
+            file_mb=terminal.file_mb,
         ),
         readable=terminal.readable,
         hidden=(home.resolve(),),
         variables={name: one.get_secret_value() for name, one in terminal.variables.items()},
         is_root=runs_as_root(),
     )
+
+
+def check_shown(setting: str, folders: Iterable[Path], *, home: Path) -> None:
+    """Raise `ConfigurationError` if a setting would show the home to programs."""
+    for folder in folders:
+        if home.resolve().is_relative_to(folder.resolve()):
+            raise ConfigurationError(
+                f"{setting} is {folder}, which contains the home {home}: commands could read the keys of"
+                " the gateway; name another folder"
+            )
 
 
 def _warn(sandbox: Sandbox) -> None:

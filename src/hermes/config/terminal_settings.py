@@ -62,8 +62,8 @@ class TerminalSettings(Section):
     without it installed, commands are refused. unsafe runs them with all rights of the gateway's
     user."""
     cwd: Folder | None = None
-    """The working folder of all sessions; default: each session has its own folder under
-    `workdirs/` in the home."""
+    """The working folder of all sessions, outside of the home; default: each session has its own
+    folder under `workdirs/` there."""
     approval: Literal["always", "once", "allow"] = "always"
     """Which commands need an approval: always each one, once those of a session until one is
     approved, allow those that fit no shape of `allow`."""
@@ -81,6 +81,9 @@ class TerminalSettings(Section):
     the end."""
     processes: Annotated[int, Field(ge=8, le=100_000)] = 256
     """At most this many processes and threads run in one sandbox."""
+    cpu_s: Annotated[int, Field(ge=1, le=100_000_000)] = 3_600
+    """The processor time of each process of a command, in seconds; one that has used it is killed. All
+    of them run with a lower priority than the gateway."""
     memory_mb: Annotated[int, Field(ge=16, le=1_000_000)] = 2_048
     """The memory limit of each process of a command."""
     file_mb: Annotated[int, Field(ge=1, le=1_000_000)] = 256

@@ -111,6 +111,31 @@ def test_a_long_secret_is_found_in_the_lines_of_base64() -> None:
     assert masked == "said:\n" + f"{NAMED}\n" * len(coded.splitlines())
 
 
+@pytest.mark.req("M9", "W35")
+@pytest.mark.parametrize("value", [VALUE, "näive passwörd"])
+@pytest.mark.parametrize("separator", ["", " ", ":"])
+def test_a_secret_in_hex_is_named(value: str, separator: str) -> None:
+    mask = mask_of(TOKEN=value)
+    coded = value.encode().hex(separator) if separator else value.encode().hex()
+    streamed = StreamedMask(mask)
+    shown = "".join((*map(streamed.feed, f"0a{coded}0a"), streamed.close()))
+
+    assert mask.text(f"0a{coded}0a") == f"0a{NAMED}0a"
+    assert mask.text(f"0A{coded.upper()}0A") == f"0A{NAMED}0A"
+    assert shown == f"0a{NAMED}0a"
+
+
+@pytest.mark.req("M9", "W35")
+def test_a_long_secret_is_found_in_the_lines_of_hex() -> None:
+    value = "".join(f"{number:x}" for number in range(60))
+    coded = value.encode().hex()
+    lines = [coded[at : at + 60] for at in range(0, len(coded), 60)]
+
+    masked = mask_of(TOKEN=value).text("\n".join(lines))
+
+    assert masked == "\n".join([NAMED] * len(lines))
+
+
 @pytest.mark.req("M9")
 def test_a_value_of_seven_characters_is_left_alone_and_one_of_eight_is_not() -> None:
     mask = mask_of(SHORT="pass123", LONG="pass1234")

@@ -41,3 +41,14 @@ def test_a_folder_that_contains_the_home_is_refused(tmp_path: Path, name: str) -
             make_sandbox(settings(**{name: value}), home=home)
 
     make_sandbox(settings(cwd=str(tmp_path / "beside")), home=home)
+
+
+@pytest.mark.req("W42")
+def test_a_working_folder_in_the_home_is_refused(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (home / "skills").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(home / "skills")
+
+    for folder in (home / "skills", home / "new" / "work", tmp_path / "link"):
+        with pytest.raises(ConfigurationError, match="which is in the home"):
+            make_sandbox(settings(cwd=str(folder)), home=home)

@@ -153,16 +153,17 @@ async def start(
     variables = sandbox.environment(folder)
     # Our end is not inherited, so it closes when this process ends, however it does.
     theirs, lifeline = os.pipe()
+    walls = _in_memory(sandbox.walls(folder)) if is_safe else None
     try:
         process = await asyncio.create_subprocess_exec(
-            *sandbox.command(program, folder=folder, lifeline=theirs),
+            *sandbox.command(program, folder=folder, lifeline=theirs, walls=walls),
             stdin=PIPE if with_input else DEVNULL,
             stdout=PIPE,
             stderr=STDOUT if joins_errors else PIPE,
             env={**variables, _MARK: mark, _OWNER: sandbox.owner} if mark else variables,
             cwd="/" if is_safe else folder,
             start_new_session=True,
-            pass_fds=(theirs,) if is_safe else (),
+            pass_fds=(theirs, walls) if walls is not None else (),
         )
     except (OSError, ValueError) as error:
         os.close(lifeline)
@@ -170,7 +171,18 @@ async def start(
         raise ToolError(f"the program {program[0]!r} cannot be started: {reason}") from error
     finally:
         os.close(theirs)
+        if walls is not None:
+            os.close(walls)
     return SandboxedProgram(process, mark=mark, lifeline=lifeline)
+
+
+def _in_memory(options: Sequence[str]) -> int:
+    """Return a file with the options of bubblewrap; it reads them before the program starts."""
+    descriptor = os.memfd_create("walls")
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(b"".join(os.fsencode(one) + b"\0" for one in options))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 async def run(

@@ -37,6 +37,7 @@ _UNINSTALLED: Final = (
     "terminal.sandbox to unsafe"
 )
 _OPEN_FILES: Final = 1_024
+_NICENESS: Final = "10"
 # A user namespace of its own, so that processes are counted for each sandbox, and none below it, in
 # which a program would be root. Where the kernel gives none to "nobody", none is needed for the second.
 _OWN_USERS: Final = (
@@ -54,9 +55,10 @@ _BASH: Final = "/bin/bash"
 
 
 class ProgramLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sandboxed program may take; memory is counted for each of its processes."""
+    """What a sandboxed program may take; memory and processor time are counted for each process."""
 
     processes: int = 256
+    cpu_s: int = 3_600
     memory_mb: int = 2_048
     file_mb: int = 256
 
@@ -92,16 +94,27 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         return WORK if self.kind == "bubblewrap" else str(folder)
 
     def command(
-        self, program: Sequence[str], *, folder: Path, lifeline: int | None = None
+        self,
+        program: Sequence[str],
+        *,
+        folder: Path,
+        lifeline: int | None = None,
+        walls: int | None = None,
     ) -> tuple[str, ...]:
         """Return the whole command line of a program.
 
-        It ends when no process holds the other end of the pipe `lifeline` any more.
+        It ends when no process holds the other end of the pipe `lifeline` any more. The walls are read
+        from the file `walls` if there is one: a program can read the command line of its sandbox.
         """
         if self.kind == "unsafe":
-            return (*_with_parent(), *self._limited(), *program)
+            return (*_with_parent(), *_behind_others(), *self._limited(), *program)
         given = (*self._as_nobody(), *_held_by(lifeline), *self._limited(), *program)
-        return (*_first_to_die(), _tool("bwrap"), *self._walls(folder), "--", *given)
+        around = self.walls(folder) if walls is None else ("--args", str(walls))
+        return (*_first_to_die(), *_behind_others(), _tool("bwrap"), *around, "--", *given)
+
+    def walls(self, folder: Path) -> tuple[str, ...]:
+        """Return the options of bubblewrap: what a program sees and what it does not."""
+        return tuple(self._walls(folder))
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return all environment variables of a program: none of the gateway's own."""
@@ -167,7 +180,9 @@ class Sandbox(msgspec.Struct, frozen=True, kw_only=True):
         sizes = (f"--data={limits.memory_mb * _MB}", f"--fsize={limits.file_mb * _MB}")
         # Outside a sandbox the number would count everything that the gateway's user runs.
         counted = (f"--nproc={limits.processes}",) if self.kind == "bubblewrap" else ()
-        return (prlimit, *counted, *sizes, f"--nofile={_OPEN_FILES}", "--core=0", "--")
+        # The signal at the limit can be ignored; a second later the kernel kills.
+        cpu = f"--cpu={limits.cpu_s}:{limits.cpu_s + 1}"
+        return (prlimit, *counted, *sizes, cpu, f"--nofile={_OPEN_FILES}", "--core=0", "--")
 
     def _seen(self, shown: Sequence[str]) -> Iterator[Path]:
         """Yield the hidden folders that would be visible below a shown one."""
@@ -218,6 +233,12 @@ def _with_parent() -> tuple[str, ...]:
 def _held_by(lifeline: int | None) -> tuple[str, ...]:
     is_held = lifeline is not None and Path(_BASH).exists()
     return (_BASH, "-c", _LIFELINE, str(lifeline)) if is_held else ()
+
+
+def _behind_others() -> tuple[str, ...]:
+    """Return what gives the gateway, and everything else here, the processor before a program."""
+    nice = _found("nice")
+    return () if nice is None else (nice, "-n", _NICENESS)
 
 
 def _first_to_die() -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import pytest
 
 from hermes.tools.terminal.program import KeptOutput, SandboxedProgram, finish, start
@@ -230,6 +231,30 @@ async def test_a_program_that_is_ended_while_it_starts_leaves_nothing(
         started.close()
 
     await end_of(mark)
+
+
+@pytest.mark.req("W42")
+async def test_the_command_line_of_a_sandbox_names_no_folder_of_this_machine(
+    sandbox: Sandbox, folder: Path, tmp_path: Path
+) -> None:
+    shown = "cat /proc/*/cmdline | tr '\\0' ' '; for f in /proc/self/fd/*; do readlink $f; done"
+    said = (await shell(sandbox, shown, folder)).output
+
+    assert "bwrap --args" in said
+    assert str(tmp_path) not in said
+    assert "memfd" not in said
+
+
+@pytest.mark.req("W42")
+async def test_a_program_has_a_low_priority_and_some_time_of_the_processor(
+    sandbox: Sandbox, folder: Path
+) -> None:
+    limited = msgspec.structs.replace(sandbox, limits=ProgramLimits(cpu_s=1))
+    said = (await shell(sandbox, "nice; ulimit -t", folder)).output
+    ended = await shell(limited, "trap '' XCPU; while :; do :; done", folder)
+
+    assert said == f"{min(19, os.nice(0) + 10)}\n3600\n"
+    assert (ended.code, ended.seconds < 15) == (137, True)
 
 
 @pytest.mark.req("W42")
