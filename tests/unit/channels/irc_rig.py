@@ -116,6 +116,7 @@ async def irc_rig(
         make_id=make_id,
         media=MediaCache(folder / "media", client),
         state=memory_state("irc"),
+        rows=MANIFEST.rows,
     )
     channel = IrcChannel(setup, read(setup.settings), sleep=nap)
     rig = Rig(irc, channel, Inbox(), naps, clock)

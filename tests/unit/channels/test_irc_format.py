@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.contrib.irc.format import as_runs, plain_of, render
+from hermes.contrib.irc.format import as_runs, marks_of, plain_of
 from hermes.contrib.irc.line_cuts import PAYLOAD_BYTES, measure, payloads_of, read_markup, room_for
 from hermes.message.markup.model import CodeBlock, Paragraph, Text
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
+from hermes.plugins.manifest import load_manifest
 
 AWKWARD = st.text(
     alphabet=st.sampled_from(
@@ -19,6 +20,13 @@ AWKWARD = st.text(
     ),
     max_size=400,
 )  # fmt: skip
+
+MARKS = marks_of(load_manifest("hermes.contrib.irc").markup, styled=True)
+
+
+def render(markdown: str) -> str:
+    """Return a text as IRC shows it, however long its lines are."""
+    return "\n".join(map(MARKS.line, as_runs(parse(markdown), MARKS)))
 
 
 @pytest.mark.req("W10")
@@ -44,14 +52,14 @@ AWKWARD = st.text(
     ],
 )
 def test_what_each_mark_becomes(markdown: str, shown: str) -> None:
-    assert render(parse(markdown)) == shown
+    assert render(markdown) == shown
 
 
 @pytest.mark.req("W10")
 def test_what_a_line_would_take_for_more_than_text_is_gone() -> None:
     text = "hi\r\nQUIT :bye\x00\x01DCC SEND x\x01 \x02b \x0304red\u2028"
     document = (Paragraph((Text(text),)), CodeBlock("\x01a\tb\r\x00"))
-    payloads = payloads_of(as_runs(document))
+    payloads = payloads_of(as_runs(document, MARKS), MARKS)
     assert payloads == ("hi", "QUIT :byeDCC SEND x b 04red", "\x11a    b")
 
 
@@ -60,10 +68,10 @@ def test_what_a_line_would_take_for_more_than_text_is_gone() -> None:
 @given(AWKWARD, st.integers(64, PAYLOAD_BYTES))
 @pytest.mark.quality("lines by bytes")
 def test_every_line_fits_and_nothing_is_lost(text: str, room: int) -> None:
-    lines = read_markup(text)
-    whole = "".join(said for line in lines for _, said in line)
+    lines = read_markup(text, MARKS)
+    whole = "".join(run.text for line in lines for run in line)
 
-    payloads = payloads_of(lines, room)
+    payloads = payloads_of(lines, MARKS, room)
 
     assert all(0 < len(payload.encode()) <= room for payload in payloads)
     assert not any(re.search(r"[\r\n\x00\x01]", payload) for payload in payloads)
@@ -75,7 +83,7 @@ def test_every_line_fits_and_nothing_is_lost(text: str, room: int) -> None:
 @pytest.mark.parametrize("before", range(8))
 def test_no_character_is_torn(cluster: str, before: int) -> None:
     text = "x" * before + cluster * 60
-    payloads = payloads_of(read_markup(text), 100)
+    payloads = payloads_of(read_markup(text, MARKS), MARKS, 100)
 
     assert "".join(payloads) == text
     assert all(len(payload.removeprefix("x" * before)) % len(cluster) == 0 for payload in payloads)
@@ -84,7 +92,7 @@ def test_no_character_is_torn(cluster: str, before: int) -> None:
 
 @pytest.mark.req("W19")
 def test_a_style_goes_on_in_the_next_line_and_words_stay_whole() -> None:
-    payloads = payloads_of(read_markup("**" + "word " * 40 + "word**"), 64)
+    payloads = payloads_of(read_markup("**" + "word " * 40 + "word**", MARKS), MARKS, 64)
     assert {payload[0] for payload in payloads} == {"\x02"}
     assert set(" ".join(map(plain_of, payloads)).split()) == {"word"}
 
@@ -93,10 +101,10 @@ def test_a_style_goes_on_in_the_next_line_and_words_stay_whole() -> None:
 def test_a_reply_is_parted_into_messages_of_a_few_lines() -> None:
     text = "\n\n".join([*(f"line {number}" for number in range(14)), "x" * 1500])
     limit = 5 * PAYLOAD_BYTES
-    chunks = split(text, limit=limit, measure=measure)
+    chunks = split(text, limit=limit, measure=lambda text: measure(text, MARKS))
 
-    assert [len(payloads_of(read_markup(chunk))) for chunk in chunks] == [5, 5, 4, 5]
-    assert measure("short") == PAYLOAD_BYTES
+    assert [len(payloads_of(read_markup(chunk, MARKS), MARKS)) for chunk in chunks] == [5, 5, 4, 5]
+    assert measure("short", MARKS) == PAYLOAD_BYTES
 
 
 @pytest.mark.req("W10")

@@ -2,11 +2,13 @@
 
 import pytest
 
+from hermes.contrib.irc.format import marks_of
 from hermes.contrib.irc.inbound import IrcIdentity
 from hermes.contrib.irc.outbound import REFUSALS, check_target, is_about, letter_of, refusal_of
 from hermes.contrib.irc.wire import IrcLine
 from hermes.errors import DeliveryRejected, FailureClass, NotDelivered
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
+from hermes.plugins.manifest import load_manifest
 from hermes.ports.channel import Delivery, Target
 
 ME = IrcIdentity(nick="hermes", names=("hermes",), connection="c1", since=0.0)
@@ -14,8 +16,9 @@ ME = IrcIdentity(nick="hermes", names=("hermes",), connection="c1", since=0.0)
 
 def payloads(*parts: Part, target: str = "#lab", styled: bool = True) -> tuple[str, ...]:
     place = Target(platform="irc", account="default", chat_id=target)
+    marks = marks_of(load_manifest("hermes.contrib.irc").markup, styled=styled)
     delivery = Delivery(id="o", target=place, parts=parts, key="k")
-    return letter_of(delivery, target, me=ME, styled=styled).payloads
+    return letter_of(delivery, target, me=ME, marks=marks).payloads
 
 
 @pytest.mark.req("W10")

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from hermes.contrib.irc.client import open_socket
+from hermes.contrib.irc.format import marks_of
 from hermes.contrib.irc.inbound import PLATFORM, IrcIdentity
 from hermes.contrib.irc.intake import IrcIntake
 from hermes.contrib.irc.line_cuts import measure
@@ -26,6 +27,8 @@ from hermes.errors import (
     HermesError,
     NotDelivered,
 )
+from hermes.message.markup.conversion import converted
+from hermes.message.parts import text_of
 from hermes.ports.channel import Accept, Capabilities, ChatInfo, Delivery, Receipt, Target
 from hermes.ports.channel_setup import ChannelSetup
 from hermes.ports.directory import ChatEntry
@@ -43,6 +46,7 @@ class IrcChannel:
     ) -> None:
         self._setup = setup
         self._settings = settings
+        self._marks = marks_of(setup.rows.markup, styled=settings.formatting)
         self._sleep = sleep
         self._intake = IrcIntake(setup.clock, sleep=sleep, gather_s=settings.gather_s)
         self._session: IrcSession | None = None
@@ -134,7 +138,11 @@ class IrcChannel:
         if session is None:
             raise NotDelivered("irc is not connected", FailureClass.SERVICE_UNAVAILABLE)
         target = await self._address(delivery.target.chat_id, session)
-        letter = letter_of(delivery, target, me=session.me, styled=self._settings.formatting)
+        me, marks = session.me, self._marks
+        letter = await converted(
+            lambda: letter_of(delivery, target, me=me, marks=marks),
+            chars=len(text_of(delivery.parts)),
+        )
         sent_as = await session.sender.send(letter)
         return Receipt(sent_as or self._setup.make_id("irc"))
 
@@ -188,7 +196,7 @@ class IrcChannel:
 
     def measure(self, text: str) -> int:
         """Return the size of a Markdown text in lines, as bytes."""
-        return measure(text, styled=self._settings.formatting)
+        return measure(text, self._marks)
 
     def _live(self) -> IrcSession:
         if self._session is None:

@@ -8,10 +8,11 @@ restart: `PAYLOAD_BYTES` fits into every line, and `measure` counts in it.
 from itertools import groupby
 from typing import Final
 
-from hermes.contrib.irc.format import CODES, Runs, Style, as_runs, clean, encode
+from hermes.contrib.irc.format import as_runs, clean
 from hermes.contrib.irc.wire import LINE_BYTES
 from hermes.message.graphemes import cut_before
-from hermes.message.markup.model import Document
+from hermes.message.markup.dialect import PLAIN, Line, Run
+from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 
 PAYLOAD_BYTES: Final = 350
@@ -29,51 +30,49 @@ def room_for(target: str, *, nick: str, prefix: str = "", command: str = "PRIVMS
     return max(_SHORTEST, min(PAYLOAD_BYTES, LINE_BYTES - around - rest))
 
 
-def read_markup(text: str, *, styled: bool = True) -> list[Runs]:
+def read_markup(text: str, marks: Marks) -> list[Line]:
     """Return a reply's Markdown as lines; a text of definitions only is returned as plain text."""
-    document: Document = parse(text)
-    lines = as_runs(document) or [[(Style.PLAIN, clean(line))] for line in text.split("\n")]
-    lines = [line for line in lines if any(said.strip() for _, said in line)]
-    return lines if styled else [[(Style.PLAIN, said) for _, said in line] for line in lines]
+    lines = as_runs(parse(text), marks) or [[Run(clean(line))] for line in text.split("\n")]
+    return [line for line in lines if any(run.text.strip() for run in line)]
 
 
-def payloads_of(lines: list[Runs], room: int = PAYLOAD_BYTES) -> tuple[str, ...]:
+def payloads_of(lines: list[Line], marks: Marks, room: int = PAYLOAD_BYTES) -> tuple[str, ...]:
     """Return the texts of the lines to send."""
-    return tuple(piece for line in lines for piece in _folded(line, room))
+    return tuple(piece for line in lines for piece in _folded(line, marks, room))
 
 
-def measure(text: str, *, styled: bool = True) -> int:
+def measure(text: str, marks: Marks) -> int:
     """Return the size of a Markdown text: the bytes of a line times its number of lines."""
-    return PAYLOAD_BYTES * len(payloads_of(read_markup(text, styled=styled)))
+    return PAYLOAD_BYTES * len(payloads_of(read_markup(text, marks), marks))
 
 
-def _folded(line: Runs, room: int) -> list[str]:
-    text = "".join(said for _, said in line)
-    styles = [style for style, said in line for _ in said]
+def _folded(line: Line, marks: Marks, room: int) -> list[str]:
+    text = "".join(run.text for run in line)
+    looks = [run.look for run in line for _ in run.text]
     pieces: list[str] = []
     start = 0
     while start < len(text):
-        end = start + _cut(text[start:], styles[start:], room=room)
+        end = start + _cut(text[start:], looks[start:], marks, room=room)
         piece = text[start:end].rstrip(" ")
         if piece:
-            pieces.append(encode(_grouped(piece, styles[start:end])))
+            pieces.append(marks.line(_grouped(piece, looks[start:end])))
         start = end
         while pieces and start < len(text) and text[start] == " ":
             start += 1
     return pieces
 
 
-def _grouped(text: str, styles: list[Style]) -> Runs:
-    pairs = zip(styles, text, strict=False)
+def _grouped(text: str, looks: list[int]) -> Line:
+    pairs = zip(looks, text, strict=False)
     return [
-        (style, "".join(char for _, char in same))
-        for style, same in groupby(pairs, key=lambda pair: pair[0])
+        Run("".join(char for _, char in same), look)
+        for look, same in groupby(pairs, key=lambda pair: pair[0])
     ]
 
 
-def _cut(text: str, styles: list[Style], *, room: int) -> int:
+def _cut(text: str, looks: list[int], marks: Marks, *, room: int) -> int:
     """Return how many characters of a text go into a line."""
-    most = _most(text, styles, room)
+    most = _most(text, looks, marks, room=room)
     if most == len(text):
         return most
     if text[most] == " ":
@@ -85,14 +84,14 @@ def _cut(text: str, styles: list[Style], *, room: int) -> int:
     return max(1, cut_before(text, most))
 
 
-def _most(text: str, styles: list[Style], room: int) -> int:
-    size, worn = 0, Style.PLAIN
+def _most(text: str, looks: list[int], marks: Marks, *, room: int) -> int:
+    size, worn = 0, PLAIN
     for number, char in enumerate(text):
-        style = styles[number]
+        look = looks[number]
         size += len(char.encode("utf-8", "replace"))
-        if style != worn:
-            size += sum(1 for one in CODES if (style ^ worn) & one)
-            worn = style
+        if look != worn:
+            size += marks.codes(look ^ worn)
+            worn = look
         if size > room:
             return max(1, number)
     return len(text)

@@ -5,11 +5,13 @@ from typing import Final
 
 import msgspec
 
-from hermes.contrib.irc.format import Style, clean
+from hermes.contrib.irc.format import clean
 from hermes.contrib.irc.inbound import IrcIdentity
 from hermes.contrib.irc.line_cuts import payloads_of, read_markup, room_for
 from hermes.contrib.irc.wire import IrcLine, fold
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, NotDelivered
+from hermes.message.markup.dialect import Run
+from hermes.message.markup.marks import Marks
 from hermes.message.parts import AudioPart, FilePart, ImagePart, text_of
 from hermes.ports.channel import Delivery
 
@@ -70,14 +72,14 @@ def check_target(target: str) -> str:
     return target
 
 
-def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, styled: bool) -> IrcMessage:
+def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, marks: Marks) -> IrcMessage:
     """Return the lines of a delivery; raise for an attachment that has no address."""
     room = room_for(check_target(target), nick=me.nick, prefix=me.prefix)
     text = text_of(delivery.parts)
     is_action = text.startswith(_ACTION) and "\n" not in text.strip()
-    lines = read_markup(text.removeprefix(_ACTION) if is_action else text, styled=styled)
-    lines += [[(Style.PLAIN, clean(address))] for address in _addresses(delivery)]
-    payloads = payloads_of(lines, room - _ACTION_AROUND if is_action else room)
+    lines = read_markup(text.removeprefix(_ACTION) if is_action else text, marks)
+    lines += [[Run(clean(address))] for address in _addresses(delivery)]
+    payloads = payloads_of(lines, marks, room - _ACTION_AROUND if is_action else room)
     if is_action:
         payloads = tuple(f"\x01ACTION {payload}\x01" for payload in payloads)
     if not payloads:

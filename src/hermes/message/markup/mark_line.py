@@ -69,7 +69,7 @@ class LineMarks:
             return run.text
         if run.look & CODE and CODE in self.pairs:
             return self.everywhere(run.text)
-        if run.url and self.opening:
+        if run.url:
             return self._in_words(run.text)
         text = self.row.start + run.text if starts and _OPENS_LINE.match(run.text) else run.text
         if not (self.row.escaped or risky):

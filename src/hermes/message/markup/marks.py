@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+import msgspec
+
 from hermes.message.markup.dialect import (
     BOLD,
     CODE,
@@ -175,10 +177,14 @@ class Marks:
     def _paragraph(self, spans: Iterable[Span], look: int) -> list[Line]:
         lines: list[Line] = [[]]
         for run in self._runs(spans, look):
-            if run.text == "\n":
-                lines.append([])
-            elif run.text:
+            if "\n" not in run.text:
                 lines[-1].append(run)
+                continue
+            first, *others = (
+                msgspec.structs.replace(run, text=text) for text in run.text.split("\n")
+            )
+            lines[-1].append(first)
+            lines += [[other] for other in others]
         return lines
 
     def _runs(self, spans: Iterable[Span], look: int) -> list[Run]:
@@ -224,12 +230,20 @@ class Marks:
         elif self.row.link_is_plain:
             yield Run(said, PLAIN, url)
         else:
+            words = [msgspec.structs.replace(run, text=run.text.replace("\n", " ")) for run in runs]
+            if not self._words.opening:
+                yield from words
+                yield _mark(self._words.mark(url, opens=False))
+                return
             inside = [not (run.look & CODE and self._is_alone(run.text)) for run in runs]
-            for run, is_inside in zip(runs, inside, strict=True):
-                text = " " if run.text == "\n" else run.text
-                yield Run(text, run.look, url if is_inside else "")
+            for run, is_inside in zip(words, inside, strict=True):
+                yield msgspec.structs.replace(run, url=url) if is_inside else run
             if not any(inside):
                 yield Run(f" ({url})", look)
+
+    def codes(self, look: int) -> int:
+        """Return how many codes a change of these styles takes, where codes toggle."""
+        return len(self._words.styles[look])
 
     def line(self, line: Iterable[Run]) -> str:
         """Return a line in this dialect."""
