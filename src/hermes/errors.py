@@ -46,6 +46,7 @@ HermesError
 ├── DeliveryError           a reply could not be sent
 │   ├── NotDelivered        not sent for certain; may be retried
 │   ├── DeliveryRejected    the platform refuses it for good
+│   │   └── ReplyClosed     the message that it answers can no longer be answered; nothing was sent
 │   └── DeliveryUnknown     the request was sent, its answer was lost
 ├── NetError                a wire call failed; its text holds no path, query or credential
 │   ├── AddressRefused      the address may not be fetched; nothing was sent
@@ -487,6 +488,12 @@ class DeliveryRejected(DeliveryError):
     """The platform refused the message for good."""
 
     code = "delivery_rejected"
+
+
+class ReplyClosed(DeliveryRejected):
+    """The platform takes no more replies to the message that this one answers; nothing was sent."""
+
+    code = "reply_closed"
 
 
 class DeliveryUnknown(DeliveryError):

@@ -519,6 +519,93 @@ async def test_what_came_back_after_it_was_sent_is_a_dead_letter_once(rig) -> No
     assert await _come_back(rig, name="nobody's") is None
 
 
+async def arrive(rig, name: str, chunk: int = 0, *, shown: str = "x9", fresh: bool = False):
+    return await rig.outbox.arrived(
+        name,
+        platform="memory",
+        chunk=chunk,
+        is_fresh=fresh,
+        platform_message_id=shown,
+        at=rig.clock.now(),
+    )
+
+
+@pytest.mark.req("J17", "A28")
+@pytest.mark.parametrize("state", ["unknown", "held", "crashed", "sending", "retry"])
+async def test_late_proof_settles_what_was_on_the_wire_once(rig, state: str) -> None:
+    now = rig.clock.now()
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=now, last=True)
+    if state in ("unknown", "held"):
+        await rig.outbox.unknown("a1", at=now)
+    if state == "crashed":
+        await rig.recover()
+    if state == "held":
+        await rig.outbox.hold("a1", at=now)
+    if state == "retry":
+        await rig.outbox.retry("a1", at=now, failure="rate_limited", counts=False)
+
+    settled = [await arrive(rig, "a1") is not None for _ in range(2)]
+
+    row = await rig.row("a1")
+    assert settled == [True, False]
+    assert (row.state, row.chunk, row.platform_message_id, row.ended_at) == ("sent", 1, "x9", now)
+    assert [one.then for one in row.story] == {
+        "sending": [],
+        "crashed": ["unknown", "arrived"],
+    }.get(state, ["arrived"])
+    assert await rig.outbox.unsettled("memory") == ()
+
+
+@pytest.mark.req("J17")
+async def test_late_proof_of_a_chunk_lets_the_next_one_go(rig) -> None:
+    now = rig.clock.now()
+    await rig.commit("a1")
+    await rig.outbox.sending("a1", chunk=0, at=now, last=False)
+    await rig.outbox.unknown("a1", at=now)
+
+    await arrive(rig, "a1")
+
+    row = await rig.row("a1")
+    assert (row.state, row.chunk, row.platform_message_id) == ("pending", 1, "x9")
+    assert await due(rig) == ["a1"]
+
+
+@pytest.mark.req("J17")
+async def test_late_proof_of_another_send_settles_nothing(rig) -> None:
+    now = rig.clock.now()
+    for name in ("never", "lost", "dead"):
+        await rig.commit(name, chat=name)
+    for name in ("lost", "dead"):
+        await rig.outbox.sending(name, chunk=0, at=now, last=True)
+    await rig.outbox.unknown("lost", at=now)
+    await rig.outbox.dead("dead", failure="rejected", at=now)
+
+    told = [
+        await arrive(rig, "nobody's"),
+        await arrive(rig, "never"),
+        await arrive(rig, "dead"),
+        await arrive(rig, "lost", 1),
+        await arrive(rig, "lost", fresh=True),
+    ]
+
+    assert told == [None] * 5
+    assert (await rig.row("lost")).state == "unknown"
+
+
+@pytest.mark.req("J16", "J17")
+async def test_late_proof_of_a_preview_gives_its_id_so_that_it_is_edited(rig) -> None:
+    await preview(rig, "a1")
+    await rig.recover()
+    shown = await arrive(rig, "a1") is not None
+    before = await rig.row("a1")
+    await rig.commit("a1")
+
+    row = await rig.row("a1")
+    assert (shown, before.state, before.platform_message_id) == (True, "preview", "x9")
+    assert (row.state, row.chunk, row.platform_message_id) == ("pending", 0, "x9")
+
+
 async def _come_back(rig, *, name: str = "a", platform: str = "memory") -> str | None:
     return await rig.outbox.returned(
         name,

@@ -20,11 +20,11 @@ from hermes.config.chat_settings import RateSettings
 from hermes.errors import ConfigurationError, HermesError
 from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
-from hermes.outbox.returns import take_returns
+from hermes.outbox.returns import take_arrivals, take_returns
 from hermes.plugins.faults import fault_text
 from hermes.plugins.manifest import ManifestFile, manifests_in, read_settings
 from hermes.plugins.registry import Platform, Registry
-from hermes.ports.channel import Capabilities, Channel, TellReturned
+from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
 from hermes.ports.channel_state import ChannelState, PlatformState
 from hermes.ports.clock import Clock
@@ -90,6 +90,7 @@ async def make_push_channels(
                 clock=clock,
                 media_cache=media_cache,
                 returned=take_returns(name, outbox, clock=clock),
+                arrived=take_arrivals(name, outbox, clock=clock),
             )
         except HermesError as error:
             return _unusable(name, str(error), registry)
@@ -115,6 +116,7 @@ def make_one(
     clock: Clock,
     media_cache: MediaFiles,
     returned: TellReturned | None = None,
+    arrived: TellArrived | None = None,
 ) -> Channel:
     """Return the channel of one platform of the settings; raise `ConfigurationError`."""
     with _channel_code(name):
@@ -137,6 +139,7 @@ def make_one(
                 state=state,
                 webhook_url=_webhook_url(settings, name),
                 returned=returned,
+                arrived=arrived,
                 rows=platform.manifest.rows,
                 ca_bundle=str(settings.net.ca_bundle or ""),
                 ipv4_only=settings.ipv4_only,

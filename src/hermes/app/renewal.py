@@ -16,7 +16,7 @@ from hermes.app.platforms import make_one
 from hermes.config import Settings
 from hermes.control.status import ChannelStatus
 from hermes.net.client import HttpClient
-from hermes.outbox.returns import take_returns
+from hermes.outbox.returns import take_arrivals, take_returns
 from hermes.plugins.registry import Registry
 from hermes.ports.channel import Channel, WebhookChannel
 from hermes.ports.channel_setup import MediaFiles
@@ -56,6 +56,7 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
             clock=self.clock,
             media_cache=self.media_cache,
             returned=take_returns(platform, self.outbox, clock=self.clock),
+            arrived=take_arrivals(platform, self.outbox, clock=self.clock),
         )
         self.channels[platform] = channel
         if isinstance(channel, WebhookChannel):

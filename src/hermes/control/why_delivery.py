@@ -22,6 +22,7 @@ _THEN = {
     "repeated": "sent once more, marked as possibly a repeat",
     "resent": "sent again so that it stands there once",
     "found": "found there: it had arrived",
+    "arrived": "the platform said that it had arrived",
     "not_there": "it is not there, so it is sent again",
     "held": "left to the operator, because it may have arrived",
     "anew": "sent as a new message, because the one that showed it cannot be changed",
@@ -85,7 +86,7 @@ def attempts_of(row: DeliveryRecord) -> int:
     """Return how often a delivery was sent, the one that went through or is on the wire included."""
     if row.sending_at is None and not row.failed:
         return 0
-    was_found = any(note.then == "found" for note in row.story)
+    was_found = any(note.then in ("found", "arrived") for note in row.story)
     is_one_more = row.state in {DeliveryState.SENT, DeliveryState.SENDING} and not was_found
     return row.failed + int(is_one_more)
 

@@ -13,6 +13,7 @@ from hermes.errors import (
     DeliveryRejected,
     FailureClass,
     GuardFailed,
+    ReplyClosed,
     StoreError,
     TryLater,
 )
@@ -37,7 +38,7 @@ from hermes.outbox.intervals import OutboxTiming
 from hermes.outbox.live_previews import LivePreviews
 from hermes.outbox.posted_messages import end_of, is_edit, is_in_doubt, leftovers, posted_id_of
 from hermes.outbox.rates import RateGate
-from hermes.outbox.reply_handles import ReplyClosed, ReplyHandles
+from hermes.outbox.reply_handles import ReplyHandles
 from hermes.ports.channel import Delivery, Receipt
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord, OutboxStore
@@ -94,7 +95,7 @@ class Attempts:
             record = msgspec.structs.replace(record, fresh=True)
         while record.chunk < end:
             if is_in_doubt(record):
-                await self._mark_sending(record)
+                await self._mark_sending(record, last=self.is_last(record, chunks))
                 return await self.end(record, Lost())
             if self._is_shown(record, chunks):
                 record = await self._skip(record, chunks)
@@ -123,12 +124,12 @@ class Attempts:
         reason = self.unsendable(record, chunks)
         return None if reason is None else Dead(reason)
 
-    async def _mark_sending(self, record: DeliveryRecord) -> None:
+    async def _mark_sending(self, record: DeliveryRecord, *, last: bool) -> None:
         is_stopped = record.stopped_by is not None
         at = self.clock.now()
         most = self.wire.max_messages
         await self.store.sending(
-            record.id, chunk=record.chunk, at=at, is_stopped=is_stopped, most=most
+            record.id, chunk=record.chunk, at=at, is_stopped=is_stopped, most=most, last=last
         )
 
     def _is_stale(self, record: DeliveryRecord) -> bool:
@@ -151,8 +152,9 @@ class Attempts:
 
     async def _skip(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> DeliveryRecord:
         """Write that the current chunk is already posted as it should be; nothing is sent."""
-        await self._mark_sending(record)
-        await self.arrived(record, posted_id_of(record) or "", last=self.is_last(record, chunks))
+        last = self.is_last(record, chunks)
+        await self._mark_sending(record, last=last)
+        await self.arrived(record, posted_id_of(record) or "", last=last)
         return next_chunk(record)
 
     async def _take_back(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> None:
@@ -160,7 +162,7 @@ class Attempts:
         if not await self._delete_unused(record, chunks):
             return
         at_last = msgspec.structs.replace(record, chunk=len(chunks) - 1)
-        await self.keep(record, lambda: self._mark_sending(at_last))
+        await self.keep(record, lambda: self._mark_sending(at_last, last=True))
         await self.arrived(at_last, "", last=True)
 
     async def _delete_unused(self, record: DeliveryRecord, chunks: tuple[Chunk, ...]) -> bool:
@@ -236,6 +238,7 @@ class Attempts:
                 record,
                 entry,
                 call=lambda: self._call(record, chunk, editing=editing, handle=handle),
+                last=self.is_last(record, chunks),
             )
         except DeliveryError as error:
             return self._judge(record, error, chunk=chunk, entry=entry, editing=editing)
@@ -247,12 +250,17 @@ class Attempts:
         return record.chunk + 1 == len(chunks) and not leftovers(record, chunks)
 
     async def on_wire(
-        self, record: DeliveryRecord, entry: Pass, *, call: Callable[[], Awaitable[str]]
+        self,
+        record: DeliveryRecord,
+        entry: Pass,
+        *,
+        call: Callable[[], Awaitable[str]],
+        last: bool,
     ) -> str:
         """Mark the row as sending, make the call and report the result to the breaker."""
         failed: bool | None = None
         try:
-            await self._mark_sending(record)
+            await self._mark_sending(record, last=last)
             try:
                 sent_as = await call()
                 failed = False
@@ -420,7 +428,8 @@ class Attempts:
             try:
                 await write()
             except GuardFailed:
-                log.warning("outbox.row_moved", delivery=record.id, message=record.message_id)
+                # Such as by a platform that has said already that it arrived.
+                log.info("outbox.row_moved", delivery=record.id, message=record.message_id)
             except (StoreError, TryLater) as error:
                 log.warning("outbox.store_busy", delivery=record.id, error=error.code)
                 await self._sleep(self.timing.store_pause_s)

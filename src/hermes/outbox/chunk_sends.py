@@ -142,6 +142,11 @@ def sent_under(key: str) -> tuple[str, int] | None:
     return None if found is None else (found[1], int(found[2]))
 
 
+def is_fresh_key(key: str) -> bool:
+    """Return whether a key is that of a chunk that was sent again as a new message."""
+    return key.endswith(_FRESH)
+
+
 def compose(record: DeliveryRecord, chunk: Chunk, *, handle: ReplyHandle | None = None) -> Delivery:
     """Return the send of the row's current chunk."""
     parts = chunk

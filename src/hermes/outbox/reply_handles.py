@@ -4,16 +4,12 @@ A use of the handle is on disk before the send; a retry of the same send is the 
 store, which counts, and the sends, which end with `ReplyClosed` if the handle is used up or too old.
 """
 
-from hermes.errors import DeliveryRejected, FailureClass
+from hermes.errors import FailureClass, ReplyClosed
 from hermes.message.event import ReplyHandle
 from hermes.outbox.channel_calls import ChannelCalls
 from hermes.ports.channel import Capabilities
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord, HandleUse, OutboxStore
-
-
-class ReplyClosed(DeliveryRejected):
-    """The platform takes no more replies to the message: nothing was sent."""
 
 
 def closed_reason(use: HandleUse, able: Capabilities, *, now: float) -> str | None:

@@ -6,7 +6,7 @@
 import msgspec
 import structlog
 
-from hermes.errors import DeliveryError, DeliveryRejected, FailureClass
+from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, ReplyClosed
 from hermes.message.event import ReplyHandle
 from hermes.message.parts import text_of
 from hermes.outbox.attempt import Attempts
@@ -16,7 +16,6 @@ from hermes.outbox.chunk_sends import Chunk, key_of
 from hermes.outbox.delivery_notes import failed_note, settled_note
 from hermes.outbox.marks import EDIT_REJECTED, NOT_THERE, POSSIBLE_REPEAT
 from hermes.outbox.posted_messages import end_of, is_in_doubt, posted_id_of
-from hermes.outbox.reply_handles import ReplyClosed
 from hermes.outbox.unknown_policy import Settlement, resend_delay, settle
 from hermes.ports.channel import Receipt
 from hermes.ports.outbox import DeliveryNote, DeliveryRecord
@@ -177,6 +176,7 @@ class UnknownWorker:
                 record,
                 entry,
                 call=lambda: self._call(record, chunk, posted_id=posted_id, handle=handle),
+                last=attempts.is_last(record, chunks),
             )
         except _EditRefused as error:
             takes_key = attempts.wire.capabilities.key_window_s > 0

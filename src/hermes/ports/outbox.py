@@ -30,7 +30,7 @@ class DeliveryNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     `failure` is its class and `why` what the platform said, without secrets. `then` is what
     follows: again (at once or in seconds), later, waits (for its channel), unknown, repeated,
-    resent, found, not_there, held, again, no_file, stopped, dead, replay, drop or lapsed; `until` is
+    resent, found, arrived, not_there, held, again, no_file, stopped, dead, replay, drop or lapsed; `until` is
     when. Where
     nothing was sent, `tried` is false. `chunk` counts the messages of the reply.
     """
@@ -142,10 +142,11 @@ class OutboxStore(Protocol):
         at: float,
         is_stopped: bool = False,
         most: int | None = None,
+        last: bool = False,
     ) -> None:
         """Mark a chunk as being on the wire, before the wire call.
 
-        `most` is kept with the first. Raises `GuardFailed` if the person stopped the delivery and the caller does not know it.
+        `most` is kept with the first, and whether the chunk is the `last`. Raises `GuardFailed` if the person stopped the delivery and the caller does not know it.
         """
         ...
 
@@ -205,6 +206,23 @@ class OutboxStore(Protocol):
 
         Sent again, it begins with the chunk that came back. None if the platform has no such
         delivery, or it is among the dead letters already.
+        """
+        ...
+
+    async def arrived(
+        self,
+        delivery_id: str,
+        *,
+        platform: str,
+        chunk: int,
+        is_fresh: bool,
+        platform_message_id: str,
+        at: float,
+    ) -> str | None:
+        """Settle a chunk of which the platform says later that it arrived; return the message's id.
+
+        `is_fresh` if it was sent as a new message, under a key of its own. None if the platform has no
+        such delivery on its way, or the chunk is settled already.
         """
         ...
 

@@ -30,6 +30,7 @@ class MemoryOutboxStore:
         self._clock = clock
         self._rows: dict[str, DeliveryRecord] = {}
         self._held: set[str] = set()
+        self._last: dict[str, bool] = {}
         self._fences: dict[str, int] = {}
         # By message: its handle, when it came, and the keys of its uses.
         self._handles: dict[str, tuple[ReplyHandle, float, list[str]]] = {}
@@ -155,12 +156,14 @@ class MemoryOutboxStore:
         at: float,
         is_stopped: bool = False,
         most: int | None = None,
+        last: bool = False,
     ) -> None:
         """Mark a chunk as being sent, before the platform call."""
         row = self._expect(delivery_id, {*_HOLDS_BACK, State.UNKNOWN})
         if row.stopped_by is not None and not is_stopped:
             raise GuardFailed(f"delivery {delivery_id} was stopped; read it again")
         begun = row.most if row.most is not None else most
+        self._last[delivery_id] = last
         self._put(row, state=State.SENDING, chunk=chunk, sending_at=at, most=begun)
 
     async def chunk_sent(
@@ -263,6 +266,47 @@ class MemoryOutboxStore:
             chunk=min(row.chunk, chunk),
             platform_message_id=first,
         )
+        return row.message_id
+
+    async def arrived(
+        self,
+        delivery_id: str,
+        *,
+        platform: str,
+        chunk: int,
+        is_fresh: bool,
+        platform_message_id: str,
+        at: float,
+    ) -> str | None:
+        """Settle a chunk of which the platform says later that it arrived; return the message's id."""
+        row = self._rows.get(delivery_id)
+        if row is None or row.target.platform != platform or row.chunk != chunk:
+            return None
+        was_sent = row.sending_at is not None or row.state is State.UNKNOWN
+        is_same = (row.fresh or row.failure == "edit_rejected") == is_fresh
+        if row.state not in {*_HOLDS_BACK, State.UNKNOWN} or not was_sent or not is_same:
+            return None
+        self._held.discard(delivery_id)
+        told = DeliveryNote(at=at, then="arrived", tried=False, chunk=chunk)
+        note = None if row.state is State.SENDING else told
+        first = row.platform_message_id or platform_message_id
+        shown = State.PREVIEW if row.parts is None else State.PENDING
+        if chunk == 0 and row.sending_at is None:
+            self._put(row, note, state=shown, failure=None, platform_message_id=first)
+        elif 0 < chunk <= len(row.more) and row.more[chunk - 1] is None:
+            more = (*row.more[: chunk - 1], platform_message_id, *row.more[chunk:])
+            self._put(row, note, state=shown, failure=None, more=more)
+        else:
+            is_last = self._last[delivery_id]
+            self._put(
+                row,
+                note,
+                state=State.SENT if is_last else State.PENDING,
+                chunk=chunk + 1,
+                failure=None,
+                platform_message_id=first,
+                ended_at=at if is_last else None,
+            )
         return row.message_id
 
     async def expire(self, before: float, *, served: Sequence[str], at: float) -> int:

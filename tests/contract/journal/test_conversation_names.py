@@ -52,7 +52,15 @@ def take_back(home: Path) -> None:
             db.execute(f"DROP INDEX {index}")
         for column in ("content_key", "handle_used"):
             db.execute(f"ALTER TABLE inbox DROP COLUMN {column}")
-        for column in ("owner", "more", "stopped_by", "most", "handle_key", "handle_number"):
+        for column in (
+            "owner",
+            "more",
+            "stopped_by",
+            "most",
+            "handle_key",
+            "handle_number",
+            "last",
+        ):
             db.execute(f"ALTER TABLE outbox DROP COLUMN {column}")
         db.execute("ALTER TABLE outbox ADD COLUMN more TEXT NOT NULL DEFAULT '[]'")
         db.execute("ALTER TABLE credentials DROP COLUMN seen_at")

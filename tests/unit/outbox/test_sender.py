@@ -289,9 +289,12 @@ class SlowStore(MemoryOutboxStore):
         at: float,
         is_stopped: bool = False,
         most: int | None = None,
+        last: bool = False,
     ) -> None:
         await self.ready.wait()
-        await super().sending(delivery_id, chunk=chunk, at=at, is_stopped=is_stopped, most=most)
+        await super().sending(
+            delivery_id, chunk=chunk, at=at, is_stopped=is_stopped, most=most, last=last
+        )
 
 
 @pytest.mark.req("J18")

@@ -140,9 +140,10 @@ class SqlOutbox:
         at: float,
         is_stopped: bool = False,
         most: int | None = None,
+        last: bool = False,
     ) -> None:
         """Mark a chunk as being sent, before the platform call."""
-        how = (self._engine.node, int(is_stopped), most)
+        how = (self._engine.node, int(is_stopped), most, int(last))
         await self._run("sending", delivery_id, chunk, at, *how)
 
     async def chunk_sent(
@@ -212,6 +213,39 @@ class SqlOutbox:
             return str(row[0])
 
         return await self._engine.writer.run("delivery_returned", unit)
+
+    async def arrived(
+        self,
+        delivery_id: str,
+        *,
+        platform: str,
+        chunk: int,
+        is_fresh: bool,
+        platform_message_id: str,
+        at: float,
+    ) -> str | None:
+        """Settle a chunk of which the platform says later that it arrived; return the message's id."""
+
+        async def unit(tx: Tx) -> str | None:
+            found = (delivery_id, platform, chunk, int(is_fresh))
+            row = await tx.row(_SQL["in_doubt"], *found)
+            if row is None:
+                return None
+            message_id, sending_at, more, state = row
+            named = (delivery_id, chunk, platform_message_id)
+            # What a preview posted shows the beginning of the reply only.
+            is_preview = (chunk == 0 and sending_at is None) or (
+                0 < chunk <= more and await tx.changed(_SQL["more_found"], *named) == 1
+            )
+            change = "preview_found" if is_preview else "settled"
+            tx.put(_SQL[change], delivery_id, platform_message_id, *(() if is_preview else (at,)))
+            # Its call has not ended yet: nothing was in doubt.
+            is_news = state != DeliveryState.SENDING
+            note = DeliveryNote(at=at, then="arrived", tried=False, chunk=chunk)
+            await self.stories.tell(tx, delivery_id, note if is_news else None)
+            return str(message_id)
+
+        return await self._engine.writer.run("delivery_arrived", unit)
 
     async def recover(self, tx: Tx, *, node: str, at: float) -> None:
         """Mark what a dead node was sending as unknown, inside the current transaction."""

@@ -341,7 +341,8 @@ CREATE TABLE outbox (
     stopped_by TEXT,
     most INTEGER,
     handle_key TEXT,
-    handle_number INTEGER
+    handle_number INTEGER,
+    last INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX outbox_message ON outbox (message_id);
 CREATE INDEX outbox_open ON outbox (platform, chat_id, seq) WHERE state NOT IN ('sent', 'dead');

@@ -125,7 +125,7 @@ UPDATE outbox SET handle_key = ?2, handle_number = ?3 WHERE id = ?1;
 -- A chunk is on the wire of this node from now on, unless the person stopped the reply unnoticed.
 -- The limit of messages stays the one with which the first began.
 UPDATE outbox SET state = 'sending', chunk = ?2, sending_at = ?3, owner = ?4,
-    most = coalesce(most, ?6)
+    most = coalesce(most, ?6), last = ?7
 WHERE id = ?1 AND state IN ('pending', 'retry', 'unknown', 'sending')
     AND (stopped_by IS NULL OR ?5 = 1)
     AND NOT EXISTS (SELECT 1 FROM nodes WHERE nodes.id = ?4 AND nodes.buried_at IS NOT NULL);
@@ -188,6 +188,31 @@ UPDATE outbox SET state = 'dead', failure = ?3, held = 0, ended_at = ?4, chunk =
     platform_message_id = CASE WHEN ?5 > 0 THEN platform_message_id END
 WHERE id = ?1 AND platform = ?2 AND state NOT IN ('dead', 'preview') AND sending_at IS NOT NULL
 RETURNING message_id;
+
+-- name: in_doubt
+-- What of a delivery may have arrived: whether it is a preview's message whose id is unknown.
+SELECT message_id, sending_at, more, state FROM outbox
+WHERE id = ?1 AND platform = ?2 AND chunk = ?3 AND state IN ('unknown', 'sending', 'retry', 'pending')
+    AND (fresh = 1 OR coalesce(failure, '') = 'edit_rejected') = (?4 = 1)
+    AND (sending_at IS NOT NULL OR state = 'unknown');
+
+-- name: settled
+-- The platform says that the message on the wire arrived.
+UPDATE outbox SET chunk = chunk + 1, platform_message_id = coalesce(platform_message_id, ?2), held = 0,
+    state = CASE WHEN last = 1 THEN 'sent' ELSE 'pending' END, failure = NULL,
+    ended_at = CASE WHEN last = 1 THEN CAST(?3 AS DOUBLE PRECISION) END
+WHERE id = ?1;
+
+-- name: preview_found
+-- The platform says that what began to show a reply arrived: it is edited to show the whole of it.
+UPDATE outbox SET platform_message_id = coalesce(platform_message_id, ?2), held = 0, failure = NULL,
+    state = CASE WHEN body IS NULL THEN 'preview' ELSE 'pending' END
+WHERE id = ?1;
+
+-- name: more_found
+-- As before, of one of its further messages; 0 rows if its id is known.
+UPDATE outbox_more SET platform_message_id = ?3
+WHERE delivery = ?1 AND number = ?2 AND platform_message_id IS NULL;
 
 -- name: story
 -- What is noted of a delivery, and whose key opens it.

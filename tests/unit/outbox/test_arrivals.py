@@ -1,0 +1,65 @@
+"""What a platform says later to have arrived, which nothing else could tell."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from hermes.errors import DeliveryUnknown, FailureClass
+from hermes.outbox.returns import take_arrivals
+from hermes.ports.channel import Arrived
+from hermes.testing.manual_time import settle
+
+LOST = DeliveryUnknown("lost", FailureClass.NETWORK_TIMEOUT)
+
+
+@pytest.mark.req("J17")
+async def test_late_proof_settles_a_lost_answer_before_it_is_sent_again(bench) -> None:
+    bench.reply("d1", "hello")
+    bench.channel.lose_answers("send", 1)
+    await bench.start()
+    assert bench.row("d1").state == "unknown"
+    arrived = take_arrivals("memory", bench.store, clock=bench.time)
+
+    with capture_logs() as logs:
+        for key in ("d1.0", "d1.0", "d9.0", "no key of ours", ""):
+            await arrived(Arrived(key=key, platform_message_id="x1"))
+    for _ in range(4):
+        await bench.time.pass_by(10.0)
+
+    row = bench.row("d1")
+    assert (row.state, row.platform_message_id) == ("sent", "x1")
+    assert [note.then for note in row.story] == ["unknown", "arrived"]
+    assert bench.channel.texts("c1") == ["hello"]
+    assert [one["event"] for one in logs] == ["outbox.arrived"]
+
+
+@pytest.mark.req("J17")
+async def test_proof_that_comes_before_the_answer_leaves_one_message(bench) -> None:
+    bench.platform(max_chars=40)
+    bench.reply("d1", "one one one\n\ntwo two two")
+    arrived = take_arrivals("memory", bench.store, clock=bench.time)
+    bench.channel.hold("c1")
+    await bench.start()
+
+    await arrived(Arrived(key="d1.0", platform_message_id="x1"))
+    bench.channel.let_go("c1")
+    await settle()
+
+    assert bench.channel.texts("c1") == ["one one one", "two two two"]
+    assert (bench.row("d1").state, bench.row("d1").platform_message_id) == ("sent", "x1")
+
+
+@pytest.mark.req("J17")
+async def test_proof_before_a_lost_answer_counts(bench) -> None:
+    bench.reply("d1", "hello")
+    arrived = take_arrivals("memory", bench.store, clock=bench.time)
+    bench.channel.hold("c1")
+    bench.channel.fail("send", LOST)
+    await bench.start()
+
+    await arrived(Arrived(key="d1.0", platform_message_id="x1"))
+    bench.channel.let_go("c1")
+    for _ in range(4):
+        await bench.time.pass_by(10.0)
+
+    assert (bench.row("d1").state, bench.row("d1").story) == ("sent", ())
+    assert bench.channel.calls == [("send", "c1")]
