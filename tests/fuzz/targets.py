@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from hermes.channel_kit.proof import check_proof
 from hermes.channels.email.addresses import MailAddress
 from hermes.channels.email.bounces import Bounce
 from hermes.channels.email.client import MailConnection
@@ -44,8 +45,7 @@ from hermes.channels.telegram.wire import User
 from hermes.channels.web import inbound as web_inbound
 from hermes.channels.webhook.inbound import to_event as webhook_event
 from hermes.channels.webhook.settings import Route
-from hermes.channels.webhook.signatures import SignedCall
-from hermes.channels.webhook.signatures import check as check_signature
+from hermes.channels.webhook.signatures import SignedCall, plain_call, proof_of, signed_call
 from hermes.contrib.irc.inbound import IrcIdentity as IrcMe
 from hermes.contrib.irc.inbound import message_event as irc_event
 from hermes.contrib.irc.roster import NickRoster
@@ -58,6 +58,7 @@ from hermes.message.ids import make_id
 from hermes.message.markup.parse import parse
 from hermes.message.markup.split import split
 from hermes.message.markup.write import write
+from hermes.ports.channel import HttpRequest
 
 _BOT = User(id=1, is_bot=True, first_name="bot", username="b")
 _SECRET = "a secret of some length"
@@ -150,9 +151,12 @@ def signatures(data: bytes) -> None:
     head, _, body = data.partition(b"\r\n\r\n")
     lines = (line.partition(":") for line in head.decode("latin-1").split("\r\n"))
     headers = {name.strip().lower(): value.strip() for name, _, value in lines}
+    call = HttpRequest(method="POST", path="/", query={}, headers=headers, body=body)
     for scheme in _SCHEMES:
         route = msgspec.structs.replace(_ROUTE, scheme=scheme)
-        _refusing(partial(check_signature, route, headers, body, now=1.0))
+        plain = plain_call(route, call)
+        _refusing(partial(check_proof, proof_of(route), plain, secret=_SECRET, now=1.0))
+        _refusing(partial(signed_call, route, plain))
     _refusing(lambda: SignatureCheck(_SECRET).check(headers, body, now=1.0))
     _refusing(lambda: check_secret(headers, secret=_SECRET))
 

@@ -27,6 +27,9 @@ AREAS: dict[str, tuple[str, ...]] = {
     "tools": ("tools/*.py", "tools/builtin/*.py", "store/sql/queries/approvals.sql"),
     "net": ("net/*.py", "http/*.py", "media/*.py"),
     "signatures": (
+        "channel_kit/proof.py",
+        "channel_kit/handshakes.py",
+        "channel_kit/webhook_door.py",
         "channels/webhook/signatures.py",
         "channels/webhook/inbound.py",
         "channels/slack/signature.py",

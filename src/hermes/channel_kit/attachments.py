@@ -1,8 +1,18 @@
 """Reads attachments that are to be sent; one rule for every channel of what a failure means."""
 
+from collections.abc import Iterable
+from typing import Final
+
 from hermes.errors import DeliveryRejected, FailureClass, HermesError, NotDelivered, Refused
-from hermes.message.parts import Media
+from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, Part
 from hermes.ports.channel_setup import MediaFiles
+
+_ATTACHED: Final = (ImagePart, AudioPart, FilePart)
+
+
+def attachments_of(parts: Iterable[Part]) -> tuple[Media, ...]:
+    """Return the attachments among the parts of a reply."""
+    return tuple(part.media for part in parts if isinstance(part, _ATTACHED))
 
 
 async def read_attachment(files: MediaFiles, media: Media, *, limit: int, platform: str) -> bytes:

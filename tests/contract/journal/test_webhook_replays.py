@@ -45,7 +45,9 @@ def signed(route: str, body: bytes, *, at: float = 0, **shown: str) -> dict[str,
         "github": f"sha256={mac}",
         "gitlab": SECRET,
         "hmac": mac,
-        "standard": sign_standard(SECRET, shown.get("id", ""), at=int(at), body=body),
+        "standard": sign_standard(SECRET, shown.get("id", ""), at=int(at), body=body)[
+            "webhook-signature"
+        ],
     }[scheme]
     stamp = {"webhook-timestamp": str(int(at))} if scheme == "standard" else {}
     kept = (proof, shown.get("id"), shown.get("kind"))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from hermes.channels.webhook.channel import make
-from hermes.channels.webhook.outbound import post_of, with_content, without_content
+from hermes.channels.webhook.outbound import file_of, post_of
 from hermes.channels.webhook.settings import Route
 from hermes.message.parts import FilePart, ImagePart, Media, Part, TextPart
 from hermes.net.client import HttpClient, HttpSettings
@@ -75,9 +75,9 @@ async def test_what_is_too_large_for_a_post_goes_into_the_next_and_what_is_gone_
 def test_an_attachment_has_its_name_its_type_and_its_bytes() -> None:
     media = Media("text/plain", path="x", name="a.txt")
     delivery = Delivery(id="d", target=TARGET, parts=(TextPart("here"), FilePart(media)), key="d.0")
-    attached = (with_content(media, b"the notes"), without_content(media))
+    attached = (file_of(media, b"the notes"), file_of(media, None))
 
-    body = post_of(delivery, Route(secret="s" * 16), at=1, attached=attached).body
+    _, body = post_of(delivery, Route(secret="s" * 16), at=1, attached=attached)
 
     coded = base64.b64encode(b"the notes").decode()
     assert f'"name":"a.txt","type":"text/plain","size":9,"content":"{coded}"' in body.decode()

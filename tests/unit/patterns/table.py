@@ -38,7 +38,7 @@ LARGER: Final[dict[str, int]] = {
     "pipeline/commands/rewind.py": _REQUEST,
     "sessions/commands.py": _REQUEST,
     "tools/gate.py": _REQUEST,
-    "channels/webhook/inbound.py _BRACKETS": MAX_BODY,
+    "channel_kit/bodies.py _BRACKETS": MAX_BODY,
     # A part of the body of a call under /v1.
     "server/v1/file_parts.py _INLINE": _CALL,
     "server/v1/messages_shape.py": _CALL,

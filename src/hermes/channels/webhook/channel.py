@@ -9,49 +9,28 @@ from collections.abc import Mapping
 import msgspec
 import structlog
 
-from hermes.channel_kit.attachments import read_attachment
+from hermes.channel_kit.attachments import attachments_of, read_attachment
 from hermes.channel_kit.kept_map import KeptMap
+from hermes.channel_kit.webhook_door import Take, WebhookDoor
 from hermes.channels.webhook.inbound import is_kind_free, to_event
-from hermes.channels.webhook.outbound import (
-    PLATFORM,
-    WebhookFile,
-    check,
-    media_in,
-    nowhere,
-    post_of,
-    with_content,
-    without_content,
-)
+from hermes.channels.webhook.outbound import PLATFORM, WebhookFile, file_of, post_of
 from hermes.channels.webhook.settings import Route, read_routes
-from hermes.channels.webhook.signatures import SignedCall, glance
-from hermes.channels.webhook.signatures import check as check_signature
-from hermes.errors import (
-    DeliveryRejected,
-    NotFound,
-    Overloaded,
-    Refused,
-    Skipped,
-    TryLater,
-)
-from hermes.http.errors import error_response, wrong_method
+from hermes.channels.webhook.signatures import SignedCall, plain_call, proof_of, signed_call
+from hermes.errors import DeliveryRejected, FailureClass, NotFound, Skipped
+from hermes.http.errors import error_response
 from hermes.http.json_body import json_response
 from hermes.message.parts import Media
-from hermes.net.platform_call import call
-from hermes.ports.channel import (
-    Accept,
-    Capabilities,
-    Delivery,
-    HttpRequest,
-    HttpResponse,
-    Receipt,
-    Target,
-)
+from hermes.net.platform_call import call, failure_of
+from hermes.ports.channel import Accept, Capabilities, Delivery, HttpRequest, HttpResponse, Receipt
+from hermes.ports.channel_rows import WebhookRow
 from hermes.ports.channel_setup import ChannelSetup
 
 log = structlog.get_logger(__name__)
 
 _KEY_WINDOW_S = 86_400.0
 _MOST_IGNORED = 10_000
+# Senders give a webhook ten seconds and more.
+_ANSWER_S = 10.0
 
 
 class WebhookRoutes:
@@ -62,10 +41,19 @@ class WebhookRoutes:
     def __init__(self, setup: ChannelSetup) -> None:
         self._setup = setup
         self._routes = read_routes(setup.settings["routes"])
-        self._accept: Accept | None = None
+        self._doors = {name: self._door(name, route) for name, route in self._routes.items()}
         self._ignored = KeptMap(setup.state, "ignored:", most=_MOST_IGNORED)
         window = _KEY_WINDOW_S if setup.settings["deduplicates"] else 0.0
         self._capabilities = msgspec.structs.replace(setup.capabilities, key_window_s=window)
+
+    def _door(self, name: str, route: Route) -> WebhookDoor:
+        return WebhookDoor(
+            WebhookRow(proof=proof_of(route), answer_s=_ANSWER_S),
+            platform=PLATFORM,
+            secrets={"secret": route.secret},
+            clock=self._setup.clock,
+            take=self._take(name, route),
+        )
 
     @property
     def capabilities(self) -> Capabilities:
@@ -74,78 +62,80 @@ class WebhookRoutes:
 
     async def connect(self, accept: Accept) -> None:
         """Start receiving; there is nothing to connect to."""
-        self._accept = accept
+        for door in self._doors.values():
+            door.open(accept)
 
     async def disconnect(self) -> None:
         """Stop receiving."""
-        self._accept = None
+        for door in self._doors.values():
+            await door.close()
 
     async def webhook(self, request: HttpRequest) -> HttpResponse:
         """Handle one call: check its authenticity, pass it to the inbox, answer."""
         try:
-            return await self._receive(request)
-        except Skipped:
-            return json_response({"ignored": "skipped"})
-        except (Refused, TryLater) as error:
+            name = self._named(request.path)
+        except NotFound as error:
             return error_response(error)
+        return await self._doors[name].answer(plain_call(self._routes[name], request))
 
     def glance(self, headers: Mapping[str, str], *, path: str) -> None:
         """Raise for a call to an unknown route, or an unsigned one."""
-        _, route = self._named(path)
-        glance(route, headers, now=self._setup.clock.now())
+        self._doors[self._named(path)].glance(headers, path=path)
 
-    def _named(self, path: str) -> tuple[str, Route]:
+    def _named(self, path: str) -> str:
         name = path.rstrip("/").rpartition("/")[2]
-        route = self._routes.get(name)
-        if route is None:
+        if name not in self._routes:
             raise NotFound(f"no route {name[:64]!r} is configured under platforms.webhook.routes")
-        return name, route
+        return name
 
-    async def _receive(self, request: HttpRequest) -> HttpResponse:
-        if request.method != "POST":
-            return wrong_method(request.method, "POST")
-        name, route = self._named(request.path)
-        now = self._setup.clock.now()
-        signed = check_signature(route, request.headers, request.body, now=now)
-        if self._accept is None:
-            raise Overloaded("webhooks are not accepted right now; send it again", retry_after=1.0)
-        external_id = signed.id or self._setup.make_id("w")
-        event = to_event(
-            name, route, signed=signed, body=request.body, external_id=external_id, at=now
-        )
-        if event is None or await self._was_ignored(route, signed):
-            await self._note_ignored(route, signed)
-            return json_response({"ignored": "this route does not handle such events"})
-        accepted = await self._accept(event)
-        told = {"message_id": accepted.message_id, "duplicate": accepted.duplicate}
-        return json_response(told, status=202)
+    def _take(self, name: str, route: Route) -> Take:
+        async def take(request: HttpRequest, accept: Accept) -> HttpResponse:
+            signed = signed_call(route, request)
+            external_id = signed.id or self._setup.make_id("w")
+            now = self._setup.clock.now()
+            event = to_event(
+                name, route, signed=signed, body=request.body, external_id=external_id, at=now
+            )
+            if await self._is_ignored(event, route, signed) or event is None:
+                return json_response({"ignored": "this route does not handle such events"})
+            try:
+                accepted = await accept(event)
+            except Skipped:
+                return json_response({"ignored": "skipped"})
+            told = {"message_id": accepted.message_id, "duplicate": accepted.duplicate}
+            return json_response(told, status=202)
 
-    async def _was_ignored(self, route: Route, signed: SignedCall) -> bool:
-        """Return whether this content came before with a kind that the route does not handle."""
+        return take
+
+    async def _is_ignored(self, event: object, route: Route, signed: SignedCall) -> bool:
+        """Return whether the route does not handle a call, also by the kind it came with before.
+
+        What is ignored is remembered, so that a header that nobody signed cannot make it count later.
+        """
         if not is_kind_free(route):
+            return event is None
+        if event is not None and await self._ignored.get(signed.content_key) is None:
             return False
-        return await self._ignored.get(signed.content_key) is not None
-
-    async def _note_ignored(self, route: Route, signed: SignedCall) -> None:
-        """Remember what was ignored, so that a changed header cannot make it count later."""
-        if is_kind_free(route):
-            await self._ignored.put(signed.content_key, "")
+        await self._ignored.put(signed.content_key, "")
+        return True
 
     async def send(self, delivery: Delivery) -> Receipt:
         """Post one reply to the address of its route."""
-        route = self._route_of(delivery.target)
-        attached = tuple([await self._read(media, delivery) for media in media_in(delivery)])
-        post = post_of(delivery, route, at=int(self._setup.clock.now()), attached=attached)
-        check(
-            await call(
-                self._setup.client,
-                "POST",
-                route.reply_url,
-                platform=PLATFORM,
-                headers=post.headers,
-                body=post.body,
-            )
+        route = self._route_of(delivery.target.chat_id)
+        found = attachments_of(delivery.parts)
+        attached = tuple([await self._read(media, delivery) for media in found])
+        headers, body = post_of(delivery, route, at=int(self._setup.clock.now()), attached=attached)
+        answer = await call(
+            self._setup.client,
+            "POST",
+            route.reply_url,
+            platform=PLATFORM,
+            headers=headers,
+            body=body,
         )
+        failure = failure_of(answer, platform=PLATFORM)
+        if failure is not None:
+            raise failure
         return Receipt(delivery.key)
 
     async def _read(self, media: Media, delivery: Delivery) -> WebhookFile:
@@ -155,13 +145,17 @@ class WebhookRoutes:
             data = await read_attachment(self._setup.media, media, limit=limit, platform=PLATFORM)
         except DeliveryRejected as error:
             log.warning("webhook.not_attached", delivery=delivery.id, problem=str(error))
-            return without_content(media)
-        return with_content(media, data)
+            return file_of(media, None)
+        return file_of(media, data)
 
-    def _route_of(self, target: Target) -> Route:
-        route = self._routes.get(target.chat_id)
+    def _route_of(self, name: str) -> Route:
+        route = self._routes.get(name)
         if route is None or not route.reply_url:
-            raise nowhere(target.chat_id)
+            raise DeliveryRejected(
+                f"webhook: the route {name[:64]!r} has no reply_url (or is gone), so its answers are "
+                "only kept; set platforms.webhook.routes.NAME.reply_url and replay the dead letter",
+                FailureClass.INVALID_RECIPIENT,
+            )
         return route
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from hermes.channel_kit.bodies import decode_any
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import SignedCall, is_id_signed
-from hermes.errors import BadRequest, TooLarge
 from hermes.message.event import MessageEvent, ScheduledRun
 from hermes.message.parts import TextPart
 from hermes.message.source import Source
@@ -19,27 +19,9 @@ MAX_DEPTH: Final = 64
 _MOST_CHARS: Final = 16_000
 _MOST_VALUE_CHARS: Final = 4_000
 _FIELD: Final = re.compile(r"\{([A-Za-z0-9_.\[\]-]{1,200})\}")
-_BRACKETS: Final = re.compile(rb"[\[{}\]]")
-_decode = msgspec.json.decode
 
 # Any: whatever a sender's JSON holds.
 Json = Any
-
-
-def read_body(body: bytes) -> Json:
-    """Return the JSON of a body; raise if it is too large, too deep or not JSON."""
-    if len(body) > MAX_BODY:
-        raise TooLarge(f"the body has {len(body)} bytes, at most {MAX_BODY} are accepted")
-    depth = deepest = 0
-    for bracket in _BRACKETS.findall(body):
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        raise BadRequest(f"the body is nested {deepest} deep, at most {MAX_DEPTH} are read")
-    try:
-        return _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise BadRequest(f"the body is not JSON: {problem}") from None
 
 
 def event_name(route: Route, signed: SignedCall, payload: Json) -> str:
@@ -91,7 +73,7 @@ def to_event(
     name: str, route: Route, *, signed: SignedCall, body: bytes, external_id: str, at: float
 ) -> MessageEvent | None:
     """Return a webhook as an event; None if the route does not handle its kind."""
-    payload = read_body(body)
+    payload = decode_any(body, most_bytes=MAX_BODY, most_depth=MAX_DEPTH)
     event = event_name(route, signed, payload)
     if not is_wanted(route, event):
         return None
@@ -104,15 +86,12 @@ def to_event(
         parts=(TextPart(words_of(route, payload, name=name, event=event)),),
         at=at,
         agent=route.agent,
-        scheduled=_elsewhere(name, route, at=at),
+        scheduled=ScheduledRun(
+            job=f"webhook:{name}", due_at=at, target=route.deliver, is_operators=True
+        )
+        if route.deliver
+        else None,
     )
-
-
-def _elsewhere(name: str, route: Route, *, at: float) -> ScheduledRun | None:
-    """Return what sends the answer to another place, as for a scheduled job."""
-    if not route.deliver:
-        return None
-    return ScheduledRun(job=f"webhook:{name}", due_at=at, target=route.deliver, is_operators=True)
 
 
 def _filled(found: "re.Match[str]", payload: Json, event: str) -> str:

@@ -1,4 +1,4 @@
-"""Converts replies to signed posts, and the receiver's answers to delivery errors. Pure."""
+"""Converts replies to signed posts. Pure."""
 
 import base64
 from typing import Final
@@ -7,19 +7,10 @@ import msgspec
 
 from hermes.channels.webhook.settings import Route
 from hermes.channels.webhook.signatures import sign_standard
-from hermes.errors import DeliveryRejected, FailureClass
-from hermes.message.parts import AudioPart, FilePart, ImagePart, Media, TextPart, text_of
-from hermes.net.platform_call import PlatformAnswer, failure_of
+from hermes.message.parts import Media, TextPart, text_of
 from hermes.ports.channel import Delivery
 
 PLATFORM: Final = "webhook"
-
-
-class Post(msgspec.Struct, frozen=True):
-    """One call: its headers and its body."""
-
-    headers: dict[str, str]
-    body: bytes
 
 
 class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,28 +23,19 @@ class WebhookFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     problem: str | None = None
 
 
-def media_in(delivery: Delivery) -> tuple[Media, ...]:
-    """Return the attachments of a reply."""
-    return tuple(
-        part.media for part in delivery.parts if isinstance(part, ImagePart | AudioPart | FilePart)
-    )
-
-
-def with_content(media: Media, data: bytes) -> WebhookFile:
-    """Return an attachment as it is posted."""
+def file_of(media: Media, data: bytes | None) -> WebhookFile:
+    """Return an attachment as it is posted; without bytes it is only named."""
+    name = media.name or "file"
+    if data is None:
+        return WebhookFile(name=name, type=media.mime, problem="it could not be attached")
     coded = base64.b64encode(data).decode("ascii")
-    return WebhookFile(name=_name(media), type=media.mime, size=len(data), content=coded)
-
-
-def without_content(media: Media) -> WebhookFile:
-    """Return an attachment that has a name but can no longer be read."""
-    return WebhookFile(name=_name(media), type=media.mime, problem="it could not be attached")
+    return WebhookFile(name=name, type=media.mime, size=len(data), content=coded)
 
 
 def post_of(
     delivery: Delivery, route: Route, *, at: int, attached: tuple[WebhookFile, ...] = ()
-) -> Post:
-    """Return the reply as a Standard Webhook whose id is the delivery's key."""
+) -> tuple[dict[str, str], bytes]:
+    """Return the headers and body of the Standard Webhook whose id is the delivery's key."""
     told = {
         "type": "reply",
         "id": delivery.key,
@@ -63,33 +45,5 @@ def post_of(
         "attachments": attached,
     }
     body = msgspec.json.encode(told)
-    secret = route.reply_secret or route.secret
-    return Post(
-        {
-            "Content-Type": "application/json",
-            "webhook-id": delivery.key,
-            "webhook-timestamp": str(at),
-            "webhook-signature": sign_standard(secret, delivery.key, at=at, body=body),
-        },
-        body,
-    )
-
-
-def _name(media: Media) -> str:
-    return media.name or "file"
-
-
-def check(answer: PlatformAnswer) -> None:
-    """Raise the delivery error of an answer other than 2xx."""
-    error = failure_of(answer, platform=PLATFORM)
-    if error is not None:
-        raise error
-
-
-def nowhere(name: str) -> DeliveryRejected:
-    """Return why a reply cannot be posted."""
-    return DeliveryRejected(
-        f"webhook: the route {name[:64]!r} has no reply_url (or is gone), so its answers are only "
-        "kept; set platforms.webhook.routes.NAME.reply_url and replay the dead letter",
-        FailureClass.INVALID_RECIPIENT,
-    )
+    signed = sign_standard(route.reply_secret or route.secret, delivery.key, at=at, body=body)
+    return {"Content-Type": "application/json", **signed}, body

@@ -1,29 +1,46 @@
-"""Verifies a webhook's sender over the raw bytes, and finds its event id and kind. Pure.
+"""How the calls of a route are proven, as rows of `channel_kit.proof`, and what an authentic call is.
 
-The schemes are those of Standard Webhooks, GitHub, GitLab and a plain HMAC-SHA256; every comparison
-takes constant time. Only Standard Webhooks sign the id; no scheme signs the header with the kind. So an
-authentic call also has a keyed hash of what was signed, by which it is recognised again.
+Only Standard Webhooks sign the id; no scheme signs the header with the kind. So an authentic call also
+has a keyed hash of what was signed, by which it is recognised again. Pure.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
-import math
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
+from hermes.channel_kit.proof import sign
 from hermes.channels.webhook.settings import Route
 from hermes.errors import BadRequest, Unauthenticated
+from hermes.ports.channel import HttpRequest
+from hermes.ports.channel_rows import ProofRow
 
-MAX_AGE_S: Final = 300.0
-_PREFIX: Final = "whsec_"
 _LONGEST_ID: Final = 200
-_MOST_SIGNATURES: Final = 10
 _CONTENT: Final = "hermes-webhook-content"
-Headers = Mapping[str, str]
+_HMAC: Final = ProofRow(kind="hmac", at="", secret="secret")
+STANDARD: Final = ProofRow(
+    kind="hmac",
+    at="header:webhook-signature",
+    secret="secret",
+    key="whsec",
+    code="base64",
+    prefix="v1,",
+    many=" ",
+    signs=("header:webhook-id", ".", "header:webhook-timestamp", ".", "body"),
+    time="header:webhook-timestamp",
+    window_s=300,
+)
+_PROOFS: Final = {
+    "standard": STANDARD,
+    "github": msgspec.structs.replace(_HMAC, at="header:x-hub-signature-256", prefix="sha256="),
+    "gitlab": ProofRow(kind="shared", at="header:x-gitlab-token", secret="secret"),
+}
+_NAMES: Final = {
+    "standard": ("webhook-id", "webhook-event"),
+    "github": ("x-github-delivery", "x-github-event"),
+    "gitlab": ("x-gitlab-event-uuid", "x-gitlab-event"),
+}
 
 
 class SignedCall(msgspec.Struct, frozen=True):
@@ -37,21 +54,35 @@ class SignedCall(msgspec.Struct, frozen=True):
     content_key: str = ""
 
 
-def check(route: Route, headers: Headers, body: bytes, *, now: float) -> SignedCall:
-    """Return the id and kind of an authentic call; raise `Unauthenticated` for any other."""
-    _CHECKS[route.scheme](route, headers, body)
-    if route.scheme == "standard":
-        _check_age("webhook-timestamp", headers.get("webhook-timestamp", ""), now=now)
+def proof_of(route: Route) -> ProofRow:
+    """Return how the calls of a route are proven."""
+    name = route.signature_header.lower()
+    return _PROOFS.get(route.scheme) or msgspec.structs.replace(_HMAC, at=f"header:{name}")
+
+
+def plain_call(route: Route, request: HttpRequest) -> HttpRequest:
+    """Return a call with the bare signature of a plain HMAC, which some senders give a prefix."""
+    name = route.signature_header.lower()
+    shown = request.headers.get(name)
+    if route.scheme != "hmac" or shown is None:
+        return request
+    bare = shown.strip().lower().removeprefix("sha256=")
+    return msgspec.structs.replace(request, headers={**request.headers, name: bare})
+
+
+def signed_call(route: Route, request: HttpRequest) -> SignedCall:
+    """Return the id and kind of an authentic call; raise if its id is missing or too long."""
     id_header, event_header = _NAMES.get(route.scheme, (route.id_header, route.event_header))
-    found = headers.get(id_header.lower(), "")
+    found = request.headers.get(id_header.lower(), "")
+    if is_id_signed(route) and not found:
+        raise Unauthenticated(f"{id_header} is missing: Standard Webhooks have one in every call")
     if len(found) > _LONGEST_ID:
         raise BadRequest(f"{id_header} has {len(found)} characters, at most {_LONGEST_ID} fit")
-    signed_id = found if is_id_signed(route) else ""
-    return SignedCall(
-        found,
-        headers.get(event_header.lower(), "")[:_LONGEST_ID],
-        _content_key(route.secret, signed_id, body),
-    )
+    kind = request.headers.get(event_header.lower(), "")[:_LONGEST_ID]
+    head = f"{_CONTENT}\0{found if is_id_signed(route) else ''}\0".encode()
+    # No scheme signs such a text: the hash is no signature of any of them.
+    key = hmac.digest(route.secret.encode(), head + request.body, hashlib.sha256).hex()
+    return SignedCall(found, kind, key)
 
 
 def is_id_signed(route: Route) -> bool:
@@ -59,104 +90,8 @@ def is_id_signed(route: Route) -> bool:
     return route.scheme == "standard"
 
 
-def glance(route: Route, headers: Headers, *, now: float) -> None:
-    """Raise `Unauthenticated` for a call that no body could make authentic."""
-    if route.scheme == "gitlab":
-        _check_gitlab(route, headers, b"")
-        return
-    name = _SIGNATURES.get(route.scheme, route.signature_header)
-    if not headers.get(name.lower(), ""):
-        raise Unauthenticated(f"{name} is missing: calls to this route are signed")
-    if route.scheme == "standard":
-        _check_age("webhook-timestamp", headers.get("webhook-timestamp", ""), now=now)
-
-
-def sign_standard(secret: str, message_id: str, *, at: int, body: bytes) -> str:
-    """Return the value of `webhook-signature` for a message of ours."""
-    return f"v1,{_standard(secret, f'{message_id}.{at}.', body)}"
-
-
-def _check_standard(route: Route, headers: Headers, body: bytes) -> None:
-    message_id, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    expected = _standard(route.secret, f"{message_id}.{stamp}.", body).encode()
-    shown = headers.get("webhook-signature", "").split(" ")[:_MOST_SIGNATURES]
-    given = [one.partition(",")[2] for one in shown if one.startswith("v1,")]
-    fitting = [one for one in given if hmac.compare_digest(one.encode(), expected)]
-    if not fitting:
-        raise _refused("webhook-signature")
-    if not message_id:
-        raise Unauthenticated("webhook-id is missing: Standard Webhooks have one in every call")
-
-
-def _check_github(route: Route, headers: Headers, body: bytes) -> None:
-    mac = hmac.new(route.secret.encode(), body, hashlib.sha256).hexdigest()
-    _compare("X-Hub-Signature-256", headers.get("x-hub-signature-256", ""), f"sha256={mac}")
-
-
-def _check_gitlab(route: Route, headers: Headers, _body: bytes) -> None:
-    _compare("X-Gitlab-Token", headers.get("x-gitlab-token", ""), route.secret)
-
-
-def _check_hmac(route: Route, headers: Headers, body: bytes) -> None:
-    name = route.signature_header
-    shown = headers.get(name.lower(), "").strip().lower().removeprefix("sha256=")
-    _compare(name, shown, hmac.new(route.secret.encode(), body, hashlib.sha256).hexdigest())
-
-
-_CHECKS: Final = {
-    "standard": _check_standard,
-    "github": _check_github,
-    "gitlab": _check_gitlab,
-    "hmac": _check_hmac,
-}
-_SIGNATURES: Final = {"standard": "webhook-signature", "github": "X-Hub-Signature-256"}
-_NAMES: Final = {
-    "standard": ("webhook-id", "webhook-event"),
-    "github": ("x-github-delivery", "x-github-event"),
-    "gitlab": ("x-gitlab-event-uuid", "x-gitlab-event"),
-}
-
-
-def _content_key(secret: str, signed_id: str, body: bytes) -> str:
-    """Return a hash of signed content that is no signature of any scheme."""
-    head = f"{_CONTENT}\0{signed_id}\0".encode()
-    return hmac.new(secret.encode(), head + body, hashlib.sha256).hexdigest()
-
-
-def _standard(secret: str, head: str, body: bytes) -> str:
-    mac = hmac.new(_standard_key(secret), head.encode() + body, hashlib.sha256)
-    return base64.b64encode(mac.digest()).decode()
-
-
-def _standard_key(secret: str) -> bytes:
-    """Return the key of a secret: base64 after its prefix, or the text itself."""
-    if not secret.startswith(_PREFIX):
-        return secret.encode()
-    try:
-        return base64.b64decode(secret[len(_PREFIX) :], validate=True)
-    except binascii.Error:
-        return secret.encode()
-
-
-def _compare(name: str, shown: str, expected: str) -> None:
-    if not hmac.compare_digest(shown.encode(), expected.encode()):
-        raise _refused(name)
-
-
-def _refused(name: str) -> Unauthenticated:
-    return Unauthenticated(
-        f"{name} does not match the body: check that the sender signs with the secret of this "
-        "route, and that nothing between changes the bytes"
-    )
-
-
-def _check_age(name: str, stamp: str, *, now: float) -> None:
-    try:
-        at = float(stamp)
-    except ValueError:
-        at = math.nan
-    if not abs(now - at) <= MAX_AGE_S:
-        raise Unauthenticated(
-            f"{name} is more than {MAX_AGE_S:.0f} s away from this clock: an old call is not "
-            "accepted again; check both clocks"
-        )
+def sign_standard(secret: str, message_id: str, *, at: int, body: bytes) -> dict[str, str]:
+    """Return the headers of a message of ours: its id, its time and its signature."""
+    headers = {"webhook-id": message_id}
+    post = HttpRequest(method="POST", path="", query={}, headers=headers, body=body)
+    return dict(sign(STANDARD, post, secret=secret, now=at).headers)
