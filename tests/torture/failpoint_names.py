@@ -6,12 +6,14 @@ same trees it derives the name of every failpoint there is.
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
+_PACKAGE = Path(__file__).parents[2] / "src/hermes"
 SIDES = ("before", "after")
 NETWORK = frozenset(
     {"aiohttp", "socket", "ssl", "http.client", "urllib.request", "httpx", "requests", "websockets"}
@@ -26,6 +28,7 @@ MAY_USE_NETWORK = (
     "ops/supervision.py",
     # Other protocols than HTTP; what is sent over them stands between the sides of `channel.send`.
     "channels/email/",
+    "channel_kit/socket_session.py",
     "channels/slack/socket_mode.py",
     "contrib/irc/",
     # The SDK's HTTP library over the one client: by itself it connects to nothing.
@@ -40,8 +43,12 @@ EFFECTFUL = ("pipeline/", "outbox/", "tools/", "inbox/", "schedule/", "app/", "c
 _NO_CHANNELS = frozenset(
     {"agents", "wire", "people", "roster", "courier", "search", "sends", "store", "self"}
 )
-# Makes the calls of all channels under the names that they give; those are looked up where it is called.
-_CALLS_FOR_OTHERS = "net/platform_call.py"
+# Make the calls of all channels under the names that they give; those are looked up where they are called.
+_CALLS_FOR_OTHERS = frozenset(
+    {"net/platform_call.py", "channel_kit/api.py", "channel_kit/event_stream.py"}
+)
+# Parts of the channel kit that a channel makes with its name, and that make its calls.
+_CALLERS = {"Api": "channel_kit/api.py", "EventStreamReader": "channel_kit/event_stream.py"}
 # Tries a key for `hermes init`, before there is a gateway or a message.
 _BEFORE_MESSAGES = "app/key_test.py"
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER)\b", re.IGNORECASE)
@@ -168,7 +175,7 @@ def _effects(source: Source) -> Iterator[str]:
 
 def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Iterator[str]:
     """Yield the names of wire calls over the one client, `*` for what a setting fills in."""
-    if source.path.startswith("cli/") or source.path == _CALLS_FOR_OTHERS:
+    if source.path.startswith("cli/") or source.path in _CALLS_FOR_OTHERS:
         return
     for call, name in source.calls:
         said = _wire_name(source, call, name)
@@ -176,7 +183,9 @@ def _wires(source: Source, constants: Constants, *, beside: list[Source]) -> Ite
             continue
         for place, node in _given(source, said, beside=beside):
             template = _template(place, node, constants)
-            if template is None or template.startswith("*"):
+            if template is None and name in _CALLERS:
+                yield from (f"wire.{platform}" for platform in _manifest_names(source))
+            elif template is None or template.startswith("*"):
                 yield f"!{source.at(call)}: the wire call's name cannot be derived"
             else:
                 yield f"wire.{template}"
@@ -186,9 +195,16 @@ def _wire_name(source: Source, call: ast.Call, name: str) -> ast.expr | None:
     """Return what names a wire call; None for any other call."""
     if name.endswith("client.request"):
         return call.args[0]
-    if name != "call" or _origin(source, name) is None:
+    is_caller = _origin(source, name) == _CALLERS.get(name, "-")
+    if not is_caller and (name != "call" or _origin(source, name) is None):
         return None
     return next((word.value for word in call.keywords if word.arg == "platform"), None)
+
+
+def _manifest_names(source: Source) -> Iterator[str]:
+    """Yield the platforms of a channel's folder, one for each manifest."""
+    for path in sorted((_PACKAGE / source.path).parent.glob("*.toml")):
+        yield tomllib.loads(path.read_text(encoding="utf-8"))["name"]
 
 
 def _given(

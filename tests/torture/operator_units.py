@@ -22,10 +22,11 @@ TOKEN = b"t" * 32
 BROWSER, SECOND = b"b" * 32, b"c" * 32
 DEAD = ("o_again", "o_never")
 RETURNED = "o_back"
+IN_DOUBT = "o_doubt"
 
 
 async def prepare_orders(store: Store, clock: ManualClock) -> None:
-    """Let an order have begun, a platform rest, two replies be dead and one sent.
+    """Let an order have begun, a platform rest, two replies be dead, one sent and one in doubt.
 
     A token and two browsers are known.
     """
@@ -36,7 +37,7 @@ async def prepare_orders(store: Store, clock: ManualClock) -> None:
         await store.access.add(
             "session", digest, label="a browser", expires_at=None, role="owner", parent=parent
         )
-    for name in (*DEAD, RETURNED):
+    for name in (*DEAD, RETURNED, IN_DOUBT):
         send = NewSend(
             id=name,
             message_id=name,
@@ -50,7 +51,8 @@ async def prepare_orders(store: Store, clock: ManualClock) -> None:
         await store.sends.put(send, kept=lambda _: None)
     for name in DEAD:
         await store.outbox.dead(name, failure="rejected", at=clock.now())
-    await store.outbox.sending(RETURNED, chunk=0, at=clock.now())
+    for name in (RETURNED, IN_DOUBT):
+        await store.outbox.sending(name, chunk=0, at=clock.now())
     await store.outbox.chunk_sent(
         RETURNED, chunk=0, platform_message_id="x", last=True, at=clock.now()
     )
@@ -100,6 +102,17 @@ async def _returned(store: Store, clock: ManualClock) -> None:
     )
 
 
+async def _arrived(store: Store, clock: ManualClock) -> None:
+    await store.outbox.arrived(
+        IN_DOUBT,
+        platform="gone",
+        chunk=0,
+        is_fresh=False,
+        platform_message_id="y",
+        at=clock.now(),
+    )
+
+
 async def _revoke(store: Store, clock: ManualClock) -> None:
     for token in await store.access.list("token"):
         await store.access.revoke(token.id)
@@ -127,6 +140,7 @@ UNITS: dict[str, Act] = {
     "store.delivery_drop": _drop,
     "store.letters_lapse": _lapse,
     "store.delivery_returned": _returned,
+    "store.delivery_arrived": _arrived,
     "store.revoke_credential": _revoke,
     "store.revoke_credentials": _revoke_all,
     "store.sign_out": _sign_out,

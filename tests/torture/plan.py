@@ -113,6 +113,7 @@ WITHOUT_CONVERSATION = frozenset(
         "store.delivery_drop",
         "store.letters_lapse",
         "store.delivery_returned",
+        "store.delivery_arrived",
         "store.delivery_fresh",
         "store.delivery_stopped",
         "store.preview_opens",
@@ -140,6 +141,8 @@ ONLY_LOOKS = frozenset(
 )
 # The wires of channels that no story goes through: they carry the same deliveries by the same call.
 OTHER_WIRES = frozenset({"wire.slack", "wire.webhook"})
+# Counts the uses of a reply's handle; tests/contract/journal/test_reply_handles.py kills there.
+OF_HANDLES = frozenset({"store.use_handle"})
 # Notify callers over A2A, and call agents of other systems: tests/system/test_a2a_kills.py and
 # tests/system/test_a2a_remote.py kill there.
 OF_A2A = frozenset({"wire.a2a", "wire.a2a_card", "wire.task_push"})
@@ -175,7 +178,7 @@ def mode_of(platform: str, busy: str) -> Mode:
 def reachable(points: frozenset[str]) -> frozenset[str]:
     """Return the failpoints that conversations pass."""
     skipped = WITHOUT_CONVERSATION.union(
-        ONLY_LOOKS, OTHER_WIRES, OTHER_RUNTIMES, OF_A2A, AT_STOP, OF_OLDER_HOMES
+        ONLY_LOOKS, OTHER_WIRES, OTHER_RUNTIMES, OF_A2A, OF_HANDLES, AT_STOP, OF_OLDER_HOMES
     )
     return frozenset(point for point in points if point.rpartition(".")[0] not in skipped)
 

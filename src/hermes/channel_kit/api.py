@@ -14,7 +14,7 @@ from yarl import URL
 
 from hermes.channel_kit.access_token import AccessToken
 from hermes.channel_kit.multipart import UploadPart, encode_multipart
-from hermes.channel_kit.refusals import PlatformSaid, failure_by, read_answer, unreadable
+from hermes.channel_kit.refusals import ApiAnswer, failure_by, read_answer, unreadable
 from hermes.errors import (
     AddressRefused,
     AnswerTooLarge,
@@ -91,7 +91,7 @@ class Api:
         said = await self.ask(method, path, **options)
         return self.success(said, path=path)
 
-    def success(self, said: PlatformSaid, *, path: str = "") -> Any:
+    def success(self, said: ApiAnswer, *, path: str = "") -> Any:
         """Return what a successful answer holds; raise the delivery error of any other."""
         name = self.mask(path.partition("?")[0].strip("/"))
         failure = failure_by(said, self._rows.refusal, platform=self._platform, method=name)
@@ -115,7 +115,7 @@ class Api:
         headers: Mapping[str, str] = _NO_HEADERS,
         timeout_s: float | None = None,
         limit: int = MAX_ANSWER_BYTES,
-    ) -> PlatformSaid:
+    ) -> ApiAnswer:
         """Make a call and return its answer, also a refusal; raise if there is none.
 
         The body is `json`, or `form` as urlencoded fields, or `form` and `files` as an upload. `path`

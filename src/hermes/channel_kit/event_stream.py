@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from hermes.channel_kit.intake import Sleep, is_passing, pause_s
-from hermes.channel_kit.long_poll import Cursor, MemoryCursor
+from hermes.channel_kit.long_poll import MemoryCursor, PollCursor
 from hermes.errors import (
     AnswerTooLarge,
     ConnectFailed,
@@ -88,7 +88,7 @@ class SseReader:
         return StreamEvent(data=b"\n".join(data), kind=kind or "message", id=self._id)
 
 
-class EventStream:
+class EventStreamReader:
     """One standing answer, opened again and again; `run` ends only by raising.
 
     `address` returns the address to call, of the id of the last event that was kept. `id_of` finds
@@ -107,7 +107,7 @@ class EventStream:
         form: StreamForm = "sse",
         headers: Mapping[str, str] | None = None,
         id_of: Callable[[bytes], str] = lambda _line: "",
-        cursor: Cursor | None = None,
+        cursor: PollCursor | None = None,
         silence_s: float = 90.0,
         max_bytes: int = _MAX_EVENT_BYTES,
         sleep: Sleep = asyncio.sleep,

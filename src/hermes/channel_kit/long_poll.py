@@ -50,7 +50,7 @@ class PolledEvent(msgspec.Struct, Generic[Event], frozen=True, kw_only=True):
     cursor: str | None = None
 
 
-class Batch(msgspec.Struct, Generic[Event], frozen=True, kw_only=True):
+class PollPage(msgspec.Struct, Generic[Event], frozen=True, kw_only=True):
     """One answer: the events, the cursor behind them (None: it stays), and the time the platform
     wants the next poll to last.
     """
@@ -60,7 +60,7 @@ class Batch(msgspec.Struct, Generic[Event], frozen=True, kw_only=True):
     poll_s: float | None = None
 
 
-class Cursor(Protocol):
+class PollCursor(Protocol):
     """Where the position in the stream of events is stored."""
 
     async def load(self) -> str | None:
@@ -104,7 +104,7 @@ class KeptCursor:
         await self._state.put(self._key, position.encode())
 
 
-Fetch = Callable[[str | None, float], Awaitable[Batch[Event]]]
+Fetch = Callable[[str | None, float], Awaitable[PollPage[Event]]]
 
 
 class LongPoll(Generic[Event]):
@@ -123,7 +123,7 @@ class LongPoll(Generic[Event]):
         platform: str,
         poll_s: float,
         clock: Clock,
-        cursor: Cursor | None = None,
+        cursor: PollCursor | None = None,
         renew: Callable[[], Awaitable[str | None]] | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -167,7 +167,7 @@ class LongPoll(Generic[Event]):
             if not batch.events and self._clock.monotonic() - begun < min(_AT_ONCE_S, self._poll_s):
                 await self._sleep(_BREATH_S)
 
-    def _hear(self, batch: Batch[Event]) -> None:
+    def _hear(self, batch: PollPage[Event]) -> None:
         self._heard_at = self._clock.monotonic()
         if batch.poll_s is not None:
             self._poll_s = min(_LONGEST_POLL_S, max(1.0, batch.poll_s))
@@ -193,7 +193,7 @@ class LongPoll(Generic[Event]):
         await self._sleep(max(_WAITS_S[failures], asked_s or 0.0))
         return position
 
-    async def _process(self, batch: Batch[Event], position: str | None) -> str | None:
+    async def _process(self, batch: PollPage[Event], position: str | None) -> str | None:
         """Take a batch, its chats side by side and each in order; return the new cursor."""
         chats: dict[str, list[tuple[int, PolledEvent[Event]]]] = {}
         for number, polled in enumerate(batch.events):

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.errors import HermesError
 from hermes.ports.clock import Clock
 

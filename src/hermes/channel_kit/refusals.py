@@ -28,7 +28,7 @@ Mask = Callable[[str], str]
 T = TypeVar("T")
 
 
-class PlatformSaid(msgspec.Struct, frozen=True, kw_only=True):
+class ApiAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a platform's answer says: its object, whether the call succeeded, and why not.
 
     `found` is None if the body is not JSON, and an empty object if there is no body.
@@ -42,12 +42,12 @@ class PlatformSaid(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
 
 
-def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> PlatformSaid:
+def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> ApiAnswer:
     """Return what an answer says; what it says in words is masked, on one line, and cut."""
     found = _decoded(answer.body)
     ok = answer.is_ok and (not row.ok or _is_success(field_of(found, row.ok)))
     seconds = _seconds(field_of(found, row.wait)) if row.wait else None
-    return PlatformSaid(
+    return ApiAnswer(
         status=answer.status,
         found=found,
         ok=ok,
@@ -58,7 +58,7 @@ def read_answer(answer: PlatformAnswer, row: AnswerRow, *, mask: Mask = str) -> 
 
 
 def failure_by(
-    said: PlatformSaid, rows: Sequence[RefusalRow], *, platform: str, method: str = ""
+    said: ApiAnswer, rows: Sequence[RefusalRow], *, platform: str, method: str = ""
 ) -> DeliveryError | None:
     """Return the error for a refused call; None for a success, also for one by a row (`done`)."""
     if said.ok:
@@ -78,7 +78,7 @@ def failure_by(
     return failure_of(status_alone, platform=platform, said=words)
 
 
-def unreadable(platform: str, said: PlatformSaid, *, method: str = "") -> DeliveryUnknown:
+def unreadable(platform: str, said: ApiAnswer, *, method: str = "") -> DeliveryUnknown:
     """Return the error of a success that cannot be read: the message may have arrived."""
     return DeliveryUnknown(
         f"{_called(platform, method)} was answered {said.status} with something that cannot be read; "
@@ -92,7 +92,7 @@ def as_shape(found: object, shape: type[T], *, platform: str, method: str = "") 
     try:
         return msgspec.convert(found, shape)
     except msgspec.ValidationError:
-        raise unreadable(platform, PlatformSaid(status=200), method=method) from None
+        raise unreadable(platform, ApiAnswer(status=200), method=method) from None
 
 
 # Any: both sides are JSON.
@@ -109,7 +109,7 @@ def field_of(found: Any, path: str) -> Any:
 
 
 def _by_row(
-    row: RefusalRow, said: PlatformSaid, *, platform: str, method: str
+    row: RefusalRow, said: ApiAnswer, *, platform: str, method: str
 ) -> DeliveryError | None:
     told = " ".join(word for word in (str(said.status), said.code, said.sentence) if word)
     head = f"{_called(platform, method)} was refused ({told})"
@@ -130,7 +130,7 @@ def _by_row(
     )
 
 
-def _fits(row: RefusalRow, said: PlatformSaid) -> bool:
+def _fits(row: RefusalRow, said: ApiAnswer) -> bool:
     return (
         (not row.status or row.status == said.status)
         and (not row.code or said.code in row.code.split())

@@ -12,7 +12,7 @@ from typing import Final
 
 import structlog
 
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.handshakes import HANDSHAKES
 from hermes.channel_kit.proof import check_proof, glance_proof
 from hermes.errors import (

@@ -7,7 +7,7 @@ here replies: otherwise a mail server and the gateway could write to each other 
 import structlog
 
 from hermes.outbox.chunk_sends import is_fresh_key, sent_under
-from hermes.ports.channel import Arrived, ReturnedDelivery, TellArrived, TellReturned
+from hermes.ports.channel import ArrivedDelivery, ReturnedDelivery, TellArrived, TellReturned
 from hermes.ports.clock import Clock
 from hermes.ports.outbox import OutboxStore
 
@@ -47,7 +47,7 @@ def take_returns(platform: str, store: OutboxStore, *, clock: Clock) -> TellRetu
 def take_arrivals(platform: str, store: OutboxStore, *, clock: Clock) -> TellArrived:
     """Return the function to which the channel of a platform reports what arrived."""
 
-    async def take(there: Arrived) -> None:
+    async def take(there: ArrivedDelivery) -> None:
         sent = sent_under(there.key)
         if sent is None:
             return

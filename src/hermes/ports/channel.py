@@ -137,14 +137,14 @@ class ReturnedDelivery(msgspec.Struct, frozen=True, kw_only=True):
 TellReturned = Callable[[ReturnedDelivery], Awaitable[None]]
 
 
-class Arrived(msgspec.Struct, frozen=True, kw_only=True):
+class ArrivedDelivery(msgspec.Struct, frozen=True, kw_only=True):
     """What a platform says later to have arrived; `key` is that of its `Delivery`."""
 
     key: str
     platform_message_id: str
 
 
-TellArrived = Callable[[Arrived], Awaitable[None]]
+TellArrived = Callable[[ArrivedDelivery], Awaitable[None]]
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):

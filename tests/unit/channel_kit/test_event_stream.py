@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.channel_kit.event_stream import EventStream, SseReader, StreamEvent
+from hermes.channel_kit.event_stream import EventStreamReader, SseReader, StreamEvent
 from hermes.channel_kit.lifeline import Lifeline
 from hermes.channel_kit.long_poll import KeptCursor
 from hermes.errors import (
@@ -55,7 +55,7 @@ class Site:
 @asynccontextmanager
 async def receiving(
     site: Site, *, planned: list[HermesError] | None = None, **options: Any
-) -> AsyncIterator[tuple[EventStream, list[StreamEvent], list[float]]]:
+) -> AsyncIterator[tuple[EventStreamReader, list[StreamEvent], list[float]]]:
     """Give a stream of the site, what it has brought, and how long it waited in between."""
     client = HttpClient(HttpSettings(timeout_s=5))
     came: list[StreamEvent] = []
@@ -78,7 +78,7 @@ async def receiving(
 
         try:
             yield (
-                EventStream(client, address, take, platform="demo", sleep=sleep, **options),
+                EventStreamReader(client, address, take, platform="demo", sleep=sleep, **options),
                 came,
                 naps,
             )
@@ -86,7 +86,7 @@ async def receiving(
             await client.close()
 
 
-async def run(stream: EventStream) -> HermesError:
+async def run(stream: EventStreamReader) -> HermesError:
     """Receive until it is no longer possible; return why."""
     with pytest.raises(HermesError) as caught:
         async with asyncio.timeout(10):
@@ -94,7 +94,7 @@ async def run(stream: EventStream) -> HermesError:
     return caught.value
 
 
-async def run_until(stream: EventStream, claim: Callable[[], bool]) -> None:
+async def run_until(stream: EventStreamReader, claim: Callable[[], bool]) -> None:
     """Receive until a claim is true; the time limit is only for a broken test."""
     task = asyncio.create_task(stream.run())
     async with asyncio.timeout(10):
@@ -271,7 +271,7 @@ async def test_a_server_that_is_not_there_is_tried_a_few_times() -> None:
     async def take(event: StreamEvent) -> None:
         raise AssertionError(event)
 
-    stream = EventStream(
+    stream = EventStreamReader(
         client, lambda _: "http://127.0.0.1:9/", take, platform="demo", sleep=sleep
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from hermes.channel_kit.long_poll import Batch, KeptCursor, LongPoll, PolledEvent
+from hermes.channel_kit.long_poll import KeptCursor, LongPoll, PolledEvent, PollPage
 from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.errors import (
     DeliveryRejected,
@@ -42,7 +42,7 @@ class Platform:
 
     def __init__(
         self,
-        *answers: Batch[str] | HermesError,
+        *answers: PollPage[str] | HermesError,
         state: PlatformState | None = None,
         renewed: str | None = None,
         answer_s: float = 1.0,
@@ -73,7 +73,7 @@ class Platform:
             await self.polls.run()
         return caught.value
 
-    async def _fetch(self, cursor: str | None, poll_s: float) -> Batch[str]:
+    async def _fetch(self, cursor: str | None, poll_s: float) -> PollPage[str]:
         self.asked.append((cursor, poll_s))
         self.clock.seconds += self.answer_s
         answer = self.answers.pop(0) if self.answers else Stopped("the end")
@@ -95,13 +95,13 @@ class Platform:
         await asyncio.sleep(0)
 
 
-def batch(*names: str, cursor: str | None, chats: str = "") -> Batch[str]:
+def batch(*names: str, cursor: str | None, chats: str = "") -> PollPage[str]:
     """Return events whose names are their cursors, in chats named by letters."""
     events = tuple(
         PolledEvent(event=name, chat=chats[number : number + 1], cursor=name)
         for number, name in enumerate(names)
     )
-    return Batch(events=events, cursor=cursor)
+    return PollPage(events=events, cursor=cursor)
 
 
 def network(text: str = "cut") -> NotDelivered:
@@ -133,7 +133,7 @@ async def test_it_stops_in_front_of_what_was_not_taken_and_other_chats_go_on() -
 
 
 async def test_a_batch_that_can_only_be_repeated_whole_leaves_the_cursor() -> None:
-    whole = Batch(events=(PolledEvent(event="all"),), cursor="next")
+    whole = PollPage(events=(PolledEvent(event="all"),), cursor="next")
     full = [StoreError("disk"), StoreError("disk")]
     demo = Platform(whole, whole, whole, failures={"all": full})
 
@@ -192,7 +192,7 @@ async def test_a_cursor_that_the_platform_refuses_is_renewed() -> None:
 
 
 async def test_the_platform_says_how_long_a_poll_lasts_within_reason() -> None:
-    demo = Platform(Batch(poll_s=50.0), Batch(poll_s=1e9), Batch(poll_s=-1.0))
+    demo = Platform(PollPage(poll_s=50.0), PollPage(poll_s=1e9), PollPage(poll_s=-1.0))
 
     await demo.run()
 
@@ -200,7 +200,7 @@ async def test_the_platform_says_how_long_a_poll_lasts_within_reason() -> None:
 
 
 async def test_a_platform_that_does_not_hold_a_poll_is_not_asked_in_a_circle() -> None:
-    demo = Platform(Batch(), Batch(), answer_s=0.001)
+    demo = Platform(PollPage(), PollPage(), answer_s=0.001)
 
     await demo.run()
 

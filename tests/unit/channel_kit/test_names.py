@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hermes.channel_kit.bounded import BoundedMap
+from hermes.channel_kit.bounded_map import BoundedMap
 from hermes.channel_kit.names import Names
 from hermes.errors import ConnectFailed
 from hermes.testing.manual_time import ManualClock

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.channels.telegram.format import Written, written
+from hermes.channels.telegram.format import MarkupText, written
 from hermes.channels.telegram.outbound import (
     BotUpload,
     draft_call,
@@ -38,7 +38,7 @@ TOPIC = Target(
 JPEG = Media("image/jpeg", name="a.jpg")
 
 
-def said(text: str) -> Written:
+def said(text: str) -> MarkupText:
     return written(text, MARKS)
 
 

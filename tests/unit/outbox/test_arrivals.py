@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from hermes.errors import DeliveryUnknown, FailureClass
 from hermes.outbox.returns import take_arrivals
-from hermes.ports.channel import Arrived
+from hermes.ports.channel import ArrivedDelivery
 from hermes.testing.manual_time import settle
 
 LOST = DeliveryUnknown("lost", FailureClass.NETWORK_TIMEOUT)
@@ -21,7 +21,7 @@ async def test_late_proof_settles_a_lost_answer_before_it_is_sent_again(bench) -
 
     with capture_logs() as logs:
         for key in ("d1.0", "d1.0", "d9.0", "no key of ours", ""):
-            await arrived(Arrived(key=key, platform_message_id="x1"))
+            await arrived(ArrivedDelivery(key=key, platform_message_id="x1"))
     for _ in range(4):
         await bench.time.pass_by(10.0)
 
@@ -40,7 +40,7 @@ async def test_proof_that_comes_before_the_answer_leaves_one_message(bench) -> N
     bench.channel.hold("c1")
     await bench.start()
 
-    await arrived(Arrived(key="d1.0", platform_message_id="x1"))
+    await arrived(ArrivedDelivery(key="d1.0", platform_message_id="x1"))
     bench.channel.let_go("c1")
     await settle()
 
@@ -56,7 +56,7 @@ async def test_proof_before_a_lost_answer_counts(bench) -> None:
     bench.channel.fail("send", LOST)
     await bench.start()
 
-    await arrived(Arrived(key="d1.0", platform_message_id="x1"))
+    await arrived(ArrivedDelivery(key="d1.0", platform_message_id="x1"))
     bench.channel.let_go("c1")
     for _ in range(4):
         await bench.time.pass_by(10.0)

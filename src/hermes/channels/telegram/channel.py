@@ -204,7 +204,7 @@ class TelegramChannel:
         """Show the text so far as a draft."""
         await self._carry_out(draft_call(target, draft_id, text=await self._written(text)))
 
-    async def _written(self, text: str) -> telegram_html.Written:
+    async def _written(self, text: str) -> telegram_html.MarkupText:
         return await converted(lambda: telegram_html.written(text, self._marks), chars=len(text))
 
     async def delete(self, target: Target, platform_message_id: str) -> None:

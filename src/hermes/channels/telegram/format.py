@@ -16,18 +16,18 @@ from hermes.message.markup.parse import parse
 _TAG: Final = re.compile(r"<[^<>]*>")
 
 
-class Written(NamedTuple):
+class MarkupText(NamedTuple):
     """A text as Telegram's HTML, and as people read it."""
 
     markup: str
     plain: str
 
 
-def written(text: str, marks: Marks) -> Written:
+def written(text: str, marks: Marks) -> MarkupText:
     """Return a Markdown text as HTML and as readable text; not blank unless the text is."""
     markup = marks.write(parse(text)) if text.strip() else ""
     plain = visible(markup)
-    return Written(markup, plain) if plain.strip() else Written(marks.escape(text), text)
+    return MarkupText(markup, plain) if plain.strip() else MarkupText(marks.escape(text), text)
 
 
 def visible(markup: str) -> str:

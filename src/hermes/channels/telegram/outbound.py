@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from hermes.channels.telegram.entities import utf16_length
-from hermes.channels.telegram.format import Written
+from hermes.channels.telegram.format import MarkupText
 from hermes.channels.telegram.inbound import BUTTON, message_id_of
 from hermes.channels.telegram.settings import TelegramSettings
 from hermes.errors import DeliveryRejected, FailureClass
@@ -99,7 +99,7 @@ def place(target: Target) -> dict[str, Any]:
     return params
 
 
-def text_call(target: Target, text: Written, *, settings: TelegramSettings) -> BotCall:
+def text_call(target: Target, text: MarkupText, *, settings: TelegramSettings) -> BotCall:
     """Return the call that sends a text."""
     return BotCall(
         method="sendMessage",
@@ -116,7 +116,7 @@ def text_call(target: Target, text: Written, *, settings: TelegramSettings) -> B
 
 
 def edit_call(
-    target: Target, message_id: str, *, text: Written, settings: TelegramSettings
+    target: Target, message_id: str, *, text: MarkupText, settings: TelegramSettings
 ) -> BotCall:
     """Return the call that replaces the text of a message."""
     return BotCall(
@@ -133,7 +133,7 @@ def edit_call(
     )
 
 
-def draft_call(target: Target, draft_id: int, *, text: Written) -> BotCall:
+def draft_call(target: Target, draft_id: int, *, text: MarkupText) -> BotCall:
     """Return the call that shows a draft; drafts are shown in private chats only."""
     params = place(target)
     chat = params["chat_id"]
@@ -152,7 +152,7 @@ def draft_call(target: Target, draft_id: int, *, text: Written) -> BotCall:
 
 def media_calls(
     target: Target,
-    text: Written,
+    text: MarkupText,
     *,
     uploads: Sequence[BotUpload],
     settings: TelegramSettings,

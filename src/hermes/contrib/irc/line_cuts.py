@@ -11,7 +11,7 @@ from typing import Final
 from hermes.contrib.irc.format import as_runs, clean
 from hermes.contrib.irc.wire import LINE_BYTES
 from hermes.message.graphemes import cut_before
-from hermes.message.markup.dialect import PLAIN, Line, Run
+from hermes.message.markup.dialect import PLAIN, Line, TextRun
 from hermes.message.markup.marks import Marks
 from hermes.message.markup.parse import parse
 
@@ -32,7 +32,7 @@ def room_for(target: str, *, nick: str, prefix: str = "", command: str = "PRIVMS
 
 def read_markup(text: str, marks: Marks) -> list[Line]:
     """Return a reply's Markdown as lines; a text of definitions only is returned as plain text."""
-    lines = as_runs(parse(text), marks) or [[Run(clean(line))] for line in text.split("\n")]
+    lines = as_runs(parse(text), marks) or [[TextRun(clean(line))] for line in text.split("\n")]
     return [line for line in lines if any(run.text.strip() for run in line)]
 
 
@@ -65,7 +65,7 @@ def _folded(line: Line, marks: Marks, room: int) -> list[str]:
 def _grouped(text: str, looks: list[int]) -> Line:
     pairs = zip(looks, text, strict=False)
     return [
-        Run("".join(char for _, char in same), look)
+        TextRun("".join(char for _, char in same), look)
         for look, same in groupby(pairs, key=lambda pair: pair[0])
     ]
 

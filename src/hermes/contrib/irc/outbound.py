@@ -10,7 +10,7 @@ from hermes.contrib.irc.inbound import IrcIdentity
 from hermes.contrib.irc.line_cuts import payloads_of, read_markup, room_for
 from hermes.contrib.irc.wire import IrcLine, fold
 from hermes.errors import DeliveryError, DeliveryRejected, FailureClass, NotDelivered
-from hermes.message.markup.dialect import Run
+from hermes.message.markup.dialect import TextRun
 from hermes.message.markup.marks import Marks
 from hermes.message.parts import AudioPart, FilePart, ImagePart, text_of
 from hermes.ports.channel import Delivery
@@ -78,7 +78,7 @@ def letter_of(delivery: Delivery, target: str, *, me: IrcIdentity, marks: Marks)
     text = text_of(delivery.parts)
     is_action = text.startswith(_ACTION) and "\n" not in text.strip()
     lines = read_markup(text.removeprefix(_ACTION) if is_action else text, marks)
-    lines += [[Run(clean(address))] for address in _addresses(delivery)]
+    lines += [[TextRun(clean(address))] for address in _addresses(delivery)]
     payloads = payloads_of(lines, marks, room - _ACTION_AROUND if is_action else room)
     if is_action:
         payloads = tuple(f"\x01ACTION {payload}\x01" for payload in payloads)

@@ -81,7 +81,7 @@ LOOKS: Final[Mapping[StyleName, int]] = {
 }
 
 
-class Run(msgspec.Struct, frozen=True):
+class TextRun(msgspec.Struct, frozen=True):
     """Words of one look, and the address that they lead to; `is_mark` is written as it is."""
 
     text: str
@@ -90,4 +90,4 @@ class Run(msgspec.Struct, frozen=True):
     is_mark: bool = False
 
 
-Line = list[Run]
+Line = list[TextRun]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Final
 
-from hermes.message.markup.dialect import CODE, LOOKS, PLAIN, Line, MarkupRow, Pair, Run
+from hermes.message.markup.dialect import CODE, LOOKS, PLAIN, Line, MarkupRow, Pair, TextRun
 
 # A style that is open, or the address of a link.
 _Style = int | str
@@ -48,7 +48,7 @@ class LineMarks:
         self._code = "".join(row.code)
         self.opening, _, self._closing = row.link.partition("{words}")
 
-    def write(self, line: Iterable[Run]) -> str:
+    def write(self, line: Iterable[TextRun]) -> str:
         """Return a line in this dialect."""
         runs = list(line)
         if not any(run.url or self.styles[run.look] for run in runs):
@@ -63,7 +63,7 @@ class LineMarks:
             starts = starts and (run.is_mark or not run.text.strip())
         return "".join(written).rstrip()
 
-    def words(self, run: Run, *, risky: frozenset[str], starts: bool) -> str:
+    def words(self, run: TextRun, *, risky: frozenset[str], starts: bool) -> str:
         """Return the words of a run so that they make no mark."""
         if run.is_mark:
             return run.text
@@ -104,7 +104,7 @@ class LineMarks:
 
         return _RUN.sub(instead, text)
 
-    def risky(self, line: Iterable[Run]) -> frozenset[str]:
+    def risky(self, line: Iterable[TextRun]) -> frozenset[str]:
         """Return the characters that would be read as a mark in this line; a single one is not."""
         if not self.row.literal:
             return frozenset()

@@ -22,8 +22,8 @@ from hermes.message.markup.dialect import (
     Line,
     MarkupRow,
     Pair,
-    Run,
     StyleName,
+    TextRun,
 )
 from hermes.message.markup.mark_line import LineMarks
 from hermes.message.markup.model import (
@@ -51,7 +51,7 @@ from hermes.message.markup.tables import as_lines
 NOTHING: Final = "\u200b"
 _NONE: Final[Pair] = ("", "")
 _NOT_LANGUAGE: Final = re.compile(r"[^A-Za-z0-9_+#.-]")
-_BREAK: Final = Run("\n")
+_BREAK: Final = TextRun("\n")
 _SPAN_LOOKS: Final[Mapping[type, int]] = {
     Strong: BOLD,
     Emphasis: ITALIC,
@@ -83,7 +83,7 @@ class Marks:
 
     def escape(self, text: str) -> str:
         """Return a text that makes no mark in this dialect."""
-        return "\n".join(self.line([Run(line)]) for line in text.split("\n"))
+        return "\n".join(self.line([TextRun(line)]) for line in text.split("\n"))
 
     def _joined(self, blocks: Iterable[Block], *, depth: int, in_quote: bool) -> list[Line]:
         lines: list[Line] = []
@@ -116,14 +116,14 @@ class Marks:
         if self.row.table == "code":
             return self._code("\n".join(as_lines(table)), "")
         lines = as_lines(table, width=0) if self.row.table == "cells" else as_lines(table)
-        return [[Run(line)] for line in lines]
+        return [[TextRun(line)] for line in lines]
 
     def _code(self, text: str, language: str) -> list[Line]:
         if not text.strip():
             return []
         pair = self.row.fence_named if language and any(self.row.fence_named) else self.row.fence
         if not any(pair):
-            return [[Run(line, CODE)] for line in text.split("\n")]
+            return [[TextRun(line, CODE)] for line in text.split("\n")]
         close = pair[1].strip()
         while close in self._words.everywhere(text):
             text = text.replace(close[:2], f"{close[0]}{NOTHING}{close[1:2]}")
@@ -135,8 +135,8 @@ class Marks:
         lines[-1].append(_mark(after[0]))
         return [*lines, *([_mark(mark)] for mark in after[1:])]
 
-    def _verbatim(self, line: str) -> Run:
-        return Run(self._words.everywhere(line), CODE, is_mark=True)
+    def _verbatim(self, line: str) -> TextRun:
+        return TextRun(self._words.everywhere(line), CODE, is_mark=True)
 
     def _quote(self, blocks: Document, *, depth: int, in_quote: bool) -> list[Line]:
         row = self.row
@@ -187,12 +187,12 @@ class Marks:
             lines += [[other] for other in others]
         return lines
 
-    def _runs(self, spans: Iterable[Span], look: int) -> list[Run]:
-        found: list[Run] = []
+    def _runs(self, spans: Iterable[Span], look: int) -> list[TextRun]:
+        found: list[TextRun] = []
         for span in spans:
             match span:
                 case Text(text):
-                    found.append(Run(text, look))
+                    found.append(TextRun(text, look))
                 case Break():
                     found.append(_BREAK)
                 case Code(text):
@@ -200,17 +200,17 @@ class Marks:
                 case Link(url, inner):
                     found += self._link(url, self._runs(inner, look), look)
                 case Picture(url, words):
-                    found += self._link(url, [Run(words, look)], look)
+                    found += self._link(url, [TextRun(words, look)], look)
                 case Strong(inner) | Emphasis(inner) | Strike(inner):
                     found += self._runs(inner, look | _SPAN_LOOKS[type(span)])
         return found
 
-    def _inline_code(self, text: str, look: int) -> Run:
+    def _inline_code(self, text: str, look: int) -> TextRun:
         close = self._words.pairs.get(CODE, _NONE)[1]
         # What would end the code is written as words: they matter more than the style.
         if not text.strip() or (close and close in self._words.everywhere(text)):
-            return Run(text, look)
-        return Run(text, CODE if self._is_alone(text) else look | CODE)
+            return TextRun(text, look)
+        return TextRun(text, CODE if self._is_alone(text) else look | CODE)
 
     def _is_alone(self, code: str) -> bool:
         """Return whether nothing may be around code: the platform would read marks inside it."""
@@ -218,17 +218,17 @@ class Marks:
             char in code for char in (*self.row.escaped, *self.row.literal)
         )
 
-    def _link(self, url: str, runs: list[Run], look: int) -> Iterator[Run]:
+    def _link(self, url: str, runs: list[TextRun], look: int) -> Iterator[TextRun]:
         said = "".join(run.text for run in runs).replace("\n", " ").strip()
         address = url if url.startswith(self.row.links) else url.partition(":")[2]
         if not said or said == url:
-            yield Run(self.row.bare.replace("{url}", self._words.in_url(address)), is_mark=True)
+            yield TextRun(self.row.bare.replace("{url}", self._words.in_url(address)), is_mark=True)
         elif address != url or (said == url.partition("//")[2] and not self._words.opening):
-            yield from (Run(" ", look) if run.text == "\n" else run for run in runs)
+            yield from (TextRun(" ", look) if run.text == "\n" else run for run in runs)
             if address not in said and said != url.partition("//")[2]:
-                yield Run(f" ({address})", look)
+                yield TextRun(f" ({address})", look)
         elif self.row.link_is_plain:
-            yield Run(said, PLAIN, url)
+            yield TextRun(said, PLAIN, url)
         else:
             words = [msgspec.structs.replace(run, text=run.text.replace("\n", " ")) for run in runs]
             if not self._words.opening:
@@ -239,19 +239,19 @@ class Marks:
             for run, is_inside in zip(words, inside, strict=True):
                 yield msgspec.structs.replace(run, url=url) if is_inside else run
             if not any(inside):
-                yield Run(f" ({url})", look)
+                yield TextRun(f" ({url})", look)
 
     def codes(self, look: int) -> int:
         """Return how many codes a change of these styles takes, where codes toggle."""
         return len(self._words.styles[look])
 
-    def line(self, line: Iterable[Run]) -> str:
+    def line(self, line: Iterable[TextRun]) -> str:
         """Return a line in this dialect."""
         return self._words.write(line)
 
 
-def _mark(text: str) -> Run:
-    return Run(text, is_mark=True)
+def _mark(text: str) -> TextRun:
+    return TextRun(text, is_mark=True)
 
 
 def _combined(names: Iterable[StyleName]) -> int:
