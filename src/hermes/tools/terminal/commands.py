@@ -17,7 +17,7 @@ from hermes.tools.terminal.command_shapes import fits
 from hermes.tools.terminal.folder_tree import used_bytes
 from hermes.tools.terminal.program import ProgramResult, run
 from hermes.tools.terminal.sandbox import Sandbox
-from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders
+from hermes.tools.terminal.work_folders import WorkFolder, WorkFolders, has_path
 
 _MB: Final = 1_000_000
 _GRANT: Final = "approved"
@@ -119,10 +119,10 @@ class Commands:
 
         A subagent is not told: it would be the only one that hears of it.
         """
-        if root_lane(owner.lane) != owner.lane:
+        if root_lane(owner.lane) != owner.lane or not self._folders.has_any:
             return ()
         work = self._folders.of(owner.person_id, owner.lane, beside=owner.folder)
-        if not await asyncio.to_thread(work.records.exists):
+        if not has_path(work.records):
             return ()
         return await self._processes.news(work, turn_id)
 
