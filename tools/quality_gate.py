@@ -136,7 +136,7 @@ def manifests(root: Path) -> tuple[dict[str, tuple[str, ...]], list[str]]:
         said[channel.name] = manifest.quality.verified
         if manifest.name != channel.name:
             wrong.append(f"{channel.name}: the manifest calls it {manifest.name!r}; use one name")
-        if not manifest.setup:
+        if not manifest.setup.steps:
             wrong.append(f"{channel.name}: the manifest has no setup steps; write what to do")
     return said, wrong
 

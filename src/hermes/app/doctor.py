@@ -14,6 +14,7 @@ from hermes.app.channel_test import unusable_platforms
 from hermes.app.key_test import KeyTest
 from hermes.app.make_search import SEARCH
 from hermes.app.make_skills import make_skill_folder
+from hermes.app.platform_setup import PlatformProof
 from hermes.app.platforms import built_in
 from hermes.app.store_files import (
     DATABASE,
@@ -82,6 +83,7 @@ class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
     channels: Callable[[], tuple[ChannelStatus, ...]] = tuple
     store: Callable[[], StoreStatus | None] = lambda: None
     calls: Callable[[LoadedConfig], tuple[KeyTest, ...]] | None = None
+    proofs: Callable[[LoadedConfig], tuple[PlatformProof, ...]] | None = None
     sandbox: Callable[[LoadedConfig], str | None] = lambda _: None
 
 
@@ -142,6 +144,9 @@ def _steps(
     if around.calls is not None:
         calls = around.calls
         steps["model calls"] = lambda: _call_checks(calls(loaded))
+    if around.proofs is not None:
+        proofs = around.proofs
+        steps["platform calls"] = lambda: _proof_checks(proofs(loaded))
     return steps
 
 
@@ -362,4 +367,20 @@ def _call_checks(tried: tuple[KeyTest, ...]) -> Iterator[Check]:
                 what=f"{one.provider}:{one.model} did not answer: {one.problem}",
                 why="messages for it are answered by another model, or not at all",
                 fix="`hermes init` asks for its key again and tests it",
+            )
+
+
+def _proof_checks(proofs: tuple[PlatformProof, ...]) -> Iterator[Check]:
+    for one in proofs:
+        if one.problem is None:
+            invite = f"; add the bot to a place at {one.invite}" if one.invite else ""
+            said = f"{one.platform}: {one.shows.rstrip('.')}{invite}"
+            yield Check(name="platform calls", status="ok", what=said)
+        else:
+            yield Check(
+                name="platform calls",
+                status="fail",
+                what=one.problem,
+                why="Hermes receives and sends nothing there",
+                fix=f"`hermes channels add {one.platform}` asks for the credential again and tests it",
             )

@@ -137,7 +137,7 @@ def make_one(
                 make_id=make_id,
                 media=media_cache,
                 state=state,
-                webhook_url=_webhook_url(settings, name),
+                webhook_url=webhook_url_of(settings, name),
                 returned=returned,
                 arrived=arrived,
                 rows=platform.manifest.rows,
@@ -209,6 +209,7 @@ def _account(table: dict[str, Any]) -> str:
     return str(table.pop("account", None) or "default")
 
 
-def _webhook_url(settings: Settings, name: str) -> str | None:
+def webhook_url_of(settings: Settings, name: str) -> str | None:
+    """Return the address at which a platform calls this gateway, if it has one."""
     public = settings.server.public_url
     return None if public is None else f"{str(public).rstrip('/')}/webhooks/{name}"

@@ -48,6 +48,15 @@ def command(
             "--test/--no-test", help="Connect to the platform before anything is written."
         ),
     ] = True,
+    register: Annotated[
+        bool | None,
+        typer.Option(
+            "--register/--no-register",
+            help="Register on the platform what it needs, such as the list of commands. By default a "
+            "terminal is asked, and a script does not register.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Set up a platform: ask for its settings, connect to it once, write .env and config.yaml.
@@ -56,7 +65,9 @@ def command(
     """
     given = dict(map(_pair, chosen or ()))
     asks = sys.stdin.isatty() and not as_json
-    add_platform(platform, home, given=given, test=test, asks=asks, as_json=as_json)
+    add_platform(
+        platform, home, given=given, test=test, wanted=register, asks=asks, as_json=as_json
+    )
 
 
 def _pair(text: str) -> tuple[str, str]:

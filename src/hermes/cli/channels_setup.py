@@ -15,13 +15,14 @@ import msgspec
 import structlog
 from rich.text import Text
 
-from hermes.app.channel_test import ConnectionResult, PlatformPackage, look_up, suggest, try_channel
+from hermes.app.channel_test import PlatformPackage, look_up, suggest, try_channel
+from hermes.cli.channels_prove import proven, registered, scanned
 from hermes.cli.channels_questions import ask_all
 from hermes.cli.channels_sheet import ChannelSheet
 from hermes.cli.environment import environment, home_for
 from hermes.cli.init_questions import confirm
 from hermes.cli.terminal import Home, clean, console, error_console, print_json
-from hermes.config import ensure_home, load
+from hermes.config import Settings, ensure_home, load
 from hermes.config.change import locked_files
 from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file
@@ -49,7 +50,14 @@ class Answers(msgspec.Struct, frozen=True):
 
 
 def add(
-    name: str, home: Home, *, given: Mapping[str, str], test: bool, asks: bool, as_json: bool
+    name: str,
+    home: Home,
+    *,
+    given: Mapping[str, str],
+    test: bool,
+    wanted: bool | None,
+    asks: bool,
+    as_json: bool,
 ) -> None:
     """Set up a platform and report what was written."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
@@ -59,22 +67,36 @@ def add(
     sheet = ChannelSheet(found.manifest, loaded, given=given)
     if asks:
         _explain(found.manifest)
+        scanned(sheet, loaded.settings)
     answers = _gather(found, sheet, asks=asks)
-    tried = _tested(name, answers, folder, asks=asks) if test else None
+    settings = _drafted(name, answers, folder)
+    checked = _checked(name, settings, folder, asks=asks) if test else {}
     with locked_files(folder):
         files = _write(folder, name, answers)
+    done = registered(name, settings, folder, wanted=wanted, asks=asks) if test or wanted else ()
     report = {
         "platform": name,
         "files": [str(path) for path in files],
         "set": sorted(map(dotted, (*answers.secrets, *answers.settings))),
         "made": {dotted(place): secret for place, secret in answers.made.items()},
-        "tested": tried,
+        "proven": checked.get("proven"),
+        "tested": checked.get("tested"),
+        "registered": msgspec.to_builtins(done),
         "restart_needed": find_running(folder) is not None,
     }
     if as_json:
         print_json(report)
     else:
         _print(report, files, answers.made)
+
+
+def _checked(name: str, settings: Settings, folder: Path, *, asks: bool) -> dict[str, object]:
+    """Ask whose the credential is, then connect with it once."""
+    proof = proven(name, settings, folder, asks=asks)
+    if proof is not None and proof.problem is not None:
+        return {"proven": msgspec.to_builtins(proof)}
+    tried = _tested(name, settings, folder, asks=asks)
+    return {"proven": None if proof is None else msgspec.to_builtins(proof), "tested": tried}
 
 
 def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
@@ -86,7 +108,7 @@ def _environ(hidden: Collection[str] = ()) -> dict[str, str]:
 def _explain(manifest: Manifest) -> None:
     out = error_console()
     out.print(f"Setting up {manifest.emoji} {manifest.label}".replace("  ", " "), style="bold")
-    for number, step in enumerate(manifest.setup, start=1):
+    for number, step in enumerate(manifest.setup.steps, start=1):
         out.print(Text(f"{number}. {step}"))
     if manifest.needs:
         out.print(Text(manifest.needs))
@@ -101,11 +123,11 @@ def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answe
     return Answers(sheet.secrets(), sheet.plain(), sheet.made, found.plugin)
 
 
-def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[str, object]:
+def _tested(name: str, settings: Settings, folder: Path, *, asks: bool) -> dict[str, object]:
     """Connect with the settings to be written; raises if that fails and the person gives up."""
     out = error_console()
     with out.status(f"Connecting to {name} ..."):
-        tried = _try(name, answers, folder)
+        tried = asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
     if tried.problem is None:
         out.print(f"{name} is connected, after {tried.seconds:.1f} s.")
         return dict(msgspec.to_builtins(tried))
@@ -118,7 +140,8 @@ def _tested(name: str, answers: Answers, folder: Path, *, asks: bool) -> dict[st
     return dict(msgspec.to_builtins(tried))
 
 
-def _try(name: str, answers: Answers, folder: Path) -> ConnectionResult:
+def _drafted(name: str, answers: Answers, folder: Path) -> Settings:
+    """Return the settings as they will be once the files are written."""
     with TemporaryDirectory(prefix="hermes-add-") as made:
         draft = Path(made)
         for file in (YAML, DOTENV):
@@ -128,8 +151,7 @@ def _try(name: str, answers: Answers, folder: Path) -> ConnectionResult:
         # What was given is what is tested, whatever the environment holds.
         given = (*answers.secrets, *answers.settings)
         hidden = {one for place in given for one in platform_variables(name, *place)}
-        settings = load(_environ(hidden), draft).settings
-    return asyncio.run(try_channel(name, settings, home=folder, clock=SystemClock()))
+        return load(_environ(hidden), draft).settings
 
 
 def _write(folder: Path, name: str, answers: Answers) -> list[Path]:

@@ -15,7 +15,7 @@ else:
 EPILOG = examples(
     "hermes doctor",
     "hermes doctor --fix",
-    "hermes doctor --call   (also asks each model one short question)",
+    "hermes doctor --call   (also asks each model a short question, and each platform who the bot is)",
     "hermes doctor --json | jq '.checks[] | select(.status != \"ok\")'",
 )
 
@@ -30,7 +30,10 @@ def command(
         ),
     ] = False,
     call: Annotated[
-        bool, typer.Option("--call", help="Make one short, real call to each model service.")
+        bool,
+        typer.Option(
+            "--call", help="Make one short, real call to each model service and platform."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

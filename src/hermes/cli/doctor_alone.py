@@ -13,6 +13,7 @@ from rich.text import Text
 from hermes.app.doctor import DoctorContext, examine
 from hermes.app.key_test import KeyTest, try_configured
 from hermes.app.make_terminal import sandbox_problem
+from hermes.app.platform_setup import PlatformProof, prove_all
 from hermes.cli.environment import home_for, settings_for
 from hermes.cli.mcp_alone import look
 from hermes.cli.model_offers import ask_here, gateway_of
@@ -71,6 +72,7 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
         channels=channels,
         store=store,
         calls=_calls if call else None,
+        proofs=_proofs if call else None,
         sandbox=_sandbox,
     )
     return examine(around, fix=fix, tell=show)
@@ -78,6 +80,10 @@ def examine_home(home: Path | None, *, fix: bool, call: bool, show: Show) -> Doc
 
 def _calls(loaded: LoadedConfig) -> tuple[KeyTest, ...]:
     return asyncio.run(_try(loaded))
+
+
+def _proofs(loaded: LoadedConfig) -> tuple[PlatformProof, ...]:
+    return asyncio.run(prove_all(loaded.settings, home=loaded.home))
 
 
 def _sandbox(loaded: LoadedConfig) -> str | None:

@@ -20,6 +20,7 @@ from hermes.ports.channel_rows import (
     SocketRow,
     WebhookRow,
 )
+from hermes.ports.setup_rows import SetupRows
 
 _ONLY: Final = "manifest.toml"
 _FLAGS = {"true": True, "yes": True, "on": True, "1": True}
@@ -87,7 +88,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     emoji: str = ""
     hint: str = ""
     needs: str = ""
-    setup: tuple[str, ...] = ()
+    setup: SetupRows = SetupRows()
     webhook: WebhookRow | None = None
     answer: AnswerRow = AnswerRow()
     refusal: tuple[RefusalRow, ...] = ()
@@ -169,7 +170,17 @@ def _tables(package: str, manifest: str) -> dict[str, Any]:
     if isinstance(able, dict):
         # The outbox knows capabilities alone, and keeps to the rates.
         able["rates"] = tables.get("rate", [])
+    _complete_setup(tables)
     return tables
+
+
+def _complete_setup(tables: dict[str, Any]) -> None:
+    """Let `setup` be nothing but its steps, and `setup.register` a single row."""
+    setup = tables.get("setup", {})
+    if isinstance(setup, list):
+        tables["setup"] = {"steps": setup}
+    elif isinstance(setup, dict) and isinstance(setup.get("register"), dict):
+        setup["register"] = [setup["register"]]
 
 
 def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:

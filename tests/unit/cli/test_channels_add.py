@@ -69,6 +69,9 @@ def test_it_explains_asks_connects_and_writes(
     terminal.type("pigeon\n")
     terminal.wait_for("Please enter one of poll, webhook")
     terminal.type("\n")
+    terminal.wait_for("The token is that of @")
+    terminal.wait_for("Is this the right one?")
+    terminal.type("\n")
     terminal.wait_for("telegram is connected, after")
     assert terminal.end() == 0
     assert telegram["bot_token"] not in terminal.plain()
@@ -94,7 +97,8 @@ def test_a_script_says_all_and_a_wrong_token_writes_nothing(
         "channels", "add", "telegram", *address, "--json", TELEGRAM_BOT_TOKEN=wrong, **more
     )
     assert failed.returncode != 0
-    assert "cannot be connected" in failed.stderr
+    assert "getMe was refused (401" in failed.stderr
+    assert "copy the token from @BotFather whole" in " ".join(failed.stderr.split())
     assert "Nothing was written" in failed.stderr
     assert wrong not in failed.stdout + failed.stderr
     assert not (home / ".env").exists()
@@ -104,7 +108,9 @@ def test_a_script_says_all_and_a_wrong_token_writes_nothing(
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert report["set"] == ["api_url", "bot_token"]
+    assert report["proven"]["shows"].startswith("The token is that of @")
     assert report["tested"]["problem"] is None
+    assert report["registered"] == []
     assert telegram["bot_token"] not in done.stdout + done.stderr
     assert extra(home)["bot_token"] == telegram["bot_token"]
 

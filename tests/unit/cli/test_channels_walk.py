@@ -15,16 +15,22 @@ from tests.unit.cli.terminal import Terminal
 
 # Each question, and the setting that answers it: a text in (), or nothing, which is Enter.
 WALKS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "telegram": (("bot_token:", "bot_token"), ("mode [poll/webhook] [poll]:", "")),
+    "telegram": (
+        ("bot_token:", "bot_token"),
+        ("mode [poll/webhook] [poll]:", ""),
+        ("Is this the right one?", ""),
+    ),
     "slack": (
         ("bot_token:", "bot_token"),
         ("mode [socket/http] [socket]:", ""),
         ("app_token:", "app_token"),
+        ("Is this the right one?", ""),
     ),
     "matrix": (
         ("homeserver:", "homeserver"),
         ("access_token (Enter for none):", "access_token"),
         ("join [allowed/never/all] [allowed]:", "join"),
+        ("Is this the right one?", ""),
     ),
     "email": (
         ("address:", "address"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import environment
+from tests.warm.python import stand_in
 
 SAY = ("chat", "--message", "hello")
 
@@ -310,6 +311,22 @@ def test_with_call_each_service_is_asked_once(doctor, home, used):
     assert code == 1
     assert found(checks, "model calls", "ok")[0]["what"].startswith("openai:gpt-4o-mini answered")
     assert found(checks, "model calls", "fail")[0]["what"].startswith("mine:m did not answer: ")
+
+
+@pytest.mark.req("W7", "W12")
+def test_with_call_each_platform_says_whose_its_credential_is(doctor, used):
+    with stand_in("-m", "hermes.testing.telegram") as line:
+        settings = json.loads(line)["settings"]
+        near = {"HERMES_SERVER__PORT": "0", "HERMES_TELEGRAM__API_URL": settings["api_url"], **used}
+        _, well = doctor("--call", TELEGRAM_BOT_TOKEN=settings["bot_token"], **near)
+        code, ill = doctor("--call", TELEGRAM_BOT_TOKEN="999999:AAAAAAAAAAAA", **near)
+
+    said = [one["what"] for one in found(well, "platform calls", "ok")]
+    assert said == ["telegram: The token is that of @hermes_bot (Hermes)"]
+    assert code == 1
+    assert found(ill, "platform calls", "fail")[0]["what"] == (
+        "telegram: getMe was refused (401 401 Unauthorized); copy the token from @BotFather whole"
+    )
 
 
 @pytest.mark.req("W7")
