@@ -34,7 +34,7 @@ class PlatformProof(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     problem: str | None = None
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Registration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a call changed on the platform; a `problem` of None means that it did."""
 
     does: str
@@ -71,9 +71,9 @@ async def to_register(platform: str, settings: Settings, *, home: Path) -> tuple
         return tuple(calls.does(row) for row in rows)
 
 
-async def register(platform: str, settings: Settings, *, home: Path) -> tuple[Registered, ...]:
+async def register(platform: str, settings: Settings, *, home: Path) -> tuple[Registration, ...]:
     """Make the registering calls one after another; the first that fails is the last."""
-    done: list[Registered] = []
+    done: list[Registration] = []
     async with _calls(platform, settings, home=home) as calls:
         rows = calls.registers()
         if rows:
@@ -84,12 +84,12 @@ async def register(platform: str, settings: Settings, *, home: Path) -> tuple[Re
                 async with asyncio.timeout(_LONGEST_S):
                     await calls.register(row)
             except TimeoutError:
-                done.append(Registered(does=does, problem=f"no answer within {_LONGEST_S:g} s"))
+                done.append(Registration(does=does, problem=f"no answer within {_LONGEST_S:g} s"))
                 break
             except HermesError as error:
-                done.append(Registered(does=does, problem=str(error)))
+                done.append(Registration(does=does, problem=str(error)))
                 break
-            done.append(Registered(does=does))
+            done.append(Registration(does=does))
     return tuple(done)
 
 
@@ -147,7 +147,9 @@ def _made(
     client: Any,
     registry: Registry,
 ) -> SetupCalls:
-    offered = (*BUILT_IN, *registry.commands.values())
+    commands = [SetupCommand(one.name, one.about, one.use) for one in BUILT_IN]
+    plugged = registry.commands.values()
+    commands += [SetupCommand(one.name, one.about, one.use) for one in plugged]
     return SetupCalls(
         client,
         manifest.setup,
@@ -157,5 +159,5 @@ def _made(
         make_id=make_id,
         webhook_url=webhook_url_of(settings, manifest.name),
         wire=manifest.rows,
-        commands=[SetupCommand(one.name, one.about, one.use) for one in offered],
+        commands=commands,
     )

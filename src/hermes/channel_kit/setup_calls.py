@@ -153,11 +153,12 @@ class SetupCalls:
         return said.found
 
     def _refusal(self, row: SetupCall, said: PlatformSaid) -> ConfigurationError:
-        words = " ".join(one for one in (str(said.status), said.code, said.sentence) if one)
-        told = f"was refused ({words})" if not said.ok else f"has an unreadable answer ({words})"
+        told = dict.fromkeys((str(said.status), said.code, said.sentence))
+        words = " ".join(one for one in told if one)
+        how = f"was refused ({words})" if not said.ok else f"has an unreadable answer ({words})"
         hint = row.hint or "correct the settings that it uses"
         name = row.path.partition("?")[0].strip("/")
-        return ConfigurationError(f"{self._platform}: {name} {told}; {hint}")
+        return ConfigurationError(f"{self._platform}: {name} {how}; {hint}")
 
     def _headers(
         self, rows: Mapping[str, str], values: Mapping[str, Any] = _NO_VALUES

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from rich.text import Text
 
-from hermes.app.platform_setup import PlatformProof, Registered, prove, register, scan, to_register
+from hermes.app.platform_setup import (
+    PlatformProof,
+    Registration,
+    prove,
+    register,
+    scan,
+    to_register,
+)
 from hermes.cli.channels_sheet import ChannelSheet
 from hermes.cli.init_questions import confirm
 from hermes.cli.terminal import clean, error_console
@@ -42,7 +49,7 @@ def proven(name: str, settings: Settings, home: Path, *, asks: bool) -> Platform
 
 def registered(
     name: str, settings: Settings, home: Path, *, wanted: bool | None, asks: bool
-) -> tuple[Registered, ...]:
+) -> tuple[Registration, ...]:
     """Register what the manifest says, if it is `wanted`; a terminal is asked if it does not say."""
     if wanted is False:
         return ()
@@ -53,7 +60,7 @@ def registered(
             return ()
         done = asyncio.run(register(name, settings, home=home))
     except (HermesError, TimeoutError) as error:
-        done = (Registered(does="", problem=str(error) or "no answer in time"),)
+        done = (Registration(does="", problem=str(error) or "no answer in time"),)
     for one in done:
         told = f"Failed: {one.does} ({one.problem})" if one.problem else f"Done: {one.does}"
         out.print(Text(clean(told)))

@@ -117,7 +117,10 @@ def _explain(manifest: Manifest) -> None:
 def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answers:
     """Return the given and asked settings; raises if one is still missing."""
     if asks:
-        ask_all(sheet, lambda setting: asyncio.run(suggest(found, setting, table=sheet.table())))
+        ask_all(
+            sheet,
+            lambda setting: asyncio.run(suggest(found, setting, table=sheet.table(whole=False))),
+        )
     sheet.complete()
     sheet.table()
     return Answers(sheet.secrets(), sheet.plain(), sheet.made, found.plugin)

@@ -18,9 +18,9 @@ from hermes.config.load import LoadedConfig
 from hermes.config.platform_files import Place, platform_variable
 from hermes.config.section import NAME_MEANING, NAME_PATTERN
 from hermes.plugins.manifest import Manifest, ManifestSetting, read_settings, read_value
+from hermes.plugins.setting_rules import reason_of
 
 _SECRET_BYTES = 32
-_ANYTHING = "*"
 _ROW_SIZE = 3
 
 
@@ -72,9 +72,7 @@ class ChannelSheet:
     def is_needed(self, place: Place) -> bool:
         """Return whether a place needs a value, given the other values."""
         setting = self.setting(place)
-        wanted = setting.needed_if.items()
-        fits = (_fits(self.value((*place[:-1], other)), want) for other, want in wanted)
-        return setting.required or (bool(wanted) and all(fits))
+        return setting.required or self._condition(place) is not None
 
     def is_asked(self, place: Place) -> bool:
         """Return whether the person is asked for a place."""
@@ -125,15 +123,18 @@ class ChannelSheet:
                 raise self._missing(place)
             self.make_up(place)
 
-    def table(self) -> dict[str, Any]:
-        """Return all settings, validated, as the channel receives them; raises for a wrong one."""
+    def table(self, *, whole: bool = True) -> dict[str, Any]:
+        """Return all settings, validated, as the channel receives them; raises for a wrong one.
+
+        Without `whole`, the questions are not over: what other settings make necessary may be missing.
+        """
         nested: dict[str, Any] = {}
         for place, value in {**self.present, **self.answers}.items():
             at = nested
             for name in place[:-1]:
                 at = at.setdefault(name, {})
             at[place[-1]] = self._read(place, value) if place[1:] else value
-        return read_settings(self.manifest, nested)
+        return read_settings(self.manifest, nested, whole=whole)
 
     def secrets(self) -> dict[Place, str]:
         """Return the secrets to write; a later gateway may not have today's environment."""
@@ -167,13 +168,15 @@ class ChannelSheet:
     def _is_secret(self, place: Place) -> bool:
         return self.setting(place).type == "secret"
 
+    def _condition(self, place: Place) -> Mapping[str, str] | None:
+        """Return the other values that make a place necessary; None if they do not."""
+        setting = self.setting(place)
+        others = {name for one in setting.conditions for name in one}
+        return setting.condition_in({one: self.value((*place[:-1], one)) for one in others})
+
     def _missing(self, place: Place) -> typer.BadParameter:
-        setting, name = self.setting(place), dotted(place)
-        because = " and ".join(
-            f"{other} is {'not set' if want == '' else 'set' if want == _ANYTHING else want}"
-            for other, want in setting.needed_if.items()
-        )
-        reason = f" (as {because})" if because else ""
+        setting, name, because = self.setting(place), dotted(place), self._condition(place)
+        reason = f" (as {reason_of(because)})" if because else ""
         variable = platform_variable(self.manifest.name, *place)
         return typer.BadParameter(
             f"{name} is missing{reason}: {setting.help} Add --set {name}=VALUE, or set {variable} in "
@@ -242,9 +245,3 @@ def _for_yaml(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-def _fits(value: Any, want: str) -> bool:
-    reveal = getattr(value, "get_secret_value", None)
-    text = str(reveal() if callable(reveal) else value or "")
-    return bool(text) if want == _ANYTHING else text == want

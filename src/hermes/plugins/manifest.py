@@ -1,5 +1,6 @@
 """Reads a channel's `manifest.toml`: what a platform can do and which settings it needs."""
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -10,6 +11,12 @@ import msgspec
 
 from hermes.errors import ConfigurationError
 from hermes.message.markup.dialect import MarkupRow
+from hermes.plugins.setting_rules import (
+    SettingRules,
+    check_rules,
+    reason_of,
+    unknown_names,
+)
 from hermes.ports.channel import Capabilities
 from hermes.ports.channel_rows import (
     AnswerRow,
@@ -28,17 +35,16 @@ _NAMED = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FLAGS |= {"false": False, "no": False, "off": False, "0": False, "": False}
 
 
-class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One entry of a manifest's [settings] table.
+class ManifestSetting(SettingRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One entry of a manifest's [settings] table, and the rules for its value.
 
     `env` is the environment variable usually used for it; with `enables`, setting that variable
     switches the platform on. `choices` are all values that a text may have; `risky` are values that
     work but are dangerous, each with its risk, and `hermes doctor` warns of them.
 
     The others are for `hermes channels add`. `ask` says whether it asks for the setting; by default
-    it asks for required settings, secrets and choices. `needed_if` lists settings and values with
-    which this one is needed ("" is unset, "*" is anything set); only then is it asked for. `usual`
-    is proposed if there is no default. `generate` says how to generate a secret that is not given.
+    it asks for required settings, secrets and choices, and for one with `needed_if` only if it is needed.
+    `usual` is proposed if there is no default. `generate` says how to generate a secret that is not given.
     `suggested` says that the package's `suggestions.py` can find a value. `entries` are the
     settings of each row of a table.
     """
@@ -53,11 +59,14 @@ class ManifestSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     choices: tuple[str, ...] = ()
     risky: Mapping[str, str] = {}
     ask: bool | None = None
-    needed_if: Mapping[str, str] = {}
     usual: str = ""
     generate: Literal["", "token", "whsec"] = ""
     suggested: bool = False
     entries: Mapping[str, "ManifestSetting"] = {}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_names(self.entries)
 
 
 class Auth(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +105,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     media: Mapping[str, MediaRow] = {}
     socket: SocketRow | None = None
     markup: MarkupRow = MarkupRow()
+
+    def __post_init__(self) -> None:
+        _check_names(self.settings)
 
     @property
     def rows(self) -> ChannelRows:
@@ -183,10 +195,13 @@ def _complete_setup(tables: dict[str, Any]) -> None:
         setup["register"] = [setup["register"]]
 
 
-def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, Any]:
+def read_settings(
+    manifest: Manifest, table: Mapping[str, object], *, whole: bool = True
+) -> dict[str, Any]:
     """Return a value for every setting of the manifest; raises with the name of a wrong one.
 
-    A setting that the manifest does not know is refused as a typing error.
+    A setting that the manifest does not know is refused as a typing error. Without `whole`, one that
+    `needed_if` makes necessary may still be missing.
     """
     known = manifest.settings
     for name in table:
@@ -195,10 +210,14 @@ def read_settings(manifest: Manifest, table: Mapping[str, object]) -> dict[str, 
                 f"platforms.{manifest.name}.{name}: there is no such setting; known: "
                 f"{', '.join(sorted(known))}"
             )
-    return {
-        name: read_value(f"platforms.{manifest.name}.{name}", table.get(name), setting=setting)
+    above = f"platforms.{manifest.name}"
+    values = {
+        name: read_value(f"{above}.{name}", table.get(name), setting=setting)
         for name, setting in known.items()
     }
+    if whole:
+        _check_needed(above, values, known)
+    return values
 
 
 def read_value(key: str, given: object, *, setting: ManifestSetting) -> Any:
@@ -209,13 +228,36 @@ def read_value(key: str, given: object, *, setting: ManifestSetting) -> Any:
         value = value.strip()
     if value is None or value == "":
         if setting.required:
-            where = f" (or {setting.env} in the environment)" if setting.env else ""
-            raise ConfigurationError(
-                f"{key}: expected a value, found none: {setting.help} Set it{where}, or disable "
-                "the platform: without it the channel does not start"
-            )
+            raise _missing(key, setting)
         return () if setting.type == "list" and setting.default is None else setting.default
-    return _READERS[setting.type](key, value, setting)
+    read = _READERS[setting.type](key, value, setting)
+    check_rules(key, read, setting, is_hidden=setting.type == "secret")
+    return read
+
+
+def _check_names(settings: Mapping[str, ManifestSetting]) -> None:
+    unknown = unknown_names(settings)
+    if unknown:
+        raise ValueError(f"needed_if names {', '.join(unknown)}, which is no setting")
+
+
+def _check_needed(
+    above: str, values: Mapping[str, Any], settings: Mapping[str, ManifestSetting]
+) -> None:
+    """Refuse settings of which one is missing that the others make necessary."""
+    for name, setting in settings.items():
+        because = None if values[name] not in (None, "", ()) else setting.condition_in(values)
+        if because is not None:
+            raise _missing(f"{above}.{name}", setting, reason=f", and {reason_of(because)}")
+
+
+def _missing(key: str, setting: ManifestSetting, *, reason: str = "") -> ConfigurationError:
+    where = f" (or {setting.env} in the environment)" if setting.env else ""
+    hint = f" ({setting.hint})" if setting.hint else ""
+    return ConfigurationError(
+        f"{key}: expected a value, found none{reason}: {setting.help} Set it{where}{hint}, or disable "
+        "the platform: without it the channel does not start"
+    )
 
 
 def _text(key: str, value: object, setting: ManifestSetting) -> str:
@@ -240,7 +282,9 @@ def _number(key: str, value: object, setting: ManifestSetting) -> float | int:
     try:
         number = float(str(value))
     except ValueError:
-        raise ConfigurationError(f"{key}: expected a number, found {str(value)[:40]!r}") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ConfigurationError(f"{key}: expected a number, found {str(value)[:40]!r}")
     return int(number) if isinstance(setting.default, int) and number.is_integer() else number
 
 
@@ -270,10 +314,29 @@ def _filled(key: str, secret: str) -> str:
     return secret
 
 
-def _table(key: str, value: object, _setting: ManifestSetting) -> dict[str, Any]:
+def _table(key: str, value: object, setting: ManifestSetting) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"{key}: expected a table, found {type(value).__name__}")
+    if setting.entries:
+        for name, row in value.items():
+            _check_row(f"{key}.{name}", row, setting.entries)
     return {str(name): _revealed(f"{key}.{name}", item) for name, item in value.items()}
+
+
+def _check_row(key: str, row: object, entries: Mapping[str, ManifestSetting]) -> None:
+    """Refuse a row that breaks the rules of its entries."""
+    if not isinstance(row, Mapping):
+        raise ConfigurationError(f"{key}: expected a table, found {type(row).__name__}")
+    for name in row:
+        if name not in entries:
+            raise ConfigurationError(
+                f"{key}.{name}: there is no such setting; known: {', '.join(sorted(entries))}"
+            )
+    values = {
+        name: read_value(f"{key}.{name}", row.get(name), setting=setting)
+        for name, setting in entries.items()
+    }
+    _check_needed(key, values, entries)
 
 
 def _revealed(key: str, value: object) -> Any:

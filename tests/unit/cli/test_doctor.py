@@ -322,10 +322,10 @@ def test_with_call_each_platform_says_whose_its_credential_is(doctor, used):
         code, ill = doctor("--call", TELEGRAM_BOT_TOKEN="999999:AAAAAAAAAAAA", **near)
 
     said = [one["what"] for one in found(well, "platform calls", "ok")]
-    assert said == ["telegram: The token is that of @hermes_bot (Hermes)"]
+    assert said == ["telegram: The token is that of @hermes_stand_in_bot (Hermes)"]
     assert code == 1
     assert found(ill, "platform calls", "fail")[0]["what"] == (
-        "telegram: getMe was refused (401 401 Unauthorized); copy the token from @BotFather whole"
+        "telegram: getMe was refused (401 Unauthorized); copy the token from @BotFather whole"
     )
 
 
