@@ -15,7 +15,13 @@ import msgspec
 
 from hermes.app.adapters import make_client, make_registry
 from hermes.app.credential_locks import make_rights
-from hermes.app.platforms import find_platform, make_one, plugin_of, unknown_platform
+from hermes.app.platforms import (
+    check_requirements,
+    find_platform,
+    make_one,
+    plugin_of,
+    unknown_platform,
+)
 from hermes.channel_kit.memory_state import MemoryChannelState
 from hermes.config import Settings
 from hermes.errors import HermesError, Overloaded
@@ -52,15 +58,18 @@ class PlatformPackage(msgspec.Struct, frozen=True):
 
 
 def look_up(platform: str, settings: Settings, *, home: Path) -> PlatformPackage:
-    """Return a platform's package; raise `ConfigurationError` if nothing provides it."""
+    """Return a platform's package; raise `ConfigurationError` if there is none, or it needs more."""
     registry = make_registry(settings, home=home, on_status=_ignore)
-    found = find_platform(platform, registry)
-    if found is not None:
-        return PlatformPackage(found.manifest, found.package)
-    plugin = plugin_of(platform)
-    if plugin is None:
-        raise unknown_platform(platform, registry)
-    return PlatformPackage(load_manifest(plugin), plugin, plugin)
+    known = find_platform(platform, registry)
+    if known is not None:
+        found = PlatformPackage(known.manifest, known.package)
+    else:
+        plugin = plugin_of(platform)
+        if plugin is None:
+            raise unknown_platform(platform, registry)
+        found = PlatformPackage(load_manifest(plugin), plugin, plugin)
+    check_requirements(found.manifest)
+    return found
 
 
 # Any: a setting's value is whatever its manifest says.

@@ -19,6 +19,7 @@ from hermes.app.media import forgetting_files
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
+from hermes.config.plugin_files import plugin_manifests
 from hermes.config.settings import tier_names
 from hermes.control.audited import Operator
 from hermes.control.operations import Operations, uncached_facts
@@ -29,8 +30,9 @@ from hermes.memory.sanitiser import TextLimits
 from hermes.memory.structural import FactKeys
 from hermes.message.ids import make_id
 from hermes.ops.instance import GatewayAddress, acquire
-from hermes.plugins.manifest import load_capabilities, manifests_in
+from hermes.plugins.manifest import load_capabilities, load_capabilities_at, manifests_in
 from hermes.ports.adapter import NATIVE
+from hermes.ports.channel import Capabilities
 from hermes.ports.clock import SystemClock
 from hermes.ports.person_rows import HomeReader
 from hermes.ports.store import Store
@@ -133,12 +135,7 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
         forget_files=forgetting_files(loaded.home),
         cron=make_cron_operations(store, settings, make_schedules(store, settings)),
         handles=RuntimeHandles(
-            platforms=("rest", "web", *settings.platforms),
-            abilities={
-                name: load_capabilities(one.package, one.file)
-                for name, one in manifests_in("hermes.channels").items()
-                if name in {"rest", "web", *settings.platforms}
-            },
+            platforms=("rest", "web", *settings.platforms), abilities=_abilities(loaded)
         ),
         secret_operations=make_secret_operations(store, loaded, clock=SystemClock()),
         agents=make_agent_operations(
@@ -157,6 +154,19 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
         ),
     )
+
+
+def _abilities(loaded: LoadedConfig) -> dict[str, Capabilities]:
+    """Return what each configured platform can do, those of plugins included; run no plugin."""
+    named = {"rest", "web", *loaded.settings.platforms}
+    built_in = {
+        name: load_capabilities(one.package, one.file)
+        for name, one in manifests_in("hermes.channels").items()
+        if name in named
+    }
+    files = plugin_manifests(loaded.settings.plugins, loaded.home)
+    plugged = {name: load_capabilities_at(file) for name, file in files.items() if name in named}
+    return built_in | {name: one for name, one in plugged.items() if one is not None}
 
 
 def _address(settings: Settings) -> str:

@@ -22,7 +22,7 @@ from hermes.message.ids import make_id
 from hermes.net.client import HttpClient
 from hermes.outbox.returns import take_arrivals, take_returns
 from hermes.plugins.faults import fault_text
-from hermes.plugins.manifest import ManifestFile, manifests_in, read_settings
+from hermes.plugins.manifest import Manifest, ManifestFile, manifests_in, read_settings
 from hermes.plugins.registry import Platform, Registry
 from hermes.ports.channel import Capabilities, Channel, TellArrived, TellReturned
 from hermes.ports.channel_setup import ChannelSetup, MediaFiles
@@ -123,6 +123,7 @@ def make_one(
         platform = find_platform(name, registry)
         if platform is None:
             raise unknown_platform(name, registry)
+        check_requirements(platform.manifest)
         chosen = settings.platforms[name]
         table = dict(chosen.extra)
         account = _account(table)
@@ -148,6 +149,16 @@ def make_one(
     if not isinstance(made, Channel):
         raise _faulty(name, f"its make() returned {type(made).__name__}, which is not a channel")
     return made
+
+
+def check_requirements(manifest: Manifest) -> None:
+    """Raise `ConfigurationError` if something is missing that the channel needs on the machine."""
+    problem = manifest.requires.problem()
+    if problem:
+        raise ConfigurationError(
+            f"platforms.{manifest.name}: {problem}, or disable the platform: without it the channel "
+            "does not start"
+        )
 
 
 @contextmanager

@@ -46,6 +46,7 @@ class Answers(msgspec.Struct, frozen=True):
     secrets: dict[Place, str]
     settings: dict[Place, Any]
     made: dict[Place, str]
+    variables: dict[Place, str]
     plugin: str | None = None
 
 
@@ -123,7 +124,9 @@ def _gather(found: PlatformPackage, sheet: ChannelSheet, *, asks: bool) -> Answe
         )
     sheet.complete()
     sheet.table()
-    return Answers(sheet.secrets(), sheet.plain(), sheet.made, found.plugin)
+    secrets = sheet.secrets()
+    variables = {place: sheet.variable(place) for place in secrets}
+    return Answers(secrets, sheet.plain(), sheet.made, variables, found.plugin)
 
 
 def _tested(name: str, settings: Settings, folder: Path, *, asks: bool) -> dict[str, object]:
@@ -154,6 +157,7 @@ def _drafted(name: str, answers: Answers, folder: Path) -> Settings:
         # What was given is what is tested, whatever the environment holds.
         given = (*answers.secrets, *answers.settings)
         hidden = {one for place in given for one in platform_variables(name, *place)}
+        hidden |= set(answers.variables.values())
         return load(_environ(hidden), draft).settings
 
 
@@ -164,6 +168,7 @@ def _write(folder: Path, name: str, answers: Answers) -> list[Path]:
         secrets=answers.secrets,
         settings=answers.settings,
         plugin=answers.plugin,
+        variables=answers.variables,
     )
 
 

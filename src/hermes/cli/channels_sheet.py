@@ -50,6 +50,10 @@ class ChannelSheet:
             return top
         return top.entries[place[2]] if top.entries else ManifestSetting(help=top.help)
 
+    def variable(self, place: Place) -> str:
+        """Return the variable that holds a setting."""
+        return platform_variable(self.manifest.name, *place, env=self.setting(place).env)
+
     # Any: what a setting holds is its manifest's business.
     def value(self, place: Place) -> Any:
         """Return the value or the default of a place; None if it has neither."""
@@ -177,9 +181,8 @@ class ChannelSheet:
     def _missing(self, place: Place) -> typer.BadParameter:
         setting, name, because = self.setting(place), dotted(place), self._condition(place)
         reason = f" (as {reason_of(because)})" if because else ""
-        variable = platform_variable(self.manifest.name, *place)
         return typer.BadParameter(
-            f"{name} is missing{reason}: {setting.help} Add --set {name}=VALUE, or set {variable} in "
+            f"{name} is missing{reason}: {setting.help} Add --set {name}=VALUE, or set {self.variable(place)} in "
             "the environment"
         )
 

@@ -14,6 +14,7 @@ from hermes.config.findings import Finding, printed
 from hermes.config.layers import DOTENV, Layer, layer_of_tree, layer_of_variables
 from hermes.config.legacy import RETIRED, translated
 from hermes.config.settings import Key
+from hermes.config.variables import WellKnownVariable
 
 YAML = "config.yaml"
 LEGACY = "gateway.json"
@@ -47,14 +48,18 @@ def legacy_layer(home: Path) -> Layer:
     return layer
 
 
-def dotenv_layer(home: Path, *, known: Iterable[Key] = ()) -> Layer:
-    """Read `.env`; `known` are keys of other files, for their spelling."""
+def dotenv_layer(
+    home: Path, *, known: Iterable[Key] = (), plugged: Mapping[str, WellKnownVariable]
+) -> Layer:
+    """Read `.env`; `known` are keys of other files, for their spelling, `plugged` the variables of
+    plugins.
+    """
     try:
         text = _read(home / DOTENV)
     except _Unreadable as fault:
         return _failed(DOTENV, str(fault))
     parsed = parse(text or "")
-    layer = layer_of_variables(DOTENV, parsed.values, known=known)
+    layer = layer_of_variables(DOTENV, parsed.values, known=known, plugged=plugged)
     for fault_text in parsed.faults:
         problem, _, fix = fault_text.rpartition("; ")
         layer.problems.append(Finding(DOTENV, "", problem, fix))

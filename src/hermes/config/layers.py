@@ -17,6 +17,7 @@ from hermes.config.variables import (
     PLATFORM_NAMES,
     PREFIX,
     WELL_KNOWN,
+    WellKnownVariable,
     key_of,
     key_of_platform,
     platform_key,
@@ -30,6 +31,7 @@ OPEN_TABLES: frozenset[Key] = frozenset({("providers",), ("agents",), ("platform
 ENVIRONMENT = "environment"
 DOTENV = ".env"
 _TYPING_ERROR = 0.85
+_NO_ROWS: Mapping[str, WellKnownVariable] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,18 +148,26 @@ def _add(layer: Layer, key: Key, *, leaf: LayerValue) -> None:
 
 
 def layer_of_variables(
-    name: str, variables: Mapping[str, str], *, known: Iterable[Key] = ()
+    name: str,
+    variables: Mapping[str, str],
+    *,
+    known: Iterable[Key] = (),
+    plugged: Mapping[str, WellKnownVariable] = _NO_ROWS,
 ) -> Layer:
-    """Read variables; `known` are keys of other layers, whose names may be spelled with `-`."""
+    """Read variables; `known` are keys of other layers, whose names may be spelled with `-`.
+
+    `plugged` are the variables of plugins.
+    """
     layer = Layer(name)
-    spellings = tuple(known)
+    spellings = (*known, *(row.key for row in plugged.values()))
     platforms = platforms_named(spellings, variables)
+    rows = {**plugged, **WELL_KNOWN}
     for variable, text in variables.items():
         if variable == HOME:
             _warn_of_late_home(layer)
-        elif variable in WELL_KNOWN:
+        elif variable in rows:
             if text:
-                _set(layer, WELL_KNOWN[variable].key, value=text, variable=variable)
+                _set(layer, rows[variable].key, value=text, variable=variable)
         elif variable.startswith(PREFIX):
             _read_path_variable(layer, variable, text=text, spellings=spellings)
         elif (key := key_of_platform(variable, platforms)) is not None:

@@ -5,7 +5,7 @@ reported at once; what is only surprising becomes a warning.
 """
 
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,14 +29,16 @@ from hermes.config.layers import (
     layer_of_variables,
 )
 from hermes.config.named_variables import fill, has_named, server_names
+from hermes.config.plugin_files import plugin_variables
 from hermes.config.presets import preset_tree
 from hermes.config.section import NAME_MEANING
 from hermes.config.settings import Key, Settings, leaves
 from hermes.config.tool_settings import McpSettings
-from hermes.config.variables import WELL_KNOWN
+from hermes.config.variables import WELL_KNOWN, WellKnownVariable
 from hermes.home_path import home_folder
 
 _PRESET: Key = ("preset",)
+_PLUGINS: Key = ("plugins",)
 # Any: a file's values can be anything until they are validated.
 Tree = dict[str, Any]
 
@@ -204,11 +206,26 @@ def _read_layers(environ: Mapping[str, str], home: Path, draft: str | None) -> l
     """The layers, weakest first."""
     legacy, file = legacy_layer(home), yaml_layer(home, draft)
     known = [*legacy.leaves, *file.leaves]
-    dotenv = dotenv_layer(home, known=known)
+
+    def variables(plugged: Mapping[str, WellKnownVariable]) -> tuple[Layer, Layer]:
+        dotenv = dotenv_layer(home, known=known, plugged=plugged)
+        return dotenv, layer_of_variables(ENVIRONMENT, environ, known=known, plugged=plugged)
+
+    dotenv, around = variables({})
+    plugged = plugin_variables(_plugins([legacy, dotenv, file, around]), home)
+    if plugged:
+        dotenv, around = variables(plugged)
     implied = Layer("a credential")
-    layers = [legacy, implied, dotenv, file, layer_of_variables(ENVIRONMENT, environ, known=known)]
-    _enable(implied, layers)
+    layers = [legacy, implied, dotenv, file, around]
+    _enable(implied, layers, rows=[*WELL_KNOWN.values(), *plugged.values()])
     return layers
+
+
+def _plugins(layers: list[Layer]) -> tuple[str, ...]:
+    """Return the plugins that the strongest layer lists; the validation reports a wrong list."""
+    listed = [layer.leaves[_PLUGINS].value for layer in layers if _PLUGINS in layer.leaves]
+    found = listed[-1] if listed else ()
+    return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
 
 
 def _preset(layers: list[Layer]) -> Layer:
@@ -218,10 +235,10 @@ def _preset(layers: list[Layer]) -> Layer:
     return layer_of_tree(f"preset {name}", preset_tree(name))
 
 
-def _enable(implied: Layer, layers: list[Layer]) -> None:
+def _enable(implied: Layer, layers: list[Layer], *, rows: Iterable[WellKnownVariable]) -> None:
     """Enable a platform that has its credential, unless a newer layer than the legacy file disables
     it."""
-    for row in WELL_KNOWN.values():
+    for row in rows:
         given = [layer.leaves[row.key] for layer in layers if row.key in layer.leaves]
         if row.enables is None or not given or not given[-1].value:
             continue

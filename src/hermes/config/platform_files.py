@@ -6,12 +6,13 @@ beside it; comments and every other line stay.
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from hermes.config.files import YAML
 from hermes.config.first_files import file_text, replace_file, with_variable
 from hermes.config.layers import DOTENV
-from hermes.config.variables import LEVELS, PREFIX, variable_for, variable_of
+from hermes.config.variables import LEVELS, PREFIX, WELL_KNOWN, variable_for, variable_of
 from hermes.config.yaml_edit import add_item, set_value
 
 # A setting of a platform, or of a row of one of its tables.
@@ -19,10 +20,15 @@ Place = tuple[str, ...]
 _EXTRA: Final = "extra"
 
 
-def platform_variable(platform: str, *setting: str) -> str:
-    """Return the variable that holds a platform's setting, such as a secret."""
+def platform_variable(platform: str, *setting: str, env: str = "") -> str:
+    """Return the variable that holds a platform's setting, such as a secret.
+
+    `env` is the name that a manifest gives; it counts unless it means something else already.
+    """
     key = ("platforms", platform, _EXTRA, *setting)
-    return variable_for(key) or variable_of(key)
+    row = WELL_KNOWN.get(env)
+    is_own = env and not env.startswith(PREFIX) and (row is None or row.key == key)
+    return env if is_own else variable_for(key) or variable_of(key)
 
 
 def platform_variables(platform: str, *setting: str) -> tuple[str, ...]:
@@ -42,10 +48,12 @@ def write_platform(
     secrets: Mapping[Place, str],
     settings: Mapping[Place, Any],
     plugin: str | None = None,
+    variables: Mapping[Place, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Enable a platform with these settings; return the files, those kept from before last.
 
-    `plugin` is the one that provides it, if it is not listed yet.
+    `plugin` is the one that provides it, if it is not listed yet. `variables` are the names for
+    secrets that a manifest gives; others have that of their place.
     """
     config = file_text(home / YAML)
     if plugin is not None:
@@ -58,7 +66,8 @@ def write_platform(
     if secrets:
         text = file_text(home / DOTENV)
         for place, value in secrets.items():
-            text = with_variable(text, platform_variable(platform, *place), value)
+            variable = variables.get(place) or platform_variable(platform, *place)
+            text = with_variable(text, variable, value)
         kept += replace_file(home / DOTENV, text)
         written.append(home / DOTENV)
     kept += replace_file(home / YAML, config)

@@ -11,12 +11,14 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 
+from hermes.config.plugin_files import PLUGIN_GROUP, plugin_manifests
 from hermes.errors import ConfigurationError, HermesError
 from hermes.plugins.code_loader import import_file
 from hermes.plugins.faults import fault_text
 from hermes.plugins.registry import Registry
+from hermes.plugins.requirements import Requirements, read_requirements
 
-GROUP = "hermes.plugins"
+GROUP = PLUGIN_GROUP
 
 
 def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
@@ -27,10 +29,19 @@ def load_plugin(name: str, registry: Registry, *, home: Path) -> None:
         raise
     # Boundary of a foreign module: it may raise anything.
     except Exception as error:
+        missing = _missing(name, home)
+        fix = f"{missing[0].upper()}{missing[1:]}" if missing else "Correct it"
         raise ConfigurationError(
-            f"plugins: {name!r} does not load: {fault_text(error)}. Correct it, or remove it from "
+            f"plugins: {name!r} does not load: {fault_text(error)}. {fix}, or remove it from "
             "`plugins`. The gateway does not start, because the plugin may contain a safeguard."
         ) from error
+
+
+def _missing(name: str, home: Path) -> str:
+    """Return what a plugin's manifests require and the machine lacks, and how it is installed."""
+    said = (read_requirements(file) for file in plugin_manifests([name], home).values())
+    problems = (one.problem() for one in said if isinstance(one, Requirements))
+    return next((problem for problem in problems if problem), "")
 
 
 def _find(name: str, home: Path) -> object:

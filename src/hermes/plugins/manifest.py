@@ -5,12 +5,14 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib import resources
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import msgspec
 
 from hermes.errors import ConfigurationError
 from hermes.message.markup.dialect import MarkupRow
+from hermes.plugins.requirements import Requirements
 from hermes.plugins.setting_rules import (
     SettingRules,
     check_rules,
@@ -85,7 +87,10 @@ class Quality(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole manifest of a channel."""
+    """The whole manifest of a channel.
+
+    `home_channel_env` is the variable for the platform's home channel, besides NAME_HOME_CHANNEL.
+    """
 
     name: str
     label: str
@@ -97,6 +102,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     emoji: str = ""
     hint: str = ""
     needs: str = ""
+    requires: Requirements = Requirements()
+    home_channel_env: str = ""
     setup: SetupRows = SetupRows()
     webhook: WebhookRow | None = None
     answer: AnswerRow = AnswerRow()
@@ -170,29 +177,38 @@ def load_manifest(package: str, manifest: str = _ONLY) -> Manifest:
         raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
 
 
+def load_capabilities_at(file: Path) -> Capabilities | None:
+    """Return the capabilities of a manifest that may be wrong, such as a plugin's; None if it is."""
+    try:
+        tables = _completed(tomllib.loads(file.read_text(encoding="utf-8")))
+        return msgspec.convert(tables["capabilities"], Capabilities)
+    except (OSError, ValueError, KeyError, msgspec.ValidationError):
+        return None
+
+
 def _tables(package: str, manifest: str) -> dict[str, Any]:
     file = resources.files(package) / manifest
     try:
-        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = _completed(tomllib.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise ConfigurationError(f"{package} has no {manifest}: every channel ships one.") from None
     except tomllib.TOMLDecodeError as problem:
         raise ConfigurationError(f"{package}/{manifest} does not fit: {problem}.") from None
+    return tables
+
+
+def _completed(tables: dict[str, Any]) -> dict[str, Any]:
+    """Let `setup` be nothing but its steps, and `setup.register` a single row; share the rates."""
     able = tables.get("capabilities")
     if isinstance(able, dict):
         # The outbox knows capabilities alone, and keeps to the rates.
         able["rates"] = tables.get("rate", [])
-    _complete_setup(tables)
-    return tables
-
-
-def _complete_setup(tables: dict[str, Any]) -> None:
-    """Let `setup` be nothing but its steps, and `setup.register` a single row."""
     setup = tables.get("setup", {})
     if isinstance(setup, list):
         tables["setup"] = {"steps": setup}
     elif isinstance(setup, dict) and isinstance(setup.get("register"), dict):
         setup["register"] = [setup["register"]]
+    return tables
 
 
 def read_settings(
