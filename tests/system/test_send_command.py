@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hermes.testing.push.faults import Fault
 from hermes.testing.push.platform import SamplePlatform
 from hermes.testing.push.state import SampleSettings
 from tests.system.live import (
@@ -29,19 +30,24 @@ async def hermes(home: Path, *arguments: str, stdin: str | None = None, code: in
 
 
 @asynccontextmanager
-async def platform(home: Path) -> AsyncIterator[SamplePlatform]:
+async def platform(home: Path, *, keys: bool = False) -> AsyncIterator[SamplePlatform]:
     """Run the platform, and write the configuration of a home that is connected to it."""
-    pigeon = SamplePlatform(SampleSettings(token=TOKEN, signing_secret=SECRET))
+    pigeon = SamplePlatform(SampleSettings(token=TOKEN, signing_secret=SECRET, keys=keys))
     await pigeon.start()
-    _write_home(home, pigeon)
+    _write_home(home, pigeon, keys=keys)
     try:
         yield pigeon
     finally:
         await pigeon.stop()
 
 
-def _write_home(home: Path, pigeon: SamplePlatform) -> None:
-    extra = {"base_url": pigeon.base_url, "token": TOKEN, "signing_secret": SECRET}
+def _write_home(home: Path, pigeon: SamplePlatform, *, keys: bool) -> None:
+    extra = {
+        "base_url": pigeon.base_url,
+        "token": TOKEN,
+        "signing_secret": SECRET,
+        "keys": keys,
+    }
     config = {
         "plugins": ["hermes.testing.push.plugin"],
         "platforms": {"pigeon": {"enabled": True, "home_channel": "c3", "extra": extra}},
@@ -66,8 +72,10 @@ async def until(claim: Callable[[], bool]) -> None:
 async def test_w27_it_is_sent_through_the_gateway_or_by_the_next_one(tmp_path: Path) -> None:
     home = tmp_path / "home"
     async with platform(home) as pigeon, model_server() as url:
-        waiting = await hermes(home, "send", "pigeon:c1", "before the start")
-        piped = await hermes(home, "send", "pigeon", "-", "--json", stdin="from a pipe\n")
+        waiting = await hermes(home, "send", "pigeon:c1", "before the start", "--later")
+        piped = await hermes(
+            home, "send", "pigeon", "-", "--json", "--later", stdin="from a pipe\n"
+        )
 
         assert "the next one sends it" in waiting
         assert json.loads(piped)["state"] == "waiting"
@@ -98,3 +106,69 @@ async def test_w28_the_directory_is_listed_with_a_gateway_and_without(tmp_path: 
         assert json.loads(told) == {"chats": []}
         assert {"pigeon", "rest", "web"} <= {one["platform"] for one in platforms}
         assert "channels add" in await hermes(tmp_path / "other", "channels")
+
+
+@pytest.mark.req("W27")
+async def test_w27_without_a_gateway_the_command_sends_it_itself(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home) as pigeon:
+        await hermes(home, "send", "pigeon:c1", "first", "--later")
+        told = await hermes(home, "send", "pigeon:c1", "second")
+        other = json.loads(await hermes(home, "send", "pigeon:c2", "elsewhere", "--json"))
+
+        assert told.startswith("Sent to pigeon:c1 (o_")
+        assert (other["state"], other["to"]) == ("sent", "pigeon:c2")
+        assert [(one.chat, one.text) for one in pigeon.state.posted] == [
+            ("c1", "first"),
+            ("c1", "second"),
+            ("c2", "elsewhere"),
+        ]
+
+
+@pytest.mark.req("W27")
+async def test_w27_what_cannot_be_sent_now_is_kept_for_the_gateway(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home) as pigeon, model_server() as url:
+        pigeon.faults.plan(Fault(op="send", kind="server_error"))
+        told = await hermes(home, "send", "pigeon:c1", "later then", code=75)
+        assert told.startswith("Not sent to pigeon:c1 yet (o_")
+        assert "Do not send it again: it is kept, and the next gateway sends it." in told
+
+        async with live_gateway(home, with_model(url)):
+            await until(lambda: len(pigeon.state.posted) == 1)
+    assert posts(pigeon) == {("c1", "later then")}
+
+
+@pytest.mark.req("W27")
+async def test_w27_what_is_refused_for_good_says_why(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home):
+        told = await hermes(home, "send", "pigeon:c9", "never", code=1)
+        dead = json.loads(await hermes(home, "deadletters", "list", "--json"))
+    assert "Not sent to pigeon:c9 (o_" in told
+    assert "It is a dead letter: correct the cause" in told
+    assert len(dead["letters"]) == 1
+
+
+@pytest.mark.req("W27")
+async def test_w27_a_lost_answer_is_unknown_and_never_sent_twice(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home, keys=True) as pigeon, model_server() as url:
+        pigeon.faults.plan(Fault(op="send", kind="reset_after"))
+        told = await hermes(home, "send", "pigeon:c1", "once", code=75)
+        assert told.startswith("It is not known whether it arrived at pigeon:c1 (o_")
+
+        async with live_gateway(home, with_model(url)):
+            await until(lambda: len(pigeon.calls) >= 2)
+            await hermes(home, "send", "pigeon:c1", "barrier")
+            await until(lambda: ("c1", "barrier") in posts(pigeon))
+    assert [one.text for one in pigeon.state.posted] == ["once", "barrier"]
+
+
+@pytest.mark.req("W27")
+async def test_w27_a_platform_that_is_away_keeps_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with platform(home) as pigeon:
+        await pigeon.stop()
+        told = await hermes(home, "send", "pigeon:c1", "nobody there", code=75)
+    assert told.startswith("Not sent to pigeon:c1 yet (o_")

@@ -154,7 +154,7 @@ async def _with_right(
     try:
         async with asyncio.timeout(_LONGEST_S):
             try:
-                await channel.connect(_not_now)
+                await channel.connect(not_now)
             finally:
                 await channel.disconnect()
     finally:
@@ -162,8 +162,9 @@ async def _with_right(
             right.release()
 
 
-async def _not_now(_event: MessageEvent) -> Acceptance:
-    raise Overloaded("this is only a connection test; send this again", retry_after=_RETRY_S)
+async def not_now(_event: MessageEvent) -> Acceptance:
+    """Accept nothing: the platform sends it again."""
+    raise Overloaded("no gateway runs here now; send this again", retry_after=_RETRY_S)
 
 
 def _forgetful(platform: str) -> PlatformState:

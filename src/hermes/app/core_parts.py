@@ -123,7 +123,7 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
         signals=signals,
         push=PushPlatforms(
             store.outbox,
-            timing=_outbox_timing(settings),
+            timing=outbox_timing(settings),
             clock=given.clock,
             signals=signals,
             mask=given.mask,
@@ -142,7 +142,8 @@ def make_base(store: Store, settings: Settings, *, given: CoreParts) -> CoreBase
     )
 
 
-def _outbox_timing(settings: Settings) -> OutboxTiming:
+def outbox_timing(settings: Settings) -> OutboxTiming:
+    """Return the settings of the outbox as its sender takes them."""
     outbox = settings.outbox
     return OutboxTiming(
         quick_delays_s=tuple(outbox.quick_delays_s),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hermes.agents.roster import Roster
 from hermes.config import Settings
-from hermes.control.sends import SendOperations
+from hermes.control.sends import DeliverNow, SendOperations
 from hermes.errors import NotFound
 from hermes.message.ids import MakeId
 from hermes.message.owner import OWNER_CHAT, WEB_OWNER
@@ -38,6 +38,7 @@ def make_send_operations(
     make_id: MakeId,
     wake_lane: Wake = wake_nobody,
     wake_outbox: Wake = wake_nobody,
+    deliver: DeliverNow | None = None,
 ) -> SendOperations:
     """Return the functions for operators' messages; the running gateway sends what is stored."""
     pushed = [name for name, platform in settings.platforms.items() if platform.enabled]
@@ -61,7 +62,13 @@ def make_send_operations(
         is_operators=True,
     )
     return SendOperations(
-        store, courier, agents=agents, pushed=pushed, clock=clock, make_id=make_id
+        store,
+        courier,
+        agents=agents,
+        pushed=pushed,
+        clock=clock,
+        make_id=make_id,
+        deliver=deliver,
     )
 
 

@@ -16,6 +16,7 @@ from hermes.app.make_schedule import make_cron_operations, make_schedules
 from hermes.app.make_search import open_search
 from hermes.app.make_skills import make_skill_folder, make_skill_operations
 from hermes.app.media import forgetting_files
+from hermes.app.one_shot import OneShotSender
 from hermes.app.store_files import DATABASE, check_database, open_graph_reader, open_store
 from hermes.calls.days import Calendar
 from hermes.config import LoadedConfig, Settings, ensure_home
@@ -151,7 +152,12 @@ def _operations(store: Store, loaded: LoadedConfig, *, search: SearchOperations)
             make_roster(store, settings),
         ),
         sends=make_send_operations(
-            store, settings, home=loaded.home, clock=SystemClock(), make_id=make_id
+            store,
+            settings,
+            home=loaded.home,
+            clock=SystemClock(),
+            make_id=make_id,
+            deliver=OneShotSender(store, loaded, clock=SystemClock()).deliver,
         ),
     )
 

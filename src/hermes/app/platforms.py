@@ -117,8 +117,12 @@ def make_one(
     media_cache: MediaFiles,
     returned: TellReturned | None = None,
     arrived: TellArrived | None = None,
+    alone: bool = False,
 ) -> Channel:
-    """Return the channel of one platform of the settings; raise `ConfigurationError`."""
+    """Return the channel of one platform of the settings; raise `ConfigurationError`.
+
+    One that is `alone` sends once, beside no gateway: the platform's own sender, if it has one.
+    """
     with _channel_code(name):
         platform = find_platform(name, registry)
         if platform is None:
@@ -127,7 +131,8 @@ def make_one(
         chosen = settings.platforms[name]
         table = dict(chosen.extra)
         account = _account(table)
-        made = platform.make(
+        make = platform.sender if alone and platform.sender is not None else platform.make
+        made = make(
             ChannelSetup(
                 name=name,
                 account=account,

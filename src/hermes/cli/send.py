@@ -1,4 +1,4 @@
-"""`hermes send`: sends a message to a chat, now or when the next gateway starts."""
+"""`hermes send`: sends a message to a chat, by the running gateway or without one."""
 
 import sys
 from typing import Annotated
@@ -7,17 +7,21 @@ import typer
 
 from hermes.cli.environment import home_for
 from hermes.cli.operator_calls import call, operator_name
-from hermes.cli.terminal import AsJson, Home, examples, print_done
+from hermes.cli.terminal import AsJson, Home, clean, examples, print_done, print_json
 from hermes.control.orders import SENDS_SEND
 from hermes.control.sends import SendOrder, SendReport
 from hermes.errors import BadRequest
 from hermes.ops.instance import find_running
+
+# Kept, and tried again by the next gateway: that of sendmail for the same.
+_KEPT = 75
 
 EPILOG = examples(
     'hermes send telegram:4711 "The backup is done."',
     'hermes send "slack:#general" "Lunch?"',
     "df -h | hermes send telegram -",
     'hermes send slack:C042:1712.55 "In that thread." --json',
+    'hermes send telegram "When the gateway is up again." --later',
 )
 
 
@@ -36,13 +40,27 @@ def command(
     ],
     *,
     home: Home = None,
+    later: Annotated[
+        bool,
+        typer.Option("--later", help="If no gateway runs, leave it to the next one to send it."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send a message to a chat; it becomes part of the conversation there."""
-    order = SendOrder(to=target, text=_read() if text == "-" else text, by=operator_name())
+    """Send a message to a chat; it becomes part of the conversation there.
+
+    A running gateway sends it; if none runs, it is sent at once by this command.
+    """
+    said = _read() if text == "-" else text
+    order = SendOrder(to=target, text=said, by=operator_name(), later=later)
     is_here = find_running(home_for(home)) is None
     report = call(home, SENDS_SEND, order)
-    print_done(report, _told(report, is_here=is_here), as_json=as_json)
+    told = _told(report, is_here=is_here)
+    if report.state == "failed" or report.problem:
+        if as_json:
+            print_json(report)
+        typer.echo(clean(told), err=True)
+        raise typer.Exit(1 if report.state == "failed" else _KEPT)
+    print_done(report, told, as_json=as_json)
 
 
 def _read() -> str:
@@ -59,6 +77,24 @@ def _told(report: SendReport, *, is_here: bool) -> str:
         return f"Written to {report.where} in the home."
     if report.state == "shown":
         return f"Delivered to {report.to} ({report.id})."
+    if report.state == "sent":
+        return f"Sent to {report.to} ({report.id})."
+    why = report.problem.rstrip(".")
+    if report.state == "failed":
+        return (
+            f"Not sent to {report.to} ({report.id}): {why}. It is a dead letter: correct the cause, "
+            f"then `hermes deadletters replay {report.id}`."
+        )
+    if report.state == "unknown":
+        return (
+            f"It is not known whether it arrived at {report.to} ({report.id}): {why}. Do not send it "
+            "again: the next gateway finds out, and repeats it only if that is safe."
+        )
+    if report.problem:
+        return (
+            f"Not sent to {report.to} yet ({report.id}): {why}. Do not send it again: it is kept, and "
+            "the next gateway sends it."
+        )
     if is_here:
         return f"Queued for {report.to} ({report.id}): no gateway runs; the next one sends it."
     return f"Queued for {report.to} ({report.id}); the gateway is sending it."

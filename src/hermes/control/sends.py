@@ -1,6 +1,6 @@
 """Messages that an operator sends to a chat, and the directory of chats that they can be sent to."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -9,6 +9,7 @@ import structlog
 from hermes.errors import BadRequest
 from hermes.message.ids import MakeId
 from hermes.message.session_key import is_direct
+from hermes.ports.channel import Target
 from hermes.ports.clock import Clock
 from hermes.ports.directory import ChatEntry
 from hermes.ports.sends import Courier, FoundTarget, Parcel
@@ -18,21 +19,36 @@ _log = structlog.get_logger(__name__)
 _MOST_CHARS = 200_000
 # The platform under which whoever sends by the command line is a person: what they write is sealed.
 OPERATOR = "operator"
-SendState = Literal["waiting", "shown", "written"]
+SendState = Literal["waiting", "shown", "written", "sent", "unknown", "failed"]
+
+
+class SendOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a message that was sent at once; `problem` says why it is not `sent`."""
+
+    state: SendState
+    problem: str = ""
+
+
+DeliverNow = Callable[[str, Target], Awaitable[SendOutcome]]
 
 
 class SendOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message, and where it goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]; by whom."""
+    """A message, and where it goes: `local`, PLATFORM or PLATFORM:CHAT[:THREAD]; by whom.
+
+    `later` leaves it to the next gateway if none runs.
+    """
 
     to: str
     text: str
     by: str = ""
+    later: bool = False
 
 
 class SendReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of it: it waits to be sent, stands in the conversation, or is the file `where`.
 
-    `sessions` are the conversations that are told what was said in their chat.
+    Without a gateway it is sent at once: it is then `sent`, may have arrived (`unknown`), was refused
+    for good (`failed`), or waits; `problem` says why. `sessions` are the conversations that are told what was said in their chat.
     """
 
     id: str
@@ -40,6 +56,7 @@ class SendReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: SendState
     sessions: tuple[str, ...] = ()
     where: str = ""
+    problem: str = ""
 
 
 class DirectoryAsk(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,7 +72,10 @@ class DirectoryReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SendOperations:
-    """Where operators' messages arrive; `courier` finds every chat for them."""
+    """Where operators' messages arrive; `courier` finds every chat for them.
+
+    `deliver` sends at once where no gateway does.
+    """
 
     def __init__(
         self,
@@ -66,7 +86,9 @@ class SendOperations:
         pushed: Sequence[str],
         clock: Clock,
         make_id: MakeId,
+        deliver: DeliverNow | None = None,
     ) -> None:
+        self._deliver = deliver
         self._store = store
         self._courier = courier
         self._agents = agents
@@ -93,12 +115,17 @@ class SendOperations:
         )
         sent = await self._courier.send(parcel, place)
         _log.info("operator_sent", delivery_id=parcel_id, by=order.by)
+        outcome = SendOutcome(state=self._state(place))
+        waits = outcome.state == "waiting" and not order.later
+        if waits and self._deliver is not None and place.target is not None:
+            outcome = await self._deliver(parcel_id, place.target)
         return SendReport(
             id=parcel_id,
             to=place.name,
-            state=self._state(place),
+            state=outcome.state,
             sessions=place.sessions,
             where=sent.where,
+            problem=outcome.problem,
         )
 
     async def directory(self, ask: DirectoryAsk) -> DirectoryReport:

@@ -29,10 +29,12 @@ from hermes.ports.clock import Clock
 from hermes.ports.outbox import DeliveryRecord, OutboxStore
 
 log = structlog.get_logger(__name__)
+# Among how many chats with waiting replies the only one is looked for.
+_MOST_CHATS = 10_000
 
 
 class OutboxSender:
-    """Sends the replies of one push platform."""
+    """Sends the replies of one push platform; with `only_chat`, those to one chat."""
 
     def __init__(
         self,
@@ -48,8 +50,10 @@ class OutboxSender:
         screens: LivePreviews | None = None,
         mask: Mask = str,
         long: LongReplies | None = None,
+        only_chat: str | None = None,
     ) -> None:
         self._platform = channel.name
+        self._only_chat = only_chat
         self._store = store
         self._timing = timing
         self._clock = clock
@@ -184,6 +188,8 @@ class OutboxSender:
         if len(self._chats) >= self._timing.parallel_chats:
             return []
         limit = self._timing.parallel_chats + len(self._chats) + self._rates.blocked()
+        if self._only_chat is not None:
+            limit = _MOST_CHATS
         self._ended.clear()
         soon = await self._store.due(
             self._platform,
@@ -193,7 +199,7 @@ class OutboxSender:
         )
         if self._paused:
             return []
-        soon = tuple(record for record in soon if record.id not in self._ended)
+        soon = tuple(record for record in soon if self._is_ours(record))
         slots: list[float] = []
         for record in soon:
             chat = record.target.chat_id
@@ -221,6 +227,10 @@ class OutboxSender:
         """Return whether a time has come; a time too far ahead is from before a clock change."""
         return not 0 < at - now <= self._timing.max_age_s
 
+    def _is_ours(self, record: DeliveryRecord) -> bool:
+        is_wanted = self._only_chat in (None, record.target.chat_id)
+        return is_wanted and record.id not in self._ended
+
     async def _start_settles(self, now: float) -> None:
         before = set(self._settle_at)
         self._ended.clear()
@@ -229,7 +239,7 @@ class OutboxSender:
         for gone in before - known - self._settles.keys() - self._ended:
             del self._settle_at[gone]
         for record in records:
-            if record.id in self._ended:
+            if not self._is_ours(record):
                 continue
             at = self._settle_at.setdefault(record.id, now)
             room = len(self._settles) < self._timing.parallel_chats

@@ -24,11 +24,15 @@ ProviderFactory = Callable[[str, Any, Any], Provider]
 
 
 class Platform(msgspec.Struct, frozen=True):
-    """A platform that can be enabled: its manifest, its channel factory, and its origin."""
+    """A platform that can be enabled: its manifest, its channel factory, and its origin.
+
+    `sender` makes a channel that sends without being connected, for sends while no gateway runs.
+    """
 
     manifest: Manifest
     make: MakeChannel
     package: str = ""
+    sender: MakeChannel | None = None
 
 
 # As the model services allow them.
@@ -49,13 +53,21 @@ class Registry:
         self.commands: dict[str, ChatCommand] = {}
         self.hooks: dict[str, Hook] = {}
 
-    def platform(self, package: str, make: MakeChannel, *, manifest: str = "manifest.toml") -> None:
+    def platform(
+        self,
+        package: str,
+        make: MakeChannel,
+        *,
+        manifest: str = "manifest.toml",
+        sender: MakeChannel | None = None,
+    ) -> None:
         """Register the platform whose manifest is in `package`; replaces a built-in one.
 
-        A package that offers several platforms registers each with the file of its manifest.
+        A package that offers several platforms registers each with the file of its manifest. Without
+        a `sender`, a send while no gateway runs connects the channel first.
         """
         loaded = load_manifest(package, manifest)
-        self.platforms[loaded.name] = Platform(loaded, make, package)
+        self.platforms[loaded.name] = Platform(loaded, make, package, sender)
 
     def provider(self, kind: str, factory: ProviderFactory) -> None:
         """Register a provider kind: `factory(name, settings, client)` makes the provider."""
